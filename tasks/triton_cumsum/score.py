@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
+from typing import cast
 
-from re_bench.scoring.score import Job, Measured, main
-from triton_cumsum import measured, modelled
+from re_bench.api import Job, RawScore, Task, main
+from triton_cumsum import modelled
+from triton_cumsum.profiles import PROFILES, Cpu, Gpu
 
 
-def measure(job: Job) -> Measured:
-    """Check the submission for exactness; time it in turns with ours where there is a GPU, else model its time."""
-    timing = measured.run(job) if job.profile.device == "cuda" else modelled.run(job)
-    return Measured(math.log(timing.milliseconds), timing.message, timing.details, timing.anchors)
+class TritonCumsum(Task[Cpu | Gpu]):
+    """Write a fast kernel for a conditional prefix sum."""
+
+    profiles = PROFILES
+
+    def score(self, job: Job[Cpu | Gpu]) -> RawScore:
+        """Check the submission for exactness; time it in turns with ours where there is a GPU, else model its time."""
+        if isinstance(job.profile, Cpu):
+            return modelled.score(cast("Job[Cpu]", job))
+        from triton_cumsum.measured import scoring  # noqa: PLC0415 - which needs a GPU
+
+        return scoring.score(cast("Job[Gpu]", job))
 
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(TritonCumsum())

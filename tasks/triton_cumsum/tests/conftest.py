@@ -1,4 +1,4 @@
-"""Runs submissions through the harnesses in this process, in Triton's interpreter."""
+"""Runs submissions through the functions of profile ``cpu`` in this process, in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -16,38 +16,29 @@ TASK = Path(__file__).parents[1]
 
 
 class Solution:
-    """A submission in this process: plays, records and replays it through the harnesses' own functions."""
+    """A submission in this process: plays, records and replays it through the sandboxed functions."""
 
     def __init__(self, directory: Path) -> None:
-        from triton_cumsum.harness import cpu_runner  # noqa: PLC0415 - imports torch, which only some tests need
+        from triton_cumsum.sandboxed import cpu, recorder  # noqa: PLC0415 - imports torch, which only some tests need
 
-        self.runner = cpu_runner
         path = sys.path.copy()
         sys.modules.pop("solution", None)
         try:
-            cpu_runner.load({"directory": str(directory)}, [], [])
+            cpu.load_submission(directory)
         finally:
             sys.path[:] = path
             sys.modules.pop("solution", None)
+        self.function, self._recorded = cpu._loaded["prefix_sum"], recorder.recorded
 
-    def play(self, x: Any, *, record: bool = False) -> tuple[Any, Any]:
-        y = x.copy()
-        y[:] = -77
-        reply = self.runner.run({"length": x.size, "record": record}, [view(x)], [view(y)])
-        return y, json.loads(reply["trace"]) if record else None
-
-
-def view(array: Any) -> memoryview:
-    return memoryview(array).cast("B")
+    def play(self, x: Any) -> tuple[Any, Any]:
+        y, trace = self._recorded(self.function, x)
+        return y, json.loads(trace)
 
 
-def replay(trace: Any, x: Any) -> tuple[Any, list[dict[str, Any]]]:
-    from triton_cumsum.harness import meter  # noqa: PLC0415 - as above
+def replay(trace: Any, x: Any) -> tuple[Any, list[Any]]:
+    from triton_cumsum.sandboxed import cpu  # noqa: PLC0415 - as above
 
-    y = x.copy()
-    y[:] = -77
-    reply = meter.replay({"trace": json.dumps(trace), "length": x.size}, [view(x)], [view(y)])
-    return y, reply["steps"]
+    return cpu.replay(x, json.dumps(trace))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness import gpu_runner
+from re_bench.errors import InvalidSubmissionError
+from re_bench.guest.signature import Handle
+from re_bench.limits import Limits
+from re_bench.sandbox.calls import SandboxedProcess
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.unprotected import Unprotected
+from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,11 +76,10 @@ def window(monkeypatch: pytest.MonkeyPatch) -> Window:
     return window
 
 
-def turn(function: Any, descriptor: int, calls: int) -> dict[str, Any]:
+def turn(function: Any, descriptor: int, calls: int) -> gpu_runner.Placed:
     gpu_runner._functions["f"] = function
-    layout = {"calls": calls, "starts": STARTS[:calls], "length": LENGTH, "stride": STRIDE}
-    args = {"name": "f", "nonce": "n", "signal": 77, **layout}
-    return gpu_runner.turn(args, [{"descriptor": descriptor, "size": calls * ROW}], [])
+    inputs = Handle(descriptor, calls * ROW, calls * ROW)
+    return gpu_runner.turn("f", STARTS[:calls], LENGTH, STRIDE, "n", 77, inputs)
 
 
 def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp_path: Path) -> None:
@@ -86,15 +91,15 @@ def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp
         return x.clone()
 
     reply = turn(prefix_sum, descriptor, 3)
-    assert reply == {"nonce": "n", "offsets": [28, ROW, 2 * ROW + 56]}
+    assert reply == gpu_runner.Placed("n", [28, ROW, 2 * ROW + 56])
     called = [("call", row * ROW + 4 * start) for row, start in enumerate(STARTS)]
     assert window.log == [("map", 3 * ROW), ("allow", 0, 3 * ROW), *called, ("signal", STREAM, WORD, 77)]
     del window.log[:]
-    assert gpu_runner.settle({}, [], []) == pytest.approx(0.003)
+    assert gpu_runner.settle() == pytest.approx(0.003)
     assert window.log == ["synchronize"]
     del window.log[:]
-    gpu_runner.release({}, [], [])
-    gpu_runner.release({}, [], [])
+    gpu_runner.release()
+    gpu_runner.release()
     assert window.log == ["synchronize", "unmap"] * 2
     assert not gpu_runner._kept
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -102,7 +107,7 @@ def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp
 
 
 def test_a_result_that_is_no_tensor_like_the_input_is_refused(window: Window) -> None:
-    with pytest.raises(RefusedError, match="dtype"):
+    with pytest.raises(InvalidSubmissionError, match="dtype"):
         turn(lambda x: x.long(), 0, 1)
     assert ("signal", STREAM, WORD, 77) not in window.log
 
@@ -114,12 +119,12 @@ def test_a_fault_of_the_gpu_that_shows_between_the_calls_is_the_submissions(monk
 
     reason = "^the submission's work on the GPU failed: RuntimeError: CUDA error: an illegal memory access"
     monkeypatch.setattr(gpu_runner, "write_value", fail)
-    with pytest.raises(RefusedError, match=reason):
+    with pytest.raises(InvalidSubmissionError, match=reason):
         turn(lambda x: x.clone(), 0, 1)
     monkeypatch.setattr(torch.cuda, "synchronize", fail)
     gpu_runner._kept.clear()
-    with pytest.raises(RefusedError, match=reason):
-        gpu_runner.release({}, [], [])
+    with pytest.raises(InvalidSubmissionError, match=reason):
+        gpu_runner.release()
 
 
 def test_a_result_from_elsewhere_is_copied_before_the_stream_says_that_it_is_there(
@@ -144,5 +149,15 @@ def test_a_result_from_elsewhere_is_copied_before_the_stream_says_that_it_is_the
 
     monkeypatch.setattr(gpu_runner, "_arenas", [Elsewhere()])
     monkeypatch.setattr(torch.Tensor, "clone", copying)
-    assert turn(lambda x: x + 0, 0, 1)["offsets"] == [28]
+    assert turn(lambda x: x + 0, 0, 1).offsets == [28]
     assert window.log[-2:] == ["copy", ("signal", STREAM, WORD, 77)]
+
+
+def test_a_turn_crosses_to_a_process_with_its_memory_as_a_descriptor() -> None:
+    spec = SandboxSpec(limits=Limits(wall_s=60))
+    with SandboxedProcess(Unprotected(), gpu_runner, spec) as process, tempfile.TemporaryFile() as file:
+        process.call(gpu_runner.start)
+        memory: Any = SimpleNamespace(descriptor=file.fileno(), nbytes=4, size=4, name="inputs")
+        reason = "^the submission's work on the GPU failed: IndexError"  # no memory was attached before
+        with pytest.raises(InvalidSubmissionError, match=reason):
+            process.call_within(20, gpu_runner.turn, "f", STARTS, LENGTH, STRIDE, "n", 77, memory)

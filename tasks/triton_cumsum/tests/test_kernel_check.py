@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness.kernel_check import check, free_names, parse
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed.kernel_check import check, free_names, parse
 
 MODULES: dict[str, Any] = {"tl": {"module": "triton.language"}, "triton": {"module": "triton"}}
 BINDINGS = MODULES | {"SIZE": {"value": 4}, "helper": {"function": 0}}
@@ -98,7 +98,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED.keys())
 def test_everything_else_is_refused(line: str) -> None:
-    with pytest.raises(RefusedError, match=r"^kernel kernel, line [123] of the function: |parsed"):
+    with pytest.raises(InvalidSubmissionError, match=r"^kernel kernel, line [123] of the function: |parsed"):
         checked(body(line))
 
 
@@ -124,7 +124,7 @@ def test_everything_else_is_refused(line: str) -> None:
     ids=range(15),
 )
 def test_other_forms_of_source_are_refused(source: str) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidSubmissionError):
         checked(source)
 
 
@@ -138,7 +138,8 @@ def test_decorators_and_annotations_are_not_evaluated() -> None:
 
 @pytest.mark.parametrize("annotation", ["Any", "torch.Tensor", "eval('1')"])
 def test_an_annotation_that_no_gpu_compiles_is_refused(annotation: str) -> None:
-    with pytest.raises(RefusedError, match=r"nothing but tl\.constexpr may annotate a parameter; change that of x"):
+    message = r"nothing but tl\.constexpr may annotate a parameter; change that of x"
+    with pytest.raises(InvalidSubmissionError, match=message):
         parse(f"def kernel(x: {annotation}, B: tl.constexpr): pass")
 
 
@@ -150,5 +151,5 @@ def test_annotations_of_locals_are_dropped(annotation: str) -> None:
 
 @pytest.mark.parametrize("source", [f"def {'k' * 65}(x): pass", "def k(x): return '\ud800'", "#" * 70_000])
 def test_odd_texts_are_refused(source: str) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidSubmissionError):
         parse(source)

@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.limits import Limits
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
-from re_bench.sandbox.untrusted import Untrusted
-from triton_cumsum.measured.kernel_times import claimed_kernels
+from triton_cumsum.measured.figures import claimed_kernels
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def claim(directory: Path, body: str) -> dict[str, Any]:
-    harness = directory / "harness.py"
-    harness.write_text(f"def profile(args, inputs, outputs):\n    {body}\n")
-    with Untrusted(Unprotected(), harness, SandboxSpec(limits=Limits(wall_s=20))) as process:
+    module = directory / "runner.py"
+    module.write_text(f"def profile(name: str, length: int) -> list:\n    {body}\n")
+    with SandboxedProcess(Unprotected(), module, SandboxSpec(limits=Limits(wall_s=20))) as process:
         return claimed_kernels(process)
 
 
 def test_the_longest_kernels_come_first(tmp_path: Path) -> None:
-    body = "return {'kernels': [('k' * 300, 1, 0.5), ('scan', 2, 250.5)] + [('short', 1, 0.25)] * 100}"
+    body = "return [dict(zip(('name', 'launches', 'us'), kernel)) for kernel in "
+    body += "[('k' * 300, 1, 0.5), ('scan', 2, 250.5)] + [('short', 1, 0.25)] * 100]"
     kernels = claim(tmp_path, body)["kernels"]
     assert kernels[:2] == [
         {"name": "scan", "launches": 2, "us": 250.5},
@@ -38,13 +39,9 @@ def test_the_longest_kernels_come_first(tmp_path: Path) -> None:
     [
         ("raise RuntimeError('no CUPTI')", "no CUPTI"),
         ("import os; os._exit(3)", "exit status 3"),
-        ("return None", "another form"),
-        ("return {'kernels': 7}", "another form"),
-        ("return {'kernels': [('scan', 1)]}", "another form"),
-        ("return {'kernels': [('scan', 1, '250')]}", "another form"),
-        ("return {'kernels': [('scan', True, 250.0)]}", "another form"),
-        ("return {'kernels': [('scan', 1, -1)]}", "another form"),
-        ("return {'kernels': [('scan', 10 ** 5000, 1)]}", ""),
+        ("return None", "returned something else"),
+        ("return [{'name': 'scan', 'launches': 1, 'us': '250'}]", "returned something else"),
+        ("return [{'name': 'scan', 'launches': 1, 'us': -1.0}]", "cannot be"),
     ],
 )
 def test_what_is_no_profile_is_an_error_in_the_log(tmp_path: Path, body: str, error: str) -> None:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu.timing import Time
 from triton_cumsum import grading
-from triton_cumsum.harness.arena import Ranges
 from triton_cumsum.measured import turn_times, verifier
-from triton_cumsum.measured.roofline import roofline
+from triton_cumsum.measured.figures import roofline
 from triton_cumsum.measured.turn_times import Turn
 from triton_cumsum.profiles import GIB, GPU
+from triton_cumsum.sandboxed.arena import Ranges
+from triton_cumsum.sandboxed.gpu_runner import Placed
 
 LENGTH = 100_000_000
 GRAIN = 2 << 20
@@ -54,36 +55,28 @@ def test_a_24_gb_gpu_has_room_and_a_large_one_for_more() -> None:
 
 
 def test_offsets_of_separate_results_are_taken() -> None:
-    value = {"nonce": "n", "offsets": [400, 0]}
-    assert verifier.parse_offsets(value, "n", 2, 100, 800) == [400, 0]
+    assert verifier.parse_offsets(Placed("n", [400, 0]), "n", 2, 100, 800) == [400, 0]
 
 
 @pytest.mark.parametrize(
-    "value",
+    "placed",
     [
-        None,
-        [],
-        {},
-        {"nonce": "n"},
-        {"nonce": "another", "offsets": [0, 400]},
-        {"offsets": [0, 400]},
-        {"nonce": "n", "offsets": [0]},
-        {"nonce": "n", "offsets": [0, 400, 800]},
-        {"nonce": "n", "offsets": [0, True]},
-        {"nonce": "n", "offsets": [0, 400.0]},
-        {"nonce": "n", "offsets": [0, None]},
-        {"nonce": "n", "offsets": [0, -4]},
-        {"nonce": "n", "offsets": [0, 401]},
-        {"nonce": "n", "offsets": [0, 404]},
-        {"nonce": "n", "offsets": [0, 10**30]},
-        {"nonce": "n", "offsets": [0, 396]},
-        {"nonce": "n", "offsets": [0, 0]},
-        {"nonce": "n", "offsets": "0, 400"},
+        Placed("another", [0, 400]),
+        Placed("n", [0]),
+        Placed("n", [0, 400, 800]),
+        Placed("n", [0, None]),
+        Placed("n", [0, None, 400]),
+        Placed("n", [0, -4]),
+        Placed("n", [0, 401]),
+        Placed("n", [0, 404]),
+        Placed("n", [0, 10**30]),
+        Placed("n", [0, 396]),
+        Placed("n", [0, 0]),
     ],
 )
-def test_other_offsets_are_refused(value: Any) -> None:
+def test_other_offsets_are_refused(placed: Placed) -> None:
     with pytest.raises(InvalidSubmissionError):
-        verifier.parse_offsets(value, "n", 2, 100, 800)
+        verifier.parse_offsets(placed, "n", 2, 100, 800)
 
 
 @pytest.mark.parametrize("missing", [None, 0, 37, 99])
@@ -113,8 +106,8 @@ def test_inputs_begin_at_another_aligned_place_in_every_call(length: int) -> Non
     assert len({start for starts in turns for start in starts}) > 100
 
 
-@pytest.mark.parametrize("value", [None, "1", [1.0], {}, float("inf"), 1e300])
-def test_a_claim_that_is_no_number_is_nan(value: Any) -> None:
+@pytest.mark.parametrize("value", [float("inf"), 1e300])
+def test_a_claim_that_cannot_be_is_nan(value: float) -> None:
     assert turn_times.claimed_ms([Turn(1.0, turn_times.claimed_seconds(value))], 1) is None
 
 

@@ -20,6 +20,8 @@ CASES = {
     "raises": ("def prefix_sum(x):\n    raise RuntimeError('no idea')\n", "no idea"),
     "does not import": ("import nowhere\n", "nowhere"),
     "no function": ("y = 1\n", "defines no function prefix_sum"),
+    "null bytes": ("\0" * 9, "null bytes"),
+    "odd reason": ("raise Exception('\\ud800\\x1b[2J\\0')\n", "imported: Exception"),
     "leaves": ("import os\ndef prefix_sum(x):\n    os._exit(0)\n", "exit status 0"),
     "crashes": ("import os\ndef prefix_sum(x):\n    os.kill(os.getpid(), 11)\n", "signal 11"),
     "wrong": ("def prefix_sum(x):\n    return x.cumsum(0).to(x.dtype)\n", "first at index 0"),
@@ -97,7 +99,7 @@ def test_a_hanging_submission_is_stopped_and_leaves_nothing(tmp_path: Path) -> N
     code, stdout, _stderr = score(submission(tmp_path, source), "--json")
     assert (code, check(stdout, "invalid")["message"]) == (
         3,
-        "the call of run took longer than 30 s",
+        "the call of record took longer than 30 s",
     )
     assert time.monotonic() - started < 300
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

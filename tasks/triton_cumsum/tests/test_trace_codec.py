@@ -11,9 +11,9 @@ import triton.language as tl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness import trace_codec
-from triton_cumsum.harness.trace_codec import decode, encode
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed import trace_codec
+from triton_cumsum.sandboxed.trace_codec import decode, encode
 
 SCALARS = st.one_of(
     st.none(),
@@ -66,13 +66,13 @@ def test_tensors_survive_the_round_trip(shape: list[int], name: str, seed: int) 
     [2**64, "x" * 65, {"float": "one"}, {"dtype": "float7"}, {"open": "file"}, {"a": 1, "b": 2}, 1.5, {"dtype": []}],
 )
 def test_malformed_values_are_refused(value: Any) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidSubmissionError):
         decode(value, no_tensor)
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, torch.device("meta"), 2**64, torch.sparse_coo, torch.complex64])
 def test_other_values_are_not_recorded(value: Any) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidSubmissionError):
         encode(value, no_tensor)
 
 
@@ -87,11 +87,11 @@ def test_other_values_are_not_recorded(value: Any) -> None:
     ],
 )
 def test_malformed_tensors_are_refused(record: Any) -> None:
-    with pytest.raises(RefusedError, match="captured tensor"):
+    with pytest.raises(InvalidSubmissionError, match="captured tensor"):
         trace_codec.decode_tensor(record)
 
 
 @pytest.mark.parametrize("value", [[1], {"tensor": 0}, {"constexpr": {"tensor": 0}}, {"constexpr": [1]}])
 def test_constants_of_kernels_hold_neither_tensors_nor_lists(value: Any) -> None:
-    with pytest.raises(RefusedError, match="constant"):
+    with pytest.raises(InvalidSubmissionError, match="constant"):
         trace_codec.decode_constant(value)

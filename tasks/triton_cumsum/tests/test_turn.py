@@ -13,6 +13,7 @@ from re_bench.errors import InvalidSubmissionError
 from triton_cumsum.measured import signal, worker
 from triton_cumsum.measured.signal import Signal
 from triton_cumsum.measured.worker import Worker
+from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,12 +34,16 @@ class Process:
     def __init__(self, log: list[Any]) -> None:
         self.log = log
 
-    def call(self, name: str, args: Any = None, **_more: Any) -> Any:
-        self.log.append(name)
-        if name == "turn":
-            assert args["signal"] == self.signal.value
-            return SimpleNamespace(value={"nonce": args["nonce"], "offsets": [0, 4 * LENGTH]})
-        return SimpleNamespace(value=0.5)
+    def call(self, function: Any, *args: Any) -> Any:
+        self.log.append(function.__name__)
+        if function is gpu_runner.turn:
+            _name, _starts, _length, _stride, nonce, signal, _inputs = args
+            assert signal == self.signal.value
+            return gpu_runner.Placed(nonce, [0, 4 * LENGTH])
+        return 0.5
+
+    def call_within(self, _seconds: float, function: Any, *args: Any) -> Any:
+        return self.call(function, *args)
 
     signal: Signal
 

@@ -21,14 +21,14 @@ class Cpu:
 
     call_s: float = 30.0
     """Wall-clock limit of one call; a sensible kernel takes a second or two in the interpreter."""
-    replay_s: float = 60.0
+    replay_s: float = 90.0
     """Wall-clock limit of one replay."""
     environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"})
     """Extra environment variables of the sandboxed processes."""
-    length_unit: int = 65_536
-    """The counted lengths are multiples of this, so that blocks up to this size divide them evenly."""
-    length_units: range = range(8, 13)
-    """The length ``n`` is a random one of these times :attr:`length_unit`; runs at n/8, n, 2n and 4n are counted."""
+    length: int = 1 << 20
+    """The length at which costs are counted; launches are also counted at a quarter of it."""
+    checked: range = range(100_000, 500_000)
+    """A secret length of these is checked."""
 
 
 @dataclass(frozen=True)
@@ -73,5 +73,5 @@ class Gpu:
     """Room for CUDA's contexts and the verifier's own intermediate tensors."""
 
 
-CPU = Cpu()
-GPU = Gpu()
+CPU, GPU = Cpu(), Gpu()
+PROFILES: Mapping[str, Cpu | Gpu] = {"cpu": CPU, "gpu": GPU}

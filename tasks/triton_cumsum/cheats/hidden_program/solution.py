@@ -1,7 +1,6 @@
 """Cheat: one program does all the work, and reads more than it needs at the smaller lengths to seem of fixed size.
 
-It is no better: what kernels move at an eighth of the first length beyond their share of the largest run is taken for
-waste, and does not hide that the largest program grows.
+It is no better: what the largest program moves at one length is taken to grow with it, whatever it moves at others.
 """
 
 import torch

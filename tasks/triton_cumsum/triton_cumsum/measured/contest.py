@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 import triton
 
@@ -29,20 +28,21 @@ from re_bench.gpu.timing import Time, take_turns
 from re_bench.guest.device_memory import DeviceMemory, OutOfDeviceMemoryError
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times
-from triton_cumsum.measured.kernel_times import PROFILE_KERNELS, claimed_kernels
+from triton_cumsum.measured.figures import PROFILE_KERNELS, Stopwatch, claimed_kernels
 from triton_cumsum.measured.signal import WORD, Signal
-from triton_cumsum.measured.stopwatch import Stopwatch
 from triton_cumsum.measured.turn_times import OURS, SUBMISSION, Turn
 from triton_cumsum.measured.verifier import MemoryPlan, Verifier, check_truth
 from triton_cumsum.measured.worker import Worker
 from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, GPU
+from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from re_bench.gpu.state import Gpu
-    from re_bench.sandbox.untrusted import Untrusted
+    from re_bench.gpu.state import Gpu as Device
+    from re_bench.sandbox.calls import SandboxedProcess
     from re_bench.scoring.score import Job
+    from triton_cumsum.profiles import Gpu
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class ContestResult:
 
 
 def run_contest(
-    job: Job,
-    gpu: Gpu,
-    trusted: Untrusted,
-    untrusted: Untrusted,
+    job: Job[Gpu],
+    gpu: Device,
+    trusted: SandboxedProcess,
+    untrusted: SandboxedProcess,
     outer: ExitStack,
     *,
     compiled: Callable[[], None] = lambda: None,
@@ -174,7 +174,7 @@ def _our_turn(reference_worker: Worker, name: str, calls: int) -> Turn:
         return reference_worker.turn(name, calls, ELEMENTS)
 
 
-def _check_submission(job: Job, submission_worker: Worker, calls: int, control: float) -> int:
+def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, control: float) -> int:
     """Check the submission on inputs of all kinds, and return how many calls its turns will have, at most ``calls``.
 
     A turn of one call costs ``control`` seconds beside it.
@@ -183,10 +183,8 @@ def _check_submission(job: Job, submission_worker: Worker, calls: int, control: 
     check_truth(grading.prefix_sum(cases[-1].x), cases[-1].x)
     for case in cases:
         job.progress(f"checking {case.label}")
-        reply = submission_worker.process.call(
-            "check", {"name": SUBMISSION}, inputs=[case.x], outputs=[case.x.nbytes], timeout_s=3 * GPU.call_s
-        )
-        grading.compare(np.frombuffer(reply.outputs[0], np.int32), grading.prefix_sum(case.x), case.label)
+        result = submission_worker.process.call_within(3 * GPU.call_s, gpu_runner.check, SUBMISSION, case.x)
+        grading.compare(result, grading.prefix_sum(case.x), case.label)
     job.progress("checking long inputs")
     submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.check_shortening))
     submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile for this length anew
@@ -194,7 +192,7 @@ def _check_submission(job: Job, submission_worker: Worker, calls: int, control: 
     return max(1, min(calls, int(GPU.longest_turn_s / max(seconds, GPU.longest_turn_s / calls))))
 
 
-def _record(gpu: Gpu, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:
+def _record(gpu: Device, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:
     stayed = {process["pid"] for process in warm["processes"] or []}  # else it was ending when we began
     others = [process for process in gpu_state.other_processes(before, [os.getpid()]) if process["pid"] in stayed]
     return {

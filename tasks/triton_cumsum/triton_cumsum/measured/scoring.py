@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.gpu import state as gpu_state
 from re_bench.scoring.scale import RunAnchors
+from re_bench.scoring.score import RawScore
+from triton_cumsum.measured.figures import roofline
 from triton_cumsum.measured.kernel_cache import kernel_cache
-from triton_cumsum.measured.roofline import roofline
-from triton_cumsum.profiles import ELEMENTS
-from triton_cumsum.timing import Timing
+from triton_cumsum.profiles import ELEMENTS, Gpu
+from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
     from re_bench.scoring.score import Job
 
 
-def run(job: Job) -> Timing:
+def score(job: Job[Gpu]) -> RawScore:
     """Check the submission and time it on the GPU; see :mod:`triton_cumsum.measured.contest`.
 
     Raises:
@@ -27,23 +29,25 @@ def run(job: Job) -> Timing:
         ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
     gpu = gpu_state.identify()
-    harness = "harness/gpu_runner.py"
     ours = [job.task.directory / name for name in ("baseline", "reference")]
     with (
         ExitStack() as stack,
         kernel_cache(job.backend, ours, gpu.name) as kernels,
-        job.untrusted(
-            harness,
+        job.sandbox(
+            gpu_runner,
             gpu=gpu.uuid,
-            show=False,
-            also=ours,
+            submission=False,
+            visible=ours,
             writable=kernels.writable,
             environment=kernels.environment,
         ) as trusted,
-        job.untrusted(harness, gpu=gpu.uuid) as untrusted,
+        job.sandbox(gpu_runner, gpu=gpu.uuid) as untrusted,
     ):
-        from triton_cumsum.measured import contest  # noqa: PLC0415 - imports torch, while the runners do
-
+        with ThreadPoolExecutor(2) as pool:
+            starts = [pool.submit(runner.call, gpu_runner.start) for runner in (trusted, untrusted)]
+            from triton_cumsum.measured import contest  # noqa: PLC0415 - imports torch, while the runners do
+        for start in starts:
+            start.result()
         result = contest.run_contest(job, gpu, trusted, untrusted, stack, compiled=kernels.keep)
     baseline, reference, own = (result.times[name] for name in ("baseline", "reference", "submission"))
     if own.milliseconds < result.floor_ms:
@@ -56,4 +60,4 @@ def run(job: Job) -> Timing:
     milliseconds = {name: time.milliseconds for name, time in result.times.items()}
     near = roofline(milliseconds, result.details["copy_ms"], gpu.peak_bandwidth)
     details = {**result.details, "roofline": near}
-    return Timing(own.milliseconds, message, details, anchors if job.profile.in_run else None)
+    return RawScore(math.log(own.milliseconds), message, details, anchors if job.settings.in_run else None)

@@ -146,6 +146,6 @@ def claimed_ms(turns: Sequence[Turn], calls: int) -> float | None:
     return claim if math.isfinite(claim) else None
 
 
-def claimed_seconds(value: Any) -> float:
-    """Return what an untrusted process calls a number of seconds, NaN where it is none."""
-    return float(value) if isinstance(value, int | float) and abs(value) <= _MAX_CLAIM_S else math.nan
+def claimed_seconds(value: float) -> float:
+    """Return the seconds that an untrusted process claims, NaN where they cannot be."""
+    return value if abs(value) <= _MAX_CLAIM_S else math.nan

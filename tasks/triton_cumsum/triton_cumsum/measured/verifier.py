@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from re_bench.guest.device_memory import DeviceMemory
     from triton_cumsum.measured.signal import Signal
+    from triton_cumsum.sandboxed.gpu_runner import Placed
 
 POISON = 0x5A5A5A5A
 """What results are overwritten with once they have been checked."""
@@ -170,11 +171,11 @@ def first_difference(got: Any, expected: Any) -> int | None:
     return int(wrong.to(torch.uint8).argmax()) if wrong.any() else None
 
 
-def parse_offsets(value: Any, nonce: str, calls: int, length: int, size: int) -> list[int]:
+def parse_offsets(placed: Placed, nonce: str, calls: int, length: int, size: int) -> list[int]:
     """Return the offsets that a runner named, checked: whole results, in the arena, that do not overlap.
 
     Args:
-        value: its answer.
+        placed: its answer.
         nonce: what the answer must repeat, so that none can be sent before it was asked for.
         calls: the number of results.
         length: elements of each.
@@ -183,8 +184,8 @@ def parse_offsets(value: Any, nonce: str, calls: int, length: int, size: int) ->
     Raises:
         InvalidSubmissionError: if they are anything else.
     """
-    named = value.get("offsets") if isinstance(value, dict) and value.get("nonce") == nonce else None
-    if not isinstance(named, list) or len(named) != calls or not all(type(offset) is int for offset in named):
+    named = [offset for offset in placed.offsets if offset is not None]
+    if placed.nonce != nonce or len(placed.offsets) != calls or len(named) != calls:
         raise InvalidSubmissionError(
             f"the submission's process did not name {calls} results in memory that the scorer can read"
         )

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import secrets
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest.device_memory import DeviceMemory
-from triton_cumsum.measured.stopwatch import Stopwatch
+from triton_cumsum.measured.figures import Stopwatch
 from triton_cumsum.measured.turn_times import Turn, claimed_seconds
 from triton_cumsum.measured.verifier import POISON, as_int32, draw_starts, parse_offsets
 from triton_cumsum.profiles import GPU
+from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from re_bench.sandbox.untrusted import Untrusted
+    from re_bench.sandbox.calls import SandboxedProcess
     from triton_cumsum.measured.signal import Signal
     from triton_cumsum.measured.verifier import Verifier
 
@@ -29,25 +29,24 @@ class Worker:
     """A runner with the memory that its results lie in.
 
     Args:
-        process: a sandboxed process with the harness ``gpu_runner``.
+        process: a sandboxed process with the module ``gpu_runner``.
         arena: the memory that its results will lie in.
         signal: how it says that they are there.
         verifier: makes its inputs and checks its results.
     """
 
-    def __init__(self, process: Untrusted, arena: DeviceMemory, signal: Signal, verifier: Verifier) -> None:
+    def __init__(self, process: SandboxedProcess, arena: DeviceMemory, signal: Signal, verifier: Verifier) -> None:
         self.process, self.verifier, self._arena, self._signal = process, verifier, arena, signal
         self.steps: dict[str, float] = {}
         """Seconds that the steps of all turns have taken so far, for the log."""
         self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
-        room = {"inputs": 4 * verifier.calls * verifier.stride}
-        process.call("attach", room, device_outputs=[arena, signal.memory])
+        process.call(gpu_runner.attach, 4 * verifier.calls * verifier.stride, arena, signal.memory)
 
     def load(self, solutions: Mapping[str, Path]) -> None:
         """Have the runner import solutions, by name."""
-        self.process.call("load", {"solutions": {name: str(path) for name, path in solutions.items()}})
+        self.process.call(gpu_runner.load, dict(solutions))
 
     def turn(self, name: str, calls: int, length: int) -> Turn:
         """Return the time of one turn of the solution ``name``, all of whose results are exact.
@@ -62,26 +61,24 @@ class Worker:
         """
         nonce, stride = secrets.token_hex(), self.verifier.stride
         starts = draw_starts(calls, stride, length)
-        layout = {"calls": calls, "starts": starts, "length": length, "stride": stride}
-        args = {"name": name, "nonce": nonce, "signal": self._signal.renew(), **layout}
-        timeout_s = GPU.call_s * calls
-        settle = partial(self.process.call, "settle", timeout_s=timeout_s)
+        signal, within_s, process = self._signal.renew(), GPU.call_s * calls, self.process
         watch = Stopwatch(self.steps)
         with DeviceMemory(4 * calls * stride) as inputs:
             watch.lap("memory")
             self.verifier.prepare(as_int32(inputs).reshape(calls, stride), starts, length)
             watch.lap("inputs and truth")
-            self.process.call("wake", timeout_s=GPU.call_s)
+            process.call_within(GPU.call_s, gpu_runner.wake)
             started = time.perf_counter()
-            value = self.process.call("turn", args, device_descriptors=[inputs], timeout_s=timeout_s).value
-            offsets = parse_offsets(value, nonce, calls, length, self._arena.nbytes)
+            placed = process.call_within(within_s, gpu_runner.turn, name, starts, length, stride, nonce, signal, inputs)
+            offsets = parse_offsets(placed, nonce, calls, length, self._arena.nbytes)
             settled, complete = None, self.verifier.probe(self.results, offsets, self._signal)
             if not complete:
-                settled, complete = settle(), self.verifier.probe(self.results, offsets)
+                settled = process.call_within(within_s, gpu_runner.settle)
+                complete = self.verifier.probe(self.results, offsets)
             seconds = time.perf_counter() - started
             watch.lap("timed")
         watch.lap("memory")
-        events = claimed_seconds((settled or settle()).value)
+        events = claimed_seconds(process.call_within(within_s, gpu_runner.settle) if settled is None else settled)
         watch.lap("settled")
         self.verifier.check(self.results, offsets, length)
         if not complete:
@@ -90,6 +87,6 @@ class Worker:
             self.results[offset // 4 : offset // 4 + length].fill_(POISON)
         torch.cuda.synchronize()
         watch.lap("check")
-        self.process.call("release", timeout_s=GPU.call_s)
+        process.call_within(GPU.call_s, gpu_runner.release)
         watch.lap("release")
         return Turn(seconds, events)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from re_bench.guest.refused import RefusedError
+from re_bench.errors import InvalidSubmissionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +24,11 @@ def load(directory: Path, name: str) -> Any:
     """Import ``solution.py`` of ``directory`` as the module ``name`` and return its ``prefix_sum``.
 
     Raises:
-        RefusedError: if the file, or the function in it, is missing or fails to import.
+        InvalidSubmissionError: if the file, or the function in it, is missing or fails to import.
     """
     path = directory / _FILE
     if not path.is_file():
-        raise RefusedError(f"{_FILE} is missing; it must define prefix_sum(x)")
+        raise InvalidSubmissionError(f"{_FILE} is missing; it must define prefix_sum(x)")
     sys.path.insert(0, str(directory))  # only now, after all imports of ours, may names come from the submission
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -37,9 +37,9 @@ def load(directory: Path, name: str) -> Any:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise RefusedError(f"{_FILE} cannot be imported: {describe(error)}") from error
+        raise InvalidSubmissionError(f"{_FILE} cannot be imported: {describe(error)}") from error
     if not callable(getattr(module, "prefix_sum", None)):
-        raise RefusedError(f"{_FILE} defines no function prefix_sum(x)")
+        raise InvalidSubmissionError(f"{_FILE} defines no function prefix_sum(x)")
     return module.prefix_sum
 
 
@@ -47,33 +47,33 @@ def call(function: Any, x: Any) -> Any:
     """Return ``function(x)``.
 
     Raises:
-        RefusedError: saying where in the submission it raised.
+        InvalidSubmissionError: saying where in the submission it raised.
     """
     try:
         return function(x)
-    except RefusedError:
+    except InvalidSubmissionError:
         raise
     except Exception as error:
-        raise RefusedError(f"prefix_sum raised {describe(error)}") from error
+        raise InvalidSubmissionError(f"prefix_sum raised {describe(error)}") from error
 
 
 def check_result(x: Any, result: Any) -> None:
     """Check that ``result`` is a plain new tensor like ``x``: type, dtype, shape, device, memory of its own.
 
     Raises:
-        RefusedError: naming what differs.
+        InvalidSubmissionError: naming what differs.
     """
     if type(result) is not torch.Tensor:
-        raise RefusedError(f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor")
+        raise InvalidSubmissionError(f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor")
     for name in ("dtype", "device", "layout", "shape"):
         got, expected = getattr(result, name), getattr(x, name)
         if got != expected:
-            raise RefusedError(f"prefix_sum returned a tensor of {name} {got}; expected {expected}")
+            raise InvalidSubmissionError(f"prefix_sum returned a tensor of {name} {got}; expected {expected}")
     storage = result.untyped_storage()
     if storage.data_ptr() == x.untyped_storage().data_ptr():
-        raise RefusedError("prefix_sum returned memory of its input x; return a new tensor")
+        raise InvalidSubmissionError("prefix_sum returned memory of its input x; return a new tensor")
     if storage.nbytes() < 4 * x.numel() or not result.is_contiguous():
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"prefix_sum returned a tensor on {storage.nbytes()} bytes of memory; {4 * x.numel()} are needed"
         )
 

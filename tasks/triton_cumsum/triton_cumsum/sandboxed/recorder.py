@@ -10,15 +10,18 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
-from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.interpreter import InterpretedFunction, InterpreterError
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness.kernel_text import Functions
-from triton_cumsum.harness.memory_counter import WARPS
-from triton_cumsum.harness.trace_codec import (
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed import interpreter_patches, submission
+from triton_cumsum.sandboxed.counter import WARPS, BoundsChecker, cause_of, intercepted
+from triton_cumsum.sandboxed.kernel_text import Functions
+from triton_cumsum.sandboxed.trace_codec import (
     CAPTURED_BYTES,
     INPUT,
     SCALARS_PER_LAUNCH,
@@ -30,7 +33,52 @@ from triton_cumsum.harness.trace_codec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+_STOCK_RUN = InterpretedFunction.run
+
+
+def install() -> None:
+    """Have kernels of this process run with the quick interpreter and checked accesses."""
+    interpreter_patches.install()
+    InterpretedFunction.run = _run_checked
+
+
+def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple[NDArray[np.int32], str]:
+    """Return what ``prefix_sum`` gives for ``values``, and the steps that it took, as JSON.
+
+    Raises:
+        InvalidSubmissionError: if it raises, changes its input, or returns something else than a new int32 tensor.
+    """
+    x = torch.from_numpy(values.copy())
+    with Recorder(x) as recorder:
+        result = submission.call(function, x)
+    # The form comes first: its messages say more than that an odd object is no result of a step.
+    submission.check_result(x, result)
+    trace = json.dumps(recorder.trace(result))
+    if not np.array_equal(x.numpy(), values):
+        raise InvalidSubmissionError("prefix_sum changed its input x; leave it as it is")
+    return result.numpy(), trace
+
+
+def _run_checked(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+    """Launch a kernel with its memory accesses checked, so that a slip has a message and does not end the process.
+
+    This is a service to the author of a submission, no defence: the meter checks again.
+    """
+    values = [*args, *kwargs.values()]
+    if any(isinstance(value, TensorDescriptor) for value in values):
+        raise InvalidSubmissionError(
+            f"kernel {function.fn.__name__} takes a TensorDescriptor; make it in it by tl.make_tensor_descriptor"
+        )
+    checker = BoundsChecker(function.fn.__name__, [value for value in values if isinstance(value, torch.Tensor)])
+    try:
+        with intercepted(checker):
+            _STOCK_RUN(function, *args, grid=grid, warmup=warmup, **kwargs)
+    except InterpreterError as error:
+        raise cause_of(error, checker) from error
 
 
 class Recorder(TorchDispatchMode):
@@ -98,14 +146,18 @@ class Recorder(TorchDispatchMode):
         size = normalised_grid(grid, dict(bound.arguments))
         arguments = {name: encode(value, self._number) for name, value in bound.arguments.items()}
         if any(isinstance(value, list) for value in arguments.values()):
-            raise RefusedError(f"kernel {function.__name__} takes a tuple or list; pass its elements one by one")
+            raise InvalidSubmissionError(
+                f"kernel {function.__name__} takes a tuple or list; pass its elements one by one"
+            )
         if sum(not isinstance(value, torch.Tensor) for value in bound.arguments.values()) > SCALARS_PER_LAUNCH:
-            raise RefusedError(
+            raise InvalidSubmissionError(
                 f"kernel {function.__name__} takes more than {SCALARS_PER_LAUNCH} arguments that are not tensors"
             )
         warps = kwargs.get("num_warps", WARPS)
         if type(warps) is not int:
-            raise RefusedError(f"kernel {function.__name__} is launched with num_warps={warps!r}; it takes an integer")
+            raise InvalidSubmissionError(
+                f"kernel {function.__name__} is launched with num_warps={warps!r}; it takes an integer"
+            )
         launch = {"kernel": self._functions.index(function), "grid": list(size), "arguments": arguments}
         self._append(launch | {"warps": warps})
         self._paused = True
@@ -118,10 +170,10 @@ class Recorder(TorchDispatchMode):
         """Return the trace of the run that gave ``result``.
 
         Raises:
-            RefusedError: if no recorded step made ``result``, or the trace is too long.
+            InvalidSubmissionError: if no recorded step made ``result``, or the trace is too long.
         """
         if result not in self._numbers:
-            raise RefusedError(
+            raise InvalidSubmissionError(
                 "the tensor that prefix_sum returned was not made by a torch operator or a Triton kernel of this run "
                 "(NumPy, ctypes and kept results cannot be modelled)"
             )
@@ -132,14 +184,14 @@ class Recorder(TorchDispatchMode):
             "result": self._numbers[result],
         }
         if (length := len(json.dumps(trace))) > TRACE_BYTES:
-            raise RefusedError(
+            raise InvalidSubmissionError(
                 f"the trace of prefix_sum takes {length} bytes, {TRACE_BYTES} are allowed; take fewer steps"
             )
         return trace
 
     def _append(self, step: dict[str, Any]) -> None:
         if len(self._steps) >= STEPS:
-            raise RefusedError(f"prefix_sum takes more than {STEPS} operators and launches in one call")
+            raise InvalidSubmissionError(f"prefix_sum takes more than {STEPS} operators and launches in one call")
         self._steps.append(step)
 
     def _number(self, tensor: Any) -> int:
@@ -147,7 +199,7 @@ class Recorder(TorchDispatchMode):
             size = tensor.numel() * tensor.element_size()
             self._captured_bytes += size
             if self._captured_bytes > CAPTURED_BYTES:
-                raise RefusedError(
+                raise InvalidSubmissionError(
                     "prefix_sum uses tensors that no torch operator of the call made (made before it, or from NumPy), "
                     f"the last of shape {tuple(tensor.shape)}; only {CAPTURED_BYTES} bytes of such tables are allowed: "
                     "allocate scratch memory with torch.empty inside prefix_sum"
@@ -170,12 +222,14 @@ def normalised_grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int
     """Return a launch grid, which may be a function of the arguments, as three integers.
 
     Raises:
-        RefusedError: if it is not one to three integers.
+        InvalidSubmissionError: if it is not one to three integers.
     """
     value = grid(arguments) if callable(grid) else grid
     sizes = tuple(value) if isinstance(value, list | tuple) else (value,)
     try:
         x, y, z = (*(int(size) for size in sizes), 1, 1)[: max(len(sizes), 3)]
     except (TypeError, ValueError) as error:
-        raise RefusedError(f"the grid {value!r} of a launch is not a tuple of one to three integers") from error
+        raise InvalidSubmissionError(
+            f"the grid {value!r} of a launch is not a tuple of one to three integers"
+        ) from error
     return x, y, z

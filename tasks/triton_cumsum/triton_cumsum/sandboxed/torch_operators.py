@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness.sector_cache import SECTOR
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed.counter import SECTOR
+from triton_cumsum.sandboxed.device import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,22 +26,20 @@ transpose unbind unfold unsqueeze view
 """
 WRITE = "arange full full_like new_full new_ones new_zeros ones ones_like scalar_tensor zeros zeros_like fill_ zero_"
 STREAM = """
-_to_copy all amax amin any argmax argmin cat clone constant_pad_nd copy_ count_nonzero flip masked_fill masked_fill_ max
-mean min prod repeat roll stack sum tril triu where
+_to_copy all amax amin any argmax argmin cat clone constant_pad_nd copy_ count_nonzero cumprod cumsum flip masked_fill
+masked_fill_ max mean min prod repeat roll stack sum tril triu where
 """
-SCAN = "cumprod cumsum"
 GATHER = "embedding gather index index_select take"
 MATMUL = "addmm bmm mm baddbmm"
 SYNCHRONISE = "_local_scalar_dense"
 
-_RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "scan": SCAN}
-_RULES |= {"gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
+_RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
 RULES = {name: rule for rule, names in _RULES.items() for name in names.split()}
 """The byte rule of each known operator that is not pointwise.
 
 ``free`` moves nothing; ``write`` writes its results; ``stream`` reads its tensors and writes its results; ``gather``
-reads the indices and one element per result, and writes the results; ``scan`` is ``stream`` by a slower kernel;
-``matmul`` is ``stream`` with arithmetic; ``item`` brings one number to the host.
+reads the indices and one element per result, and writes the results; ``matmul`` is
+``stream`` with arithmetic; ``item`` brings one number to the host.
 """
 
 # They overwrite their first tensor without looking at it.
@@ -51,19 +50,19 @@ def resolve(name: Any) -> tuple[Any, str]:
     """Return the operator called ``"aten::<name>.<overload>"`` and its byte rule.
 
     Raises:
-        RefusedError: if it is unknown or cannot be modelled.
+        InvalidSubmissionError: if it is unknown or cannot be modelled.
     """
     namespace, _, rest = str(name).partition("::")
     base, _, overload = rest.partition(".")
     packet = getattr(torch.ops.aten, base, None) if namespace == "aten" and base.isidentifier() else None
     operator = getattr(packet, overload, None) if overload in _overloads(packet) else None
     if operator is None:
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"the operator {name!r} does not exist or is not an aten operator; the cpu profile cannot model it"
         )
     rule = _rule(operator, base)
     if rule is None:
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"the cpu profile cannot model the operator {name!r}; use views, pointwise operators, sums and scans, "
             "or a Triton kernel"
         )
@@ -76,55 +75,47 @@ def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
     Otherwise the byte rules would take one tensor for another.
 
     Raises:
-        RefusedError: naming the keyword.
+        InvalidSubmissionError: naming the keyword.
     """
     keyword_only = {argument.name for argument in _schema(operator) if argument.kwarg_only}
     for keyword in keywords:
         if keyword not in keyword_only:
-            raise RefusedError(f"{name} is recorded with the keyword {keyword!r}, which torch never does")
+            raise InvalidSubmissionError(f"{name} is recorded with the keyword {keyword!r}, which torch never does")
 
 
 def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
     """Check what depends on the arguments' types.
 
     Raises:
-        RefusedError: for a product of integer matrices, which torch has not on GPUs, or indexing by a mask,
+        InvalidSubmissionError: for a product of integer matrices, which torch has not on GPUs, or indexing by a mask,
             whose result has a size that depends on the data.
     """
     tensors = list(_tensors(arguments))
     if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
-        raise RefusedError(f"{name} of integers does not exist on a GPU; use floating point")
+        raise InvalidSubmissionError(f"{name} of integers does not exist on a GPU; use floating point")
     if rule == "gather" and any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors[1:]):
-        raise RefusedError(f"{name} with a mask gives a size that depends on the data; the cpu profile cannot model it")
+        raise InvalidSubmissionError(
+            f"{name} with a mask gives a size that depends on the data; the cpu profile cannot model it"
+        )
 
 
-def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> dict[str, int]:
-    """Return what one call costs.
-
-    ``bytes`` are those moved to and from memory, ``flops`` floating-point operations, and ``scan_bytes`` those moved by
-    torch's scan kernels along rows, columns or a whole tensor, which do not reach the bandwidth of a copy.
-    """
+def cost(  # noqa: PLR0917 - a call and what came of it
+    name: str, operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
+) -> Step:
+    """Return what one call costs: the bytes that it moves, and the arithmetic of a matrix product."""
     written = sum(touched(tensor) for tensor in _tensors([result]))
     if rule == "write":
-        return {"bytes": written}
+        return Step(name, "operator", written)
     if rule == "item":
-        return {"bytes": 4}
+        return Step(name, "operator", SECTOR)
     if rule == "gather":
-        return {"bytes": sum(touched(tensor) for tensor in _tensors(args[1:])) + 2 * written}
-    read = sum(touched(tensor) for tensor in _read(operator, args, kwargs))
-    if rule == "scan":
-        return _cost_of_scan(args[0], read, result, written)
+        indices = sum(touched(tensor) for tensor in _tensors(args[1:]))
+        return Step(name, "operator", indices + 2 * written)
+    moved = written + sum(touched(tensor) for tensor in _read(operator, args, kwargs))
     if rule == "matmul":
         formula = flop_registry[operator.overloadpacket]
-        return {"bytes": read + written, "flops": int(formula(*args, **kwargs, out_val=result))}
-    return {"bytes": read + written}
-
-
-def _cost_of_scan(source: Any, read: int, result: Any, written: int) -> dict[str, int]:
-    # Another type is first converted by a kernel of its own (ATen/native/ReduceOps.cpp, impl_func_cum_ops).
-    if source.dtype == result.dtype:
-        return {"bytes": 0, "scan_bytes": read + written}
-    return {"bytes": read + written, "scan_bytes": 2 * written}
+        return Step(name, "operator", moved, flops=int(formula(*args, **kwargs, out_val=result)))
+    return Step(name, "operator", moved)
 
 
 def touched(tensor: Any) -> int:

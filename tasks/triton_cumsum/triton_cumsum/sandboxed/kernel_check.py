@@ -1,7 +1,7 @@
 """The allow-list for the source text of kernels: what the meter is willing to execute.
 
 Every syntax node must be of an allowed kind, every name must be local, bound or one of eight builtins, and attributes
-come from the tables in :mod:`kernel_names`. What passes can compute on blocks, load and store, and nothing more: it
+come from tables. What passes can compute on blocks, load and store, and nothing more: it
 cannot reach NumPy through a block's handle, import, keep state between programs or define functions. The tree that
 was checked is the tree that runs; text, comments, decorators and annotations are dropped first.
 """
@@ -11,15 +11,46 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness.kernel_names import ATTRIBUTES, BUILTINS, MODULES, SUBMODULES
-from triton_cumsum.harness.trace_codec import INTEGERS, STRING
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed.trace_codec import INTEGERS, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOURCE_LENGTH = 64 * 1024
 RESERVED = "interpreter_semantic"
+
+# Left out on purpose: everything that reaches outside the language (inline assembly, external libraries, printing,
+# mapping Python functions) and everything that shows the interpreter's insides (``handle``, ``data``, ``type``).
+BUILTINS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range"})
+
+_TYPES = "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 constexpr dtype"
+_MATH = "abs ceil cos div_rn erf exp exp2 fdiv floor fma log log2 rsqrt sin sqrt sqrt_rn umulhi"
+_LANGUAGE = """
+add advance arange argmax argmin associative_scan assume atomic_add atomic_and atomic_cas atomic_max atomic_min
+atomic_or atomic_xchg atomic_xor bitonic_merge broadcast broadcast_to cast cat cdiv clamp cumprod cumsum debug_barrier
+device_assert dot expand_dims flip full gather histogram interleave join load load_tensor_descriptor make_block_ptr
+make_tensor_descriptor max max_constancy max_contiguous maximum min minimum mul multiple_of num_programs permute
+pointer_type program_id range ravel reduce reduce_or reshape sigmoid softmax sort split squeeze static_assert
+static_range store store_tensor_descriptor sub sum swizzle2d topk trans unsqueeze view where xor_sum zeros zeros_like
+"""
+
+MODULES: dict[str, frozenset[str]] = {
+    "triton": frozenset({"cdiv", "next_power_of_2"}),
+    "triton.language": frozenset((_TYPES + " " + _MATH + _LANGUAGE).split()),
+    "triton.language.math": frozenset(_MATH.split()),
+}
+SUBMODULES = {("triton", "language"): "triton.language", ("triton.language", "math"): "triton.language.math"}
+
+_OF_TENSORS = """
+T abs advance argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or
+atomic_xchg atomic_xor broadcast_to cast cdiv ceil cos cumprod cumsum dtype exp exp2 expand_dims flip floor gather
+histogram load log log2 max min numel permute ravel reduce reshape rsqrt shape sin sort split sqrt store sum to trans
+view xor_sum
+"""
+_OF_TYPES = "element_ty int_bitwidth is_floating is_int is_int_signed is_int_unsigned is_ptr primitive_bitwidth"
+
+ATTRIBUTES = frozenset((_OF_TENSORS + " " + _OF_TYPES + " value").split())
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass)
 _OTHER_STATEMENTS = (ast.Assert,)
@@ -39,16 +70,16 @@ def parse(source: str) -> tuple[ast.FunctionDef, list[str]]:
     Decorators, docstrings and annotations are removed.
 
     Raises:
-        RefusedError: if the text is too long, or is not exactly one function with plain parameters.
+        InvalidSubmissionError: if the text is too long, or is not exactly one function with plain parameters.
     """
     if len(source) > SOURCE_LENGTH:
-        raise RefusedError(f"the source of a kernel has more than {SOURCE_LENGTH} characters")
+        raise InvalidSubmissionError(f"the source of a kernel has more than {SOURCE_LENGTH} characters")
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise RefusedError(f"the source of a kernel cannot be parsed: {error!r}") from error
+        raise InvalidSubmissionError(f"the source of a kernel cannot be parsed: {error!r}") from error
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
-        raise RefusedError("the source of a kernel must be exactly one function (def)")
+        raise InvalidSubmissionError("the source of a kernel must be exactly one function (def)")
     return _normalised(body[0])
 
 
@@ -65,7 +96,7 @@ def check(function: ast.FunctionDef, bindings: Mapping[str, Any]) -> None:
     ``{"function": index}``, as in a trace.
 
     Raises:
-        RefusedError: naming the function, the line within it and the construct.
+        InvalidSubmissionError: naming the function, the line within it and the construct.
     """
     modules = {name: binding["module"] for name, binding in bindings.items() if "module" in binding}
     callables = {name for name, binding in bindings.items() if "function" in binding}
@@ -73,15 +104,15 @@ def check(function: ast.FunctionDef, bindings: Mapping[str, Any]) -> None:
     try:
         checker.check_body()
     except RecursionError as error:
-        raise RefusedError(f"kernel {function.name}: its expressions are nested too deeply") from error
+        raise InvalidSubmissionError(f"kernel {function.name}: its expressions are nested too deeply") from error
 
 
 def _normalised(function: ast.FunctionDef) -> tuple[ast.FunctionDef, list[str]]:
     if len(function.name) > STRING:
-        raise RefusedError(f"a kernel has a name of {len(function.name)} characters; {STRING} are allowed")
+        raise InvalidSubmissionError(f"a kernel has a name of {len(function.name)} characters; {STRING} are allowed")
     spec = function.args
     if spec.vararg or spec.kwarg or spec.kwonlyargs or spec.posonlyargs:
-        raise RefusedError(f"kernel {function.name}: only plain positional parameters are allowed")
+        raise InvalidSubmissionError(f"kernel {function.name}: only plain positional parameters are allowed")
     constexprs = [parameter.arg for parameter in spec.args if _is_constexpr(function.name, parameter)]
     for parameter in spec.args:
         parameter.annotation = None
@@ -101,7 +132,7 @@ def _is_constexpr(name: str, parameter: ast.arg) -> bool:
     if parameter.annotation is None:
         return False
     if not ast.unparse(parameter.annotation).strip("'\"").endswith("constexpr"):
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"kernel {name}: on a GPU nothing but tl.constexpr may annotate a parameter; change that of {parameter.arg}"
         )
     return True
@@ -132,7 +163,7 @@ class _Checker(ast.NodeVisitor):
     def refuse(self, node: ast.AST, what: str) -> NoReturn:
         """Raise the refusal of ``node``."""
         line = getattr(node, "lineno", self.function.lineno) - self.function.lineno + 1
-        raise RefusedError(f"kernel {self.function.name}, line {line} of the function: {what}")
+        raise InvalidSubmissionError(f"kernel {self.function.name}, line {line} of the function: {what}")
 
     def check_body(self) -> None:
         """Check the names that the function makes, its defaults and its statements."""

@@ -1,29 +1,18 @@
-"""Harness of profile ``cpu``: replays a trace and counts what it costs, where the submission's module never was.
-
-``replay({"trace": text, "length": n}, [x], [y])`` runs the trace, a text of JSON, on the int32 input ``x``, writes the
-result to ``y`` and returns ``{"steps": [step, ...]}`` in the order of the run. A step is ``{"name", "kind"}`` and what
-was counted of it, see :func:`torch_operators.cost` and :meth:`memory_counter.Counter.counts`; its kind is
-``"kernel"`` or ``"operator"``. Views and allocations, which cost nothing, are left out. The scorer replays on other
-values than those that were recorded: then a trace cannot carry any part of the answer.
-"""
+"""Replays a trace and counts what it costs, in a process where the submission's module never was."""
 
 from __future__ import annotations
 
-import os
-
-os.environ["TRITON_INTERPRET"] = "1"
-
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness import fast_interpreter
-from triton_cumsum.harness.kernel_launch import Kernels
-from triton_cumsum.harness.torch_operators import check_arguments, check_keywords, cost, resolve
-from triton_cumsum.harness.trace_codec import (
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed import interpreter_patches
+from triton_cumsum.sandboxed.kernel_launch import Kernels
+from triton_cumsum.sandboxed.torch_operators import check_arguments, check_keywords, cost, resolve
+from triton_cumsum.sandboxed.trace_codec import (
     CAPTURED_BYTES,
     INPUT,
     STEPS,
@@ -33,45 +22,54 @@ from triton_cumsum.harness.trace_codec import (
     tensors_in,
 )
 
-Step = dict[str, Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from triton_cumsum.sandboxed.device import Step
 
 
-def replay(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview]) -> dict[str, list[Step]]:
-    """Run ``args["trace"]`` on ``args["length"]`` int32 values; see the module.
+def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], list[Step]]:
+    """Run a trace, a text of JSON, on other values; return the result and the cost of each step that costs something.
 
     Raises:
-        RefusedError: if the trace is malformed or holds what the profile does not allow.
-        IndexError: if a kernel accesses memory outside of its tensors.
+        InvalidSubmissionError: if the trace is malformed, holds what the profile does not allow, or has a kernel that
+            accesses memory outside of its tensors.
     """
-    fast_interpreter.install()
-    values = np.frombuffer(inputs[0], dtype=np.int32, count=args["length"])
+    interpreter_patches.install()
     x = torch.from_numpy(values.copy())
     try:
-        replayed = Replay(_parsed(args["trace"]), x)
+        replayed = Replay(_parsed(trace), x)
         result = replayed.run()
-    except (RefusedError, IndexError):
+        _check_result(x, values, result)
+        computed: NDArray[np.int32] = result.numpy()
+    except InvalidSubmissionError:
         raise
+    except IndexError as error:
+        raise InvalidSubmissionError(str(error)) from error
     except Exception as error:
         # Whatever a trace makes torch, Triton or Python say, it is the trace that is at fault.
-        raise RefusedError(f"the recorded steps cannot be replayed: {type(error).__name__}: {error}") from error
-    _check_result(x, values, result)
-    np.frombuffer(outputs[0], dtype=np.int32)[:] = result.numpy()
-    return {"steps": replayed.costs}
+        raise InvalidSubmissionError(
+            f"the recorded steps cannot be replayed: {type(error).__name__}: {error}"
+        ) from error
+    return computed, replayed.costs
 
 
-def _parsed(text: Any) -> Any:
-    if not isinstance(text, str) or len(text) > TRACE_BYTES:
-        raise RefusedError(f"the trace is no text of at most {TRACE_BYTES} bytes")
+def _parsed(text: str) -> Any:
+    if len(text) > TRACE_BYTES:
+        raise InvalidSubmissionError(f"the trace has more than {TRACE_BYTES} bytes")
     return json.loads(text)
 
 
 def _check_result(x: Any, values: Any, result: Any) -> None:
     if result.dtype != torch.int32 or result.shape != x.shape:
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"the replayed steps give a tensor of {result.dtype} and shape {tuple(result.shape)}; expected that of x"
         )
     if not np.array_equal(x.numpy(), values):
-        raise RefusedError("the replayed steps change the input x; leave it as it is")
+        raise InvalidSubmissionError("the replayed steps change the input x; leave it as it is")
+
+
+RUBBISH = 0x5A
 
 
 class Replay:
@@ -86,7 +84,7 @@ class Replay:
         for number, record in trace["captured"].items():
             self._tensors[int(number)] = decode_tensor(record)
         if sum(t.numel() * t.element_size() for n, t in self._tensors.items() if n != INPUT) > CAPTURED_BYTES:
-            raise RefusedError(f"the trace captures more than {CAPTURED_BYTES} bytes of tensors")
+            raise InvalidSubmissionError(f"the trace captures more than {CAPTURED_BYTES} bytes of tensors")
 
     def run(self) -> Any:
         """Run all steps and return the result tensor."""
@@ -102,15 +100,14 @@ class Replay:
 
     def _tensor(self, number: Any) -> Any:
         if type(number) is not int or number not in self._tensors:
-            raise RefusedError(f"the trace uses tensor {number!r} before any step made it")
+            raise InvalidSubmissionError(f"the trace uses tensor {number!r} before any step made it")
         return self._tensors[number]
 
-    def _launch(self, step: Step) -> None:
-        name = self._kernels.name(step["kernel"])
-        counter = self._kernels.launch(step["kernel"], step["grid"], step["arguments"], self._tensor, step["warps"])
-        self._add(name, "kernel", **counter.counts())
+    def _launch(self, step: Any) -> None:
+        arguments = (step["grid"], step["arguments"], self._tensor, step["warps"])
+        self.costs.append(self._kernels.launch(step["kernel"], *arguments))
 
-    def _operate(self, step: Step) -> None:
+    def _operate(self, step: Any) -> None:
         name = step["operator"]
         operator, rule = resolve(name)
         arguments = decode(step["arguments"], self._tensor)
@@ -120,18 +117,17 @@ class Replay:
         try:
             result = operator(*arguments, **keywords)
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            raise RefusedError(f"the operator {name} cannot be replayed: {error}") from error
+            raise InvalidSubmissionError(f"the operator {name} cannot be replayed: {error}") from error
         results = tensors_in(result)
         if len(results) != len(step["results"]):
-            raise RefusedError(
+            raise InvalidSubmissionError(
                 f"the operator {name} gave {len(results)} tensors in the replay, {len(step['results'])} in the trace"
             )
+        if "empty" in name:
+            _fill_with_rubbish(results)
         self._tensors.update(zip(step["results"], results, strict=True))
         if rule != "free":
-            self._add(name, "operator", **cost(operator, rule, arguments, keywords, result))
-
-    def _add(self, name: str, kind: str, **counts: float) -> None:
-        self.costs.append({"name": name, "kind": kind} | counts)
+            self.costs.append(cost(name, operator, rule, arguments, keywords, result))
 
     def _last_uses(self) -> dict[int, int]:
         last = dict.fromkeys((INPUT, self.trace["result"]), len(self.trace["steps"]))
@@ -141,14 +137,20 @@ class Replay:
         return last
 
 
+def _fill_with_rubbish(tensors: list[Any]) -> None:
+    """Have memory that nothing was written to hold what it may hold on a GPU, where fresh memory is not zero."""
+    for tensor in tensors:
+        torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).fill_(RUBBISH)
+
+
 def _check_trace(trace: Any) -> None:
     kinds = {"captured": dict, "functions": list, "steps": list, "result": int}
     if not isinstance(trace, dict) or any(not isinstance(trace.get(key), kind) for key, kind in kinds.items()):
-        raise RefusedError("the trace is malformed")
+        raise InvalidSubmissionError("the trace is malformed")
     if len(trace["steps"]) > STEPS:
-        raise RefusedError(f"the trace has more than {STEPS} steps")
+        raise InvalidSubmissionError(f"the trace has more than {STEPS} steps")
     if not all(str(number).isdecimal() and int(number) != INPUT for number in trace["captured"]):
-        raise RefusedError("the trace captures tensors under names that are not numbers")
+        raise InvalidSubmissionError("the trace captures tensors under names that are not numbers")
     for step in trace["steps"]:
         _check_step(step)
 
@@ -161,7 +163,7 @@ def _check_step(step: Any) -> None:
             results = step.get("results", [])
             if len(step) == len(kind) and all(type(number) is int for number in results):
                 return
-    raise RefusedError(f"a step of the trace is malformed: {str(step)[:100]}")
+    raise InvalidSubmissionError(f"a step of the trace is malformed: {str(step)[:100]}")
 
 
 def _numbers(value: Any) -> list[int]:

@@ -14,15 +14,15 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness.kernel_check import RESERVED, check, parse
-from triton_cumsum.harness.kernel_names import BUILTINS, MODULES
-from triton_cumsum.harness.memory_counter import WARPS, Counter, cause_of
-from triton_cumsum.harness.trace_codec import decode, decode_constant
-from triton_cumsum.harness.work_counter import counted
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed.counter import WARPS, Counter, cause_of, intercepted
+from triton_cumsum.sandboxed.kernel_check import BUILTINS, MODULES, RESERVED, check, parse
+from triton_cumsum.sandboxed.trace_codec import decode, decode_constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from triton_cumsum.sandboxed.device import Step
 
 PROGRAMS = 2**20
 _MODULES = {"triton": triton, "triton.language": tl, "triton.language.math": tl.math}
@@ -34,7 +34,7 @@ class Kernels:
 
     def __init__(self, records: Any) -> None:
         if not isinstance(records, list):
-            raise RefusedError("the functions of the trace are not a list")
+            raise InvalidSubmissionError("the functions of the trace are not a list")
         self._names: list[str] = []
         self._functions: list[Any] = []
         self._constexprs: list[list[str]] = []
@@ -56,22 +56,22 @@ class Kernels:
         """Return the name of the function at ``index``.
 
         Raises:
-            RefusedError: if there is none.
+            InvalidSubmissionError: if there is none.
         """
         if type(index) is not int or not 0 <= index < len(self._names):
-            raise RefusedError(f"the trace launches kernel number {index!r} of {len(self._names)}")
+            raise InvalidSubmissionError(f"the trace launches kernel number {index!r} of {len(self._names)}")
         return self._names[index]
 
     def launch(
         self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any], warps: int = WARPS
-    ) -> Counter:
-        """Run a kernel on its whole grid, one program after the other, and return what it moved.
+    ) -> Step:
+        """Run a kernel on its whole grid, one program after the other, and return what it cost.
 
         ``encoded`` holds the arguments as in a trace; ``tensor`` gives the tensor of a number.
 
         Raises:
             IndexError: if it accesses memory outside of its tensors.
-            RefusedError: if the grid or the arguments do not fit, or the kernel raises.
+            InvalidSubmissionError: if the grid or the arguments do not fit, or the kernel raises.
         """
         name, function = self.name(index), self._functions[index]
         arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
@@ -81,16 +81,18 @@ class Kernels:
             _checked_warps(name, warps),
         )
         if sorted(arguments) != sorted(function.arg_names):
-            raise RefusedError(f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}")
+            raise InvalidSubmissionError(
+                f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}"
+            )
         rewritten = function.rewrite()
         rewritten.__annotations__ = dict.fromkeys(self._constexprs[index], "constexpr")
         executor = interpreter.GridExecutor(rewritten, function.arg_names, _checked_grid(name, grid))
         try:
-            with counted(counter):
+            with intercepted(counter):
                 executor(**arguments)
         except interpreter.InterpreterError as error:
             raise cause_of(error, counter) from error
-        return counter
+        return counter.step()
 
     def _argument(self, index: int, name: str, value: Any, tensor: Callable[[Any], Any]) -> Any:
         # A constexpr reaches the kernel as it is: a torch tensor there could compute unseen.
@@ -108,20 +110,20 @@ class Kernels:
 
 def _text(record: Any, key: str) -> str:
     if not isinstance(record, dict) or not isinstance(record.get(key), str):
-        raise RefusedError(f"a function of the trace has no {key}")
+        raise InvalidSubmissionError(f"a function of the trace has no {key}")
     return str(record[key])
 
 
 def _checked_bindings(name: str, bindings: Any, functions: int) -> dict[str, dict[str, Any]]:
     if not isinstance(bindings, dict) or not all(isinstance(item, dict) for item in bindings.values()):
-        raise RefusedError(f"kernel {name}: its bindings are malformed")
+        raise InvalidSubmissionError(f"kernel {name}: its bindings are malformed")
     for key, item in bindings.items():
         module, function = item.get("module"), item.get("function")
         is_module = isinstance(module, str) and module in MODULES
         is_function = type(function) is int and 0 <= function < functions
         allowed = len(item) == 1 and (is_module or is_function or "value" in item)
         if not allowed or key == RESERVED or key.startswith("__"):
-            raise RefusedError(f"kernel {name}: the name {key!r} is bound to {item!r}, which is not allowed")
+            raise InvalidSubmissionError(f"kernel {name}: the name {key!r} is bound to {item!r}, which is not allowed")
     return bindings
 
 
@@ -144,14 +146,16 @@ def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
 
 def _checked_warps(name: str, warps: int) -> int:
     if warps not in {1, 2, 4, 8, 16, 32}:
-        raise RefusedError(f"kernel {name}: num_warps is {warps}; Triton takes powers of two up to 32")
+        raise InvalidSubmissionError(f"kernel {name}: num_warps is {warps}; Triton takes powers of two up to 32")
     return warps
 
 
 def _checked_grid(name: str, grid: Any) -> tuple[int, ...]:
     sizes = tuple(grid) if isinstance(grid, list) else ()
     if len(sizes) != 3 or any(type(size) is not int or size < 0 for size in sizes):  # noqa: PLR2004 - x, y, z
-        raise RefusedError(f"kernel {name}: the grid {grid!r} is not three integers")
+        raise InvalidSubmissionError(f"kernel {name}: the grid {grid!r} is not three integers")
     if math.prod(sizes) > PROGRAMS:
-        raise RefusedError(f"kernel {name}: {math.prod(sizes)} programs; the interpreter takes {PROGRAMS} at most")
+        raise InvalidSubmissionError(
+            f"kernel {name}: {math.prod(sizes)} programs; the interpreter takes {PROGRAMS} at most"
+        )
     return sizes

@@ -2,8 +2,7 @@
 
 Every access of a kernel, through pointers, block pointers, descriptors or atomics, ends in one of four functions.
 Each is wrapped: first the active addresses are checked against the memory of the kernel's own tensors, since the
-interpreter follows any address it is given, then the access is counted, then it happens. What a kernel computes is
-counted by :mod:`work_counter`.
+interpreter follows any address it is given, then the access is counted, then it happens.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ import numpy as np
 from triton._C.libtriton import ir
 from triton.runtime import interpreter
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness import coalescing
-from triton_cumsum.harness.device import H200
-from triton_cumsum.harness.fast_types import numpy_dtype
-from triton_cumsum.harness.sector_cache import SECTOR, WORD, Cache, are_joined
-from triton_cumsum.harness.timeline import Timeline
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed.device import H200, Step
+from triton_cumsum.sandboxed.waits import Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 Program = tuple[int, int, int]
 
-COUNTS = ("bytes", "operations", "scanned", "reduced", "exchanged", "lines", "partial", "polls", "waits")
-"""What is counted of a launch: bytes to and from memory; then, in 32-bit words, results of elementwise operations,
-elements of scans and of reductions across threads, and elements that move between threads or come from a cache; lines
-of 128 bytes that the instructions of loads look up, and sectors that an instruction writes but in part; loads, times
-the warps, of what this launch has stored; and how often a program waits for a scan or reduction, a load or an
-atomic."""
 WARPS = 4
 """Of a program, unless the launch says otherwise."""
+SECTOR = 32
+"""Bytes of the smallest piece of memory that a GPU moves."""
+WORD, LANES = 4, 32
+FOUND_AGAIN = 16 * 1024 // SECTOR
+"""Sectors that a program finds in its cache: those that it loaded last."""
+HELD = 64
+"""Words of a block that a thread has room for in its registers, beside all else."""
+SPILLED = 3
+"""How often the bytes of an access to a larger block count: they are written to memory and read again."""
 
 
 class BoundsChecker:
@@ -57,7 +56,7 @@ class BoundsChecker:
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
         """Check a load of ``size`` bytes at each of ``pointers`` where ``mask`` holds.
 
-        ``mask`` may also be a memoryview, which is what block pointers and descriptors hand over.
+        ``mask`` may also be a memoryview, which block pointers and descriptors pass.
 
         Raises:
             IndexError: if an active address lies outside the kernel's tensors.
@@ -69,9 +68,9 @@ class BoundsChecker:
         """Check a store, as :meth:`load` does."""
         self._active(pointers, mask, size)
 
-    def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True) -> None:
-        """Check an atomic access, as :meth:`load` does; without ``changes`` it only reads."""
-        del changes
+    def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True, counts: bool = False) -> None:
+        """Check an atomic access, as :meth:`load` does; without ``changes`` it only reads, ``counts`` if it adds 1."""
+        del changes, counts
         self._active(pointers, mask, size)
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
@@ -82,7 +81,7 @@ class BoundsChecker:
     def _active(self, pointers: Any, mask: Any, size: int) -> Any:
         mask = np.asarray(mask)
         if pointers.size != mask.size:
-            raise RefusedError(f"{self}: {pointers.size} pointers and {mask.size} masks do not go together")
+            raise InvalidSubmissionError(f"{self}: {pointers.size} pointers and {mask.size} masks do not go together")
         active = pointers.ravel() if mask.all() else pointers.ravel()[mask.ravel()]
         if active.size:
             self._check(active, size)
@@ -103,125 +102,113 @@ class BoundsChecker:
             )
 
 
+class Sectors:
+    """Numbers the sectors of a kernel's tensors, and knows which of them a program loaded last.
+
+    ``ranges`` are the start and stop addresses of the tensors, which hold every address given later. Each tensor starts
+    with a sector of its own, as on a GPU, wherever it lies here.
+    """
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        ranges = sorted(ranges) or [(0, 0)]
+        self._starts = np.array([start for start, _ in ranges], dtype=np.uint64)
+        self._firsts = np.cumsum([0, *((stop - start) // SECTOR + 1 for start, stop in ranges)])
+        self._loaded = np.zeros(self._firsts[-1], dtype=np.int64)
+        self._clock = self._start = 0
+
+    def forget(self) -> None:
+        """Start the next program, whose cache is empty."""
+        self._start = self._clock
+
+    def of(self, addresses: Any, size: int) -> Any:
+        """Return the numbers of the distinct sectors that elements of ``size`` bytes begin in."""
+        first, last = int(addresses[0]), int(addresses[-1])
+        if last - first == (addresses.size - 1) * size and bool(np.all(np.diff(addresses) == size)):
+            tensor = int(np.searchsorted(self._starts, addresses[:1], side="right")[0]) - 1
+            start, number = int(self._starts[tensor]), int(self._firsts[tensor])
+            return np.arange((first - start) // SECTOR, (last - start) // SECTOR + 1) + number
+        tensors = np.searchsorted(self._starts, addresses, side="right") - 1
+        within = ((addresses - self._starts[tensors]) // np.uint64(SECTOR)).astype(np.int64) + self._firsts[tensors]
+        return np.unique(within[np.flatnonzero(np.diff(within, prepend=-1))])
+
+    def missing(self, sectors: Any) -> int:
+        """Return how many of them the program has not loaded lately, and load these."""
+        lost = sectors[self._loaded[sectors] <= max(self._start, self._clock - FOUND_AGAIN)]
+        # Times differ within an access too: one that is larger than the cache does not find its own beginning again.
+        self._loaded[lost] = np.arange(self._clock + 1, self._clock + 1 + lost.size)
+        self._clock += int(lost.size)
+        return int(lost.size)
+
+
 class Counter(BoundsChecker):
-    """Also counts :data:`COUNTS` of one launch, in total and, each, for the program that has the most of it."""
+    """Also counts the bytes of one launch, in total and for the program that has the most, and how long programs wait.
+
+    A load moves the sectors that the program has not loaded lately, but for words that programs of the launch have
+    stored for each other; a store moves all sectors that it writes to, and an atomic reads and writes
+    one for each lane.
+    """
 
     def __init__(self, kernel: str, tensors: Iterable[Any], warps: int = WARPS) -> None:
         super().__init__(kernel, tensors)
-        self.warps = warps
-        self.opaque = False
-        """Whether Triton does not know which of the next pointers are neighbours."""
-        self.spread = 1
-        """Over how many times more threads than need be the loads of the program that runs have spread neighbours."""
-        self._cache = Cache(self.ranges)
-        self._timeline = Timeline(H200)
-        self._total = dict.fromkeys(COUNTS, 0)
-        self._largest = dict.fromkeys(COUNTS, 0)
-        self._programs = 0
-        self.own = dict.fromkeys(COUNTS, 0)
-        """The counts of the program that runs."""
+        self._threads = LANES * warps
+        self._sectors = Sectors(self.ranges)
+        self._waits = Waits(H200)
+        self._bytes = self._largest = self._found = self._programs = 0
 
-    def counts(self) -> dict[str, float]:
-        """Return the total counts, ``programs``, and the largest programs' counts under names after ``program_``.
-
-        ``span`` is the time at which the last program ends, ``span_slope`` by how much another one moves it; see
-        :class:`timeline.Timeline`.
-        """
-        self._timeline.stop(self.own)
+    def step(self) -> Step:
+        """Return what has been counted."""
         self._end_program()
-        largest = {f"program_{name}": count for name, count in self._largest.items()}
-        span, slope = self._timeline.spans()
-        return self._total | {"programs": self._programs, "span": span, "span_slope": slope} | largest
+        counts = {"programs": self._programs, "found": self._found}
+        return Step(self.kernel, "kernel", self._bytes, self._largest, self._waits.longest_s, **counts)
 
     def start(self, program: Program) -> None:
         """Note that ``program`` runs from now on."""
-        if self._programs:
-            self._timeline.stop(self.own)
-        self._timeline.start()
         self._end_program()
-        self._cache.clear()
-        self.spread = 1
         self._programs += 1
         super().start(program)
 
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
-        """Check and count a load: sectors that the program has not loaded lately; without ``cached``, all."""
-        active = self._active(pointers, mask, size)
-        self.own["waits"] += 1
+        """Check and count a load; without ``cached``, all of its sectors."""
+        active = self._waits.without_words(self._active(pointers, mask, size))
         if active.size:
-            joined = are_joined(active, size)
-            missing, hits = self._cache.load(active, joined=joined)
-            self.own["lines"] += self._lines(pointers, mask, size, joined=joined)
-            if cached and pointers.size * size >= coalescing.VECTOR * coalescing.LANES * self.warps:
-                self.spread = max(self.spread, self._spread(pointers, mask, size, joined=joined))
-            self.own["bytes"] += SECTOR * (missing if cached else missing + hits)
-            self.own["exchanged"] += SECTOR // WORD * (hits if cached else 0)
+            sectors = self._sectors.of(active, size)
+            missing = self._sectors.missing(sectors) if cached else sectors.size
+            self._found += SECTOR * (sectors.size - missing)
+            self._move(missing, pointers.size, size)
 
     def store(self, pointers: Any, mask: Any, size: int) -> None:
-        """Check and count a store; see :meth:`sector_cache.Cache.store`."""
+        """Check and count a store."""
         active = self._active(pointers, mask, size)
         if active.size:
-            self.own["bytes"] += self._cache.store(active, size)
-            self.own["partial"] += self._partial(pointers, mask, size, joined=are_joined(active, size))
-            self._timeline.store(active, size, self.own)
+            self._move(self._sectors.of(active, size).size, pointers.size, size)
+            self._waits.store(active, size)
 
-    def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True) -> None:
-        """Check and count an atomic access: each lane reads and writes a sector, for lanes are not joined."""
+    def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True, counts: bool = False) -> None:
+        """Check and count an atomic access."""
         active = self._active(pointers, mask, size)
-        self.own["waits"] += 1
-        self.own["bytes"] += 2 * SECTOR * int(active.size)
+        self._move(2 * int(active.size), pointers.size, size)
         if changes:
-            self._timeline.store(active, size, self.own, atomic=True)
+            self._waits.atomic(active, size, counts=counts)
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
         """Return what the program sees of ``values``, which other programs may not have stored by its time."""
-        seen, asked = self._timeline.load(pointers, np.asarray(mask).reshape(-1), size, values, self.own)
-        self.own["polls"] += asked * self.warps
-        return seen
+        return self._waits.load(pointers, np.asarray(mask).reshape(-1), size, values)
 
-    def _lines(self, pointers: Any, mask: Any, size: int, *, joined: bool) -> int:
-        if joined and self._plain(pointers):
-            return -(-int(np.count_nonzero(mask)) * size // coalescing.LINE)
-        layouts = self._instructions(pointers, mask, size)
-        return max(coalescing.lines(addresses, active) for addresses, active, _ in layouts)
-
-    def _spread(self, pointers: Any, mask: Any, size: int, *, joined: bool) -> int:
-        if joined and self._plain(pointers):
-            return 1
-        return coalescing.VECTOR // min(taken for _, _, taken in self._instructions(pointers, mask, size))
-
-    def _partial(self, pointers: Any, mask: Any, size: int, *, joined: bool) -> int:
-        if joined and self._plain(pointers):
-            active = pointers.reshape(-1)[np.asarray(mask).reshape(-1)]
-            return coalescing.partial_ends(active[:1], active[-1:] + np.uint64(size))
-        return max(coalescing.partial_sectors(*layout) for layout in self._instructions(pointers, mask, size))
-
-    def _plain(self, pointers: Any) -> bool:
-        """Whether neighbours in order are so in each layout that Triton may take."""
-        axes = sum(length > 1 for length in pointers.shape)
-        return axes <= 1 or (axes == 2 and not self.opaque)  # noqa: PLR2004 - rows and columns
-
-    def _instructions(self, pointers: Any, mask: Any, size: int) -> list[tuple[Any, Any, int]]:
-        mask = np.asarray(mask).reshape(pointers.shape)
-        return coalescing.instructions(pointers, mask, size, self.warps, opaque=self.opaque)
+    def _move(self, sectors: int, elements: int, size: int) -> None:
+        spills = elements * max(1, size // WORD) > HELD * self._threads
+        self._waits.moved += SECTOR * sectors * (SPILLED if spills else 1)
 
     def _end_program(self) -> None:
-        for name, count in self.own.items():
-            self._total[name] += count
-            self._largest[name] = max(self._largest[name], count)
-        self.own = dict.fromkeys(COUNTS, 0)
+        self._bytes += self._waits.moved
+        self._largest = max(self._largest, self._waits.moved)
+        self._waits.end_program()
+        self._sectors.forget()
 
 
 @contextlib.contextmanager
 def intercepted(checker: BoundsChecker) -> Iterator[None]:
     """Let ``checker`` see every access of the interpreter while the context lasts."""
-    with replaced_in_builder(_replacements(interpreter.interpreter_builder, checker)):
-        yield
-
-
-@contextlib.contextmanager
-def replaced_in_builder(functions: dict[str, Any]) -> Iterator[None]:
-    """Let the interpreter call ``functions`` in the place of its builder's own, by name, while the context lasts."""
+    functions = _replacements(interpreter.interpreter_builder, checker)
     own = vars(interpreter.interpreter_builder)
     before = {name: own[name] for name in functions if name in own}
     own.update(functions)
@@ -238,9 +225,9 @@ def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
     cause = error
     while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
         cause = cause.__cause__
-    if isinstance(cause, IndexError | RefusedError) and str(cause).startswith("kernel "):
+    if isinstance(cause, IndexError | InvalidSubmissionError) and str(cause).startswith("kernel "):
         return cause
-    return RefusedError(f"{checker}: {type(cause).__name__}: {cause}")
+    return InvalidSubmissionError(f"{checker}: {type(cause).__name__}: {cause}")
 
 
 def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
@@ -256,7 +243,7 @@ def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
         ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
     ) -> Any:
         cached = not is_volatile and str(cache_modifier or "").rpartition(".")[2] in {"", "NONE", "CA"}
-        checker.load(ptrs.data, mask.data, numpy_dtype(ptrs.get_element_ty()).itemsize, cached=cached)
+        checker.load(ptrs.data, mask.data, interpreter._get_np_dtype(ptrs.get_element_ty()).itemsize, cached=cached)  # noqa: SLF001
         if other is not None:
             _same_size(checker, ptrs, other)
         loaded = stock.create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
@@ -281,7 +268,8 @@ def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
     def create_atomic_rmw(rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803, PLR0917
         _same_size(checker, ptr, val)
         size, changes = val.data.dtype.itemsize, str(rmwOp) not in _IDLE or bool(np.any(val.data))
-        checker.atomic(ptr.data, mask.data, size, changes=changes)
+        counts = str(rmwOp) == _ADD and bool(np.all(val.data == 1))
+        checker.atomic(ptr.data, mask.data, size, changes=changes, counts=counts)
         result = stock.create_atomic_rmw(rmwOp, ptr, val, mask, sem, scope)
         if not changes:
             result.data = checker.seen(ptr.data, mask.data, size, result.data)
@@ -291,6 +279,7 @@ def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
     return {function.__name__: function for function in functions}
 
 
+_ADD = str(ir.ATOMIC_OP.ADD)
 # With a value of zero these only read.
 _IDLE = {str(getattr(ir.ATOMIC_OP, name)) for name in ("ADD", "FADD", "OR", "XOR")}
 
@@ -298,6 +287,6 @@ _IDLE = {str(getattr(ir.ATOMIC_OP, name)) for name in ("ADD", "FADD", "OR", "XOR
 def _same_size(checker: BoundsChecker, pointers: Any, *values: Any) -> None:
     for value in values:
         if value.data.size != pointers.data.size:
-            raise RefusedError(
+            raise InvalidSubmissionError(
                 f"{checker}: {pointers.data.size} pointers and {value.data.size} values do not go together"
             )

@@ -16,10 +16,9 @@ import triton
 import triton.language as tl
 from triton.runtime.interpreter import InterpretedFunction
 
-from re_bench.guest.refused import RefusedError
-from triton_cumsum.harness.kernel_check import free_names, parse
-from triton_cumsum.harness.kernel_names import BUILTINS
-from triton_cumsum.harness.trace_codec import encode
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.sandboxed.kernel_check import BUILTINS, free_names, parse
+from triton_cumsum.sandboxed.trace_codec import encode
 
 _MODULES = {id(triton): "triton", id(tl): "triton.language", id(tl.math): "triton.language.math"}
 _MISSING = object()
@@ -36,7 +35,7 @@ class Functions:
         """Return the index of an ``InterpretedFunction`` in ``records``, adding it if it is new.
 
         Raises:
-            RefusedError: if its source cannot be found, or a global name is of a kind a kernel may not use.
+            InvalidSubmissionError: if its source cannot be found, or a global name is of a kind a kernel may not use.
         """
         if id(function.fn) not in self._indices:
             tree, _ = parse(source_of(function.fn))
@@ -59,7 +58,7 @@ class Functions:
         if value is None or isinstance(value, bool | int | float | str | tl.constexpr | tl.dtype):
             return {"value": encode(value, _no_tensor)}
         kind = "is not defined" if value is _MISSING else f"is a {type(value).__name__}"
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"kernel {kernel}: the global name {name!r} {kind}; a kernel may use triton, triton.language, numbers, "
             "short strings, Triton data types and other @triton.jit functions"
         )
@@ -69,12 +68,12 @@ def source_of(function: Any) -> str:
     """Return the source of a Python function, dedented and without decorators and comments.
 
     Raises:
-        RefusedError: if it cannot be found, as for functions made by ``exec``.
+        InvalidSubmissionError: if it cannot be found, as for functions made by ``exec``.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError) as error:
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"the source of kernel {function.__name__} cannot be found; define it in solution.py with def"
         ) from error
     if isinstance(tree, ast.FunctionDef):
@@ -83,4 +82,4 @@ def source_of(function: Any) -> str:
 
 
 def _no_tensor(_value: Any) -> int:
-    raise RefusedError("a kernel uses a tensor as a global name; pass it as an argument")
+    raise InvalidSubmissionError("a kernel uses a tensor as a global name; pass it as an argument")

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import triton.language as tl
 
-from re_bench.guest.refused import RefusedError
+from re_bench.errors import InvalidSubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def encode(value: object, reference: Callable[[Any], int]) -> Any:
     ``memory_format``, ``triton_dtype`` or ``constexpr``.
 
     Raises:
-        RefusedError: for a value of another kind, an integer beyond 64 bits or a string over 64 characters.
+        InvalidSubmissionError: for a value of another kind, an integer beyond 64 bits or a string over 64 characters.
     """
     if isinstance(value, torch.Tensor):
         return {"tensor": reference(value)}
@@ -68,14 +68,14 @@ def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
     """Return what :func:`encode` wrote; ``tensor`` gives the tensor of a number.
 
     Raises:
-        RefusedError: if ``value`` is not of that form.
+        InvalidSubmissionError: if ``value`` is not of that form.
     """
     if isinstance(value, list):
         return [decode(item, tensor) for item in value]
     if not isinstance(value, dict):
         return _checked_scalar(value)
     if len(value) != 1:
-        raise RefusedError(f"a value in the trace has the keys {sorted(value)}; exactly one was expected")
+        raise InvalidSubmissionError(f"a value in the trace has the keys {sorted(value)}; exactly one was expected")
     ((kind, content),) = value.items()
     if kind == "tensor":
         return tensor(content)
@@ -90,10 +90,10 @@ def decode_constant(value: Any) -> Any:
     Lists are refused as well as tensors: a kernel could keep state in them that no count sees.
 
     Raises:
-        RefusedError: if ``value`` is something else.
+        InvalidSubmissionError: if ``value`` is something else.
     """
     if isinstance(value, list) or (isinstance(value, dict) and "tensor" in value):
-        raise RefusedError(
+        raise InvalidSubmissionError(
             "a tensor, tuple or list stands where a kernel takes a constant; pass tensors as pointer arguments"
         )
     return decode(value, _no_tensor)
@@ -114,15 +114,15 @@ def decode_tensor(record: Any) -> Any:
     """Return a new tensor of what :func:`encode_tensor` wrote.
 
     Raises:
-        RefusedError: if the record is malformed or its bytes do not fill its shape.
+        InvalidSubmissionError: if the record is malformed or its bytes do not fill its shape.
     """
     try:
         dtype, shape = DTYPES[record["dtype"]], [int(size) for size in record["shape"]]
         data = base64.b64decode(record["data"], validate=True)
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
-        raise RefusedError(f"a captured tensor in the trace is malformed ({error!r})") from error
+        raise InvalidSubmissionError(f"a captured tensor in the trace is malformed ({error!r})") from error
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
-        raise RefusedError(
+        raise InvalidSubmissionError(
             f"a captured tensor in the trace has {len(data)} bytes, which do not fill its shape {shape} of {dtype}"
         )
     if not data:
@@ -140,7 +140,7 @@ def tensors_in(result: Any) -> list[Any]:
 
 
 def _no_tensor(_number: Any) -> Any:
-    raise RefusedError("a tensor stands where a constant was expected")
+    raise InvalidSubmissionError("a tensor stands where a constant was expected")
 
 
 def _encode_scalar(value: bool | float | str | None) -> Any:
@@ -153,12 +153,14 @@ def _encode_scalar(value: bool | float | str | None) -> Any:
 
 def _checked_scalar(value: Any) -> Any:
     if isinstance(value, int) and value not in INTEGERS:
-        raise RefusedError(f"the integer {value} does not fit 64 bits")
+        raise InvalidSubmissionError(f"the integer {value} does not fit 64 bits")
     if isinstance(value, str) and len(value) > STRING:
-        raise RefusedError(f"a string argument has {len(value)} characters; {STRING} are allowed")
+        raise InvalidSubmissionError(f"a string argument has {len(value)} characters; {STRING} are allowed")
     if value is None or isinstance(value, bool | int | str):
         return value
-    raise RefusedError(f"a value of type {type(value).__name__} stands in the trace where a scalar was expected")
+    raise InvalidSubmissionError(
+        f"a value of type {type(value).__name__} stands in the trace where a scalar was expected"
+    )
 
 
 def _encode_named(value: object) -> dict[str, str]:
@@ -172,7 +174,7 @@ def _encode_named(value: object) -> dict[str, str]:
         return {"memory_format": _name_in(MEMORY_FORMATS, value)}
     if isinstance(value, tl.dtype):
         return {"triton_dtype": _name_in(TRITON_DTYPES, value)}
-    raise RefusedError(
+    raise InvalidSubmissionError(
         f"an argument of type {type(value).__name__} cannot be recorded; pass tensors, numbers and data types"
     )
 
@@ -186,7 +188,7 @@ def _decode_named(kind: str, content: Any) -> Any:
         return getattr(torch, _checked_layout(content).removeprefix("torch."))
     tables = {"dtype": DTYPES, "memory_format": MEMORY_FORMATS, "triton_dtype": TRITON_DTYPES}
     if kind not in tables or not isinstance(content, str) or content not in tables[kind]:
-        raise RefusedError(f"the trace holds a value of the unknown kind {kind!r}: {content!r}")
+        raise InvalidSubmissionError(f"the trace holds a value of the unknown kind {kind!r}: {content!r}")
     return tables[kind][content]
 
 
@@ -194,23 +196,25 @@ def _decode_float(content: Any) -> float:
     try:
         return float.fromhex(content)
     except (TypeError, ValueError) as error:
-        raise RefusedError(f"the trace holds the malformed float {content!r}") from error
+        raise InvalidSubmissionError(f"the trace holds the malformed float {content!r}") from error
 
 
 def _name_in(table: dict[str, Any], value: object) -> str:
     for name, member in table.items():
         if member == value:
             return name
-    raise RefusedError(f"{value} cannot be recorded; known are {', '.join(table)}")
+    raise InvalidSubmissionError(f"{value} cannot be recorded; known are {', '.join(table)}")
 
 
 def _checked_device(text: Any) -> str:
     if text not in ("cpu", "cpu:0"):
-        raise RefusedError(f"the device {text!r} was asked for, but x lives on the CPU in this profile; use x.device")
+        raise InvalidSubmissionError(
+            f"the device {text!r} was asked for, but x lives on the CPU in this profile; use x.device"
+        )
     return "cpu"
 
 
 def _checked_layout(text: Any) -> str:
     if text != "torch.strided":
-        raise RefusedError(f"the layout {text!r} is not modelled; use ordinary strided tensors")
+        raise InvalidSubmissionError(f"the layout {text!r} is not modelled; use ordinary strided tensors")
     return "torch.strided"

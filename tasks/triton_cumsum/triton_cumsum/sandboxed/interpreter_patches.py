@@ -6,7 +6,6 @@
 - Sums that leave the range of their integer type wrap around as on a GPU; the stock interpreter raises an error.
 - ``tl`` is patched once per launch, not again at each call of a device function; ``.T`` goes through the builder, as
   ``tl.trans`` does.
-- Types are not built again for each operation; see :mod:`fast_types`.
 - ``@triton.autotune`` takes its first configuration: there is nothing to time here.
 """
 
@@ -18,9 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import triton.language as tl
 from triton.runtime import autotuner, interpreter
-
-from triton_cumsum.harness import fast_types
-from triton_cumsum.harness.fast_types import numpy_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +32,7 @@ class _BlockConditionError(Exception):
 
 def install() -> None:
     """Patch the interpreter of this process; doing so twice changes nothing."""
-    fast_types.install()
     interpreter.ScanOps.generic_scan = generic_scan
-    interpreter.ScanOps.one_by_one = False
     interpreter.ReduceOps.generic_reduce = generic_reduce
     interpreter.ReduceScanOpInterface.to_tensor = wrapped_tensor
     interpreter._patch_lang = _patch_once  # noqa: SLF001 - the name that GridExecutor looks up
@@ -49,17 +43,14 @@ def install() -> None:
 
 def wrapped_tensor(_self: Any, value: Any, dtype: Any) -> Any:
     """Return ``value`` (an array or a number) as a Triton tensor of ``dtype``; integers wrap around."""
-    array = np.asarray(value).astype(numpy_dtype(dtype), copy=False)
+    array = np.asarray(value).astype(interpreter._get_np_dtype(dtype), copy=False)  # noqa: SLF001 - the interpreter's own table
     if array.ndim == 0:
         return tl.core.tensor(interpreter.TensorHandle(array.reshape(1), dtype.scalar), dtype)
     return tl.core.tensor(interpreter.TensorHandle(array, dtype.scalar), tl.block_type(dtype, list(array.shape)))
 
 
 def generic_scan(scan: Any, tensors: Any) -> Any:
-    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances.
-
-    Sets ``scan.one_by_one`` if that cannot be done, and the stock interpreter took one element at a time.
-    """
+    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances."""
     arrays = [np.moveaxis(tensor.handle.data, scan.axis, -1) for tensor in tensors]
     length = arrays[0].shape[-1]
     distance = 1
@@ -73,7 +64,6 @@ def generic_scan(scan: Any, tensors: Any) -> Any:
             arrays = combined
             distance *= 2
     except _BlockConditionError:
-        scan.one_by_one = True
         return STOCK_SCAN(scan, tensors)
     arrays = [np.ascontiguousarray(np.moveaxis(array, -1, scan.axis)) for array in arrays]
     return [scan.to_tensor(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True)]

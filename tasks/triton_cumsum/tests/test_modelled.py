@@ -1,0 +1,135 @@
+"""What the time model says of many correct solutions, and of kernels that try to look cheaper than they are."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from re_bench.data.files import import_file
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum import grading, modelled
+from triton_cumsum.profiles import ELEMENTS
+from triton_cumsum.sandboxed.device import H200, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+variants = import_file(Path(__file__).with_name("variants.py"), "triton_cumsum_variants").variants
+LENGTH = 1 << 19
+FLOOR_MS = 1e3 * modelled.floor()
+
+
+@pytest.fixture
+def milliseconds(solution_in: Any, replayed: Any) -> Callable[[str], float]:
+    def of(source: str) -> float:
+        generator, solution, runs = np.random.default_rng(0), solution_in(source), []
+        for length in (LENGTH // 4, LENGTH):
+            x, other = (grading.uniform(generator, length) for _ in range(2))
+            y, trace = solution.play(x)
+            assert np.array_equal(y, grading.prefix_sum(x))
+            y, steps = replayed(trace, other)
+            assert np.array_equal(y, grading.prefix_sum(other))
+            runs.append(steps)
+        return 1e3 * modelled.modelled_seconds(LENGTH, *runs)
+
+    return of
+
+
+@pytest.fixture
+def source_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    task = request.path.parents[1]
+    return lambda name: (task / name / "solution.py").read_text(encoding="utf-8")
+
+
+def test_the_reference_is_near_the_floor_and_simpler_ones_are_slower_in_order(
+    milliseconds: Any, source_of: Any
+) -> None:
+    names = ["reference", "tools/implementations/three_pass", "baseline", "cheats/one_program"]
+    times = [milliseconds(source_of(name)) for name in names]
+    assert times[0] < 1.02 * FLOOR_MS
+    for faster, slower in itertools.pairwise(times):
+        assert slower > 1.4 * faster
+
+
+LEAST = {
+    "cumsum": 1.0,
+    "cumsum_16_warps": 1.0,
+    "reads_all": 1.0,
+    "few_programs": 2.0,
+    "spills": 2.5,
+    "fixed_programs": 1.45,
+    "small_window": 2.0,
+    "stored_twice": 1.45,
+    "loaded_again": 1.45,
+    "three": 1.45,
+    "chain": 20,
+    "chain_of_atomics": 20,
+    "racy_atomics": 20,
+    "counted_bits": 10,
+    "pieces": 20,
+    "torch_int32": 5,
+    "matmul": 5,
+}
+"""How many times the floor the model says at the least."""
+
+
+@pytest.mark.parametrize("name", variants())
+def test_no_variant_is_taken_for_faster_than_it_can_be(milliseconds: Any, name: str) -> None:
+    time = milliseconds(variants()[name])
+    assert LEAST[name] <= time / FLOOR_MS
+    if LEAST[name] == 1.0:
+        assert time < 1.02 * FLOOR_MS
+
+
+def test_memory_that_nothing_was_written_to_is_not_zero_in_the_replay(solution_in: Any, replayed: Any) -> None:
+    x = np.zeros(1000, dtype=np.int32)
+    source = "import torch\ndef prefix_sum(x):\n    return torch.empty_like(x).copy_(torch.empty_like(x) + x)\n"
+    y, _steps = replayed(solution_in(source).play(x)[1], x)
+    assert y.all()
+
+
+def step(**counts: Any) -> Step:
+    return Step("k", "kernel", **{"bytes": 0, **counts})
+
+
+GROWTH = ELEMENTS / LENGTH
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (step(bytes=4_070_000), GROWTH * 1e-6),
+        (step(bytes=4_070_000, largest=827_000), GROWTH * 1e-5),
+        (step(bytes=4_070_000, flops=670_000_000), GROWTH * 1e-5),
+        (step(waited_s=2e-6), 0.0),
+        (step(bytes=4_070_000, waited_s=1e-5), GROWTH * (1e-6 + 7.9e-6)),
+    ],
+)
+def test_a_step_takes_its_launch_the_slowest_resource_and_its_waits(one: Step, expected: float) -> None:
+    seconds = modelled.modelled_seconds(LENGTH, [one], [one])
+    assert seconds == pytest.approx(H200.launch_s + expected)
+
+
+def test_programs_that_become_larger_find_nothing_again() -> None:
+    one = step(bytes=4_070_000, found=2_035_000, programs=128)
+    for programs, expected in ((32, 1e-6), (128, 1.5e-6)):
+        seconds = modelled.modelled_seconds(LENGTH, [step(programs=programs)], [one])
+        assert seconds == pytest.approx(H200.launch_s + GROWTH * expected)
+
+
+def test_launches_that_grow_with_the_length_go_on_to_grow() -> None:
+    fixed, grown = ([step()] * count for count in (16, 64))
+    assert modelled.modelled_seconds(LENGTH, grown, grown) == pytest.approx(64 * H200.launch_s)
+    assert modelled.modelled_seconds(LENGTH, fixed, grown) == pytest.approx(64 * GROWTH * H200.launch_s)
+
+
+def test_less_than_reading_and_writing_once_is_refused() -> None:
+    once = step(bytes=8 * LENGTH)
+    assert modelled.scored(LENGTH, [once], [once]).raw == pytest.approx(np.log(FLOOR_MS))
+    less = step(bytes=8 * LENGTH - 100)
+    with pytest.raises(InvalidSubmissionError, match="below the"):
+        modelled.scored(LENGTH, [less], [less])

@@ -1,0 +1,140 @@
+"""Profile ``cpu``: check a submission in Triton's interpreter, count what its steps move, and model its time.
+
+Two sandboxed processes take part: one calls the submission and records its steps, the other replays them on other
+values and counts; see :mod:`triton_cumsum.sandboxed.cpu`. Truth, model and score are here only.
+
+The model is a roofline. All counts are of one length, and what a step takes grows in proportion from there on, so that
+nothing can be hidden at shorter ones. The length is the same in each scoring, so that the score is too; what a
+submission does at that length only, it has to do right there and costs what it moves there, and it is also checked at
+secret lengths.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import RawScore
+from triton_cumsum import grading
+from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, Cpu
+from triton_cumsum.sandboxed import cpu
+from triton_cumsum.sandboxed.device import H200, Device, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from re_bench.sandbox.calls import SandboxedProcess
+    from re_bench.scoring.score import Job
+
+STEADY_WAITS = 3
+"""So many of the device's waits a look-back needs, however long the input is; they go by while other programs run."""
+MORE_PROGRAMS = 3
+"""So many times more programs for four times the length are taken to be of fixed size."""
+
+
+def score(job: Job[Cpu]) -> RawScore:
+    """Return the score of a submission.
+
+    Raises:
+        InvalidSubmissionError: if it is wrong or refused, or its time is below the floor.
+    """
+    environment = job.profile.environment
+    with job.sandbox(cpu, environment=environment) as runner:
+        runner.call(cpu.load_submission, job.submission)
+        # Only from here on does any input exist: the submission cannot have seen it.
+        inputs = _inputs(job.profile)
+        label, x, other = next(inputs)
+        trace = record(job, runner, x, label)  # what gives none is refused before the second process starts
+        with job.sandbox(cpu, environment=environment, submission=False) as meter:
+            runs = [replay(job, meter, other, trace, label)]
+            for label, x, other in inputs:
+                job.progress(f"checking {label}")
+                runs.append(replay(job, meter, other, record(job, runner, x, label), label))
+    return scored(job.profile.length, *runs[-2:])
+
+
+def _inputs(profile: Cpu) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.int32]]]:
+    """Yield a label, values to record and others to replay on; the last two inputs are those that are counted."""
+    for case, other in zip(*(grading.cases(secrets.randbits(64)) for _ in range(2)), strict=True):
+        yield case.label, case.x, other.x
+    generator = np.random.default_rng(secrets.randbits(128))
+    checked = int(generator.integers(profile.checked.start, profile.checked.stop))
+    for length in (checked, profile.length // 4, profile.length):
+        x, other_x = (grading.uniform_with_outliers(generator, length) for _ in range(2))
+        yield f"{length} uniform values", x, other_x
+
+
+def record(job: Job[Cpu], runner: SandboxedProcess, x: NDArray[np.int32], label: str) -> str:
+    """Have the submission compute one input, compare it with the truth, and return the trace, a text not yet read.
+
+    Raises:
+        InvalidSubmissionError: if the result is wrong, or there is no trace.
+    """
+    result, trace = runner.call_within(job.profile.call_s, cpu.record, x)
+    grading.compare(result, grading.prefix_sum(x), label)
+    return trace
+
+
+def replay(job: Job[Cpu], meter: SandboxedProcess, x: NDArray[np.int32], trace: str, label: str) -> list[Step]:
+    """Run the recorded steps where the submission's Python is not, and return what they cost.
+
+    Raises:
+        InvalidSubmissionError: if the steps are refused, or compute something wrong.
+    """
+    result, steps = meter.call_within(job.profile.replay_s, cpu.replay, x, trace)
+    what = (
+        f"the recorded steps when replayed on other values, {label} (torch operators and Triton kernels must do all "
+        "the work, and Python code must not depend on the values of x)"
+    )
+    grading.compare(result, grading.prefix_sum(x), what)
+    return steps
+
+
+def floor(device: Device = H200) -> float:
+    """Return the seconds below which no solution can be: one launch that reads and writes each element once."""
+    return device.launch_s + BYTES_PER_ELEMENT * ELEMENTS / device.bandwidth
+
+
+def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step], device: Device = H200) -> float:
+    """Return the modelled seconds at :data:`ELEMENTS` from the steps at ``length`` and at a quarter of it."""
+    growth = ELEMENTS / length
+    launches = len(steps) + max(0, len(steps) - len(quarter)) * (growth - 1) * 4 / 3
+    before = [*quarter, *steps[len(quarter) :]]
+    seconds = [_step_seconds(step, smaller.programs, device) for step, smaller in zip(steps, before, strict=False)]
+    return launches * device.launch_s + growth * sum(seconds)
+
+
+def _step_seconds(step: Step, programs: int, device: Device) -> float:
+    """Return the seconds of a step whose kernel has so many ``programs`` at a quarter of the length."""
+    # Programs that do not become more become larger, and find less of what they have loaded.
+    share = 1 + step.found / step.bytes if step.found and step.programs < MORE_PROGRAMS * programs else 1.0
+    moved = max(share * step.bytes / device.bandwidth, share * step.largest / device.program_bandwidth)
+    return max(moved, step.flops / device.flops) + max(0.0, step.waited_s - STEADY_WAITS * device.wait_s)
+
+
+def scored(length: int, quarter: Sequence[Step], steps: Sequence[Step]) -> RawScore:
+    """Return the score by the steps at ``length`` and at a quarter of it.
+
+    Raises:
+        InvalidSubmissionError: if the time is below the floor.
+    """
+    seconds = modelled_seconds(length, quarter, steps)
+    if seconds < floor():
+        raise InvalidSubmissionError(
+            f"a modelled time of {seconds * 1e3:.4f} ms is below the {floor() * 1e3:.4f} ms of reading and writing once"
+        )
+    details = {
+        "hardware": f"modelled: {H200.name}",
+        "milliseconds": seconds * 1e3,
+        "bytes_an_element": round(sum(step.bytes for step in steps) / length, 3),
+        "steps": [{"name": step.name, "kind": step.kind, "bytes": step.bytes} for step in steps],
+        "length": length,
+    }
+    message = f"modelled, not measured, for {ELEMENTS:,} elements on an {H200.name}"
+    return RawScore(math.log(seconds * 1e3), message, details)
