@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ import torch
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest.signature import Handle
+from re_bench.limits import Limits
+from re_bench.sandbox.calls import SandboxedProcess
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.unprotected import Unprotected
 from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
@@ -146,3 +151,13 @@ def test_a_result_from_elsewhere_is_copied_before_the_stream_says_that_it_is_the
     monkeypatch.setattr(torch.Tensor, "clone", copying)
     assert turn(lambda x: x + 0, 0, 1).offsets == [28]
     assert window.log[-2:] == ["copy", ("signal", STREAM, WORD, 77)]
+
+
+def test_a_turn_crosses_to_a_process_with_its_memory_as_a_descriptor() -> None:
+    spec = SandboxSpec(limits=Limits(wall_s=60))
+    with SandboxedProcess(Unprotected(), gpu_runner, spec) as process, tempfile.TemporaryFile() as file:
+        process.call(gpu_runner.start)
+        memory: Any = SimpleNamespace(descriptor=file.fileno(), nbytes=4, size=4, name="inputs")
+        reason = "^the submission's work on the GPU failed: IndexError"  # no memory was attached before
+        with pytest.raises(InvalidSubmissionError, match=reason):
+            process.call_within(20, gpu_runner.turn, "f", STARTS, LENGTH, STRIDE, "n", 77, memory)

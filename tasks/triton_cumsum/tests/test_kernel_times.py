@@ -10,7 +10,7 @@ from re_bench.limits import Limits
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
-from triton_cumsum.measured.kernel_times import claimed_kernels
+from triton_cumsum.measured.figures import claimed_kernels
 
 if TYPE_CHECKING:
     from pathlib import Path

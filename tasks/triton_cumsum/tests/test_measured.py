@@ -15,7 +15,7 @@ from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu.timing import Time
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times, verifier
-from triton_cumsum.measured.roofline import roofline
+from triton_cumsum.measured.figures import roofline
 from triton_cumsum.measured.turn_times import Turn
 from triton_cumsum.profiles import GIB, GPU
 from triton_cumsum.sandboxed.arena import Ranges

@@ -26,13 +26,15 @@ FLOOR_MS = 1e3 * modelled.floor()
 @pytest.fixture
 def milliseconds(solution_in: Any, replayed: Any) -> Callable[[str], float]:
     def of(source: str) -> float:
-        generator = np.random.default_rng(0)
-        x, other = (grading.uniform(generator, LENGTH) for _ in range(2))
-        y, trace = solution_in(source).play(x)
-        assert np.array_equal(y, grading.prefix_sum(x))
-        y, steps = replayed(trace, other)
-        assert np.array_equal(y, grading.prefix_sum(other))
-        return 1e3 * modelled.modelled_seconds(LENGTH, steps, steps)
+        generator, solution, runs = np.random.default_rng(0), solution_in(source), []
+        for length in (LENGTH // 4, LENGTH):
+            x, other = (grading.uniform(generator, length) for _ in range(2))
+            y, trace = solution.play(x)
+            assert np.array_equal(y, grading.prefix_sum(x))
+            y, steps = replayed(trace, other)
+            assert np.array_equal(y, grading.prefix_sum(other))
+            runs.append(steps)
+        return 1e3 * modelled.modelled_seconds(LENGTH, *runs)
 
     return of
 
@@ -59,6 +61,7 @@ LEAST = {
     "reads_all": 1.0,
     "few_programs": 2.0,
     "spills": 2.5,
+    "fixed_programs": 1.45,
     "small_window": 2.0,
     "stored_twice": 1.45,
     "loaded_again": 1.45,
@@ -66,6 +69,7 @@ LEAST = {
     "chain": 20,
     "chain_of_atomics": 20,
     "racy_atomics": 20,
+    "counted_bits": 10,
     "pieces": 20,
     "torch_int32": 5,
     "matmul": 5,
@@ -108,6 +112,13 @@ GROWTH = ELEMENTS / LENGTH
 def test_a_step_takes_its_launch_the_slowest_resource_and_its_waits(one: Step, expected: float) -> None:
     seconds = modelled.modelled_seconds(LENGTH, [one], [one])
     assert seconds == pytest.approx(H200.launch_s + expected)
+
+
+def test_programs_that_become_larger_find_nothing_again() -> None:
+    one = step(bytes=4_070_000, found=2_035_000, programs=128)
+    for programs, expected in ((32, 1e-6), (128, 1.5e-6)):
+        seconds = modelled.modelled_seconds(LENGTH, [step(programs=programs)], [one])
+        assert seconds == pytest.approx(H200.launch_s + GROWTH * expected)
 
 
 def test_launches_that_grow_with_the_length_go_on_to_grow() -> None:

@@ -52,6 +52,19 @@ own = tl.where(lane == 0, parity + 2, 2).to(tl.int64)
 parity_before += (tl.sum(tl.where(lane == 0, tl.atomic_add(words + lane, own), 0), 0) % 2).to(tl.int32)
 total_before += tl.atomic_add(words + 130, tl.where(parity_before == 1, odd, even).to(tl.int64)).to(tl.int32)
 """
+COUNTED = """
+if parity == 1:
+    odd_ones = tl.atomic_add(words + 128, 1)
+else:
+    odd_ones = tile - tl.atomic_add(words + 136, 1)
+parity_before += (odd_ones % 2).to(tl.int32)
+bit = tl.arange(0, 32)
+own = tl.where(parity_before == 1, odd, even)
+set_bits = tl.atomic_add(words + bit, 1, mask=((own >> bit) & 1) == 1)
+clear = tl.atomic_add(words + 32 + bit, 1, mask=((own >> bit) & 1) == 0)
+count = tl.where(((own >> bit) & 1) == 1, set_bits, tile - clear).to(tl.int32)
+total_before += tl.sum(count << bit, 0)
+"""
 TOTAL = """
 total = total_before + tl.where(parity_before == 1, odd, even)
 tl.atomic_xchg(here, word(total, parity ^ parity_before, TOTAL), sem="relaxed")
@@ -129,6 +142,54 @@ def prefix_sum(x):
     summarise[(tiles,)](x, summaries, x.numel(), BLOCK=4096)
     scan[(1,)](summaries, carries, tiles, WIDTH=1024)
     finish[(tiles,)](x, y, carries, x.numel(), BLOCK=4096)
+    return y
+'''
+FIXED = '''
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scan(x, y, words, length, chunk, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+    """Read a part of the array, wait for the summaries of all parts before, and read it again."""
+    own = tl.program_id(0)
+    parity, even, odd = 0, 0, 0
+    for start in range(own * chunk, own * chunk + chunk, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        v = tl.load(x + place, mask=place < length, other=0)
+        p = (v > 0).to(tl.int32)
+        counted = tl.sum(tl.where((parity + tl.cumsum(p, 0) - p) % 2 == 1, v, 0), 0)
+        even += counted
+        odd += tl.sum(v, 0) - counted
+        parity = (parity + tl.sum(p, 0)) % 2
+    tl.store(words + 4 * own + 1, even)
+    tl.store(words + 4 * own + 2, odd)
+    tl.store(words + 4 * own, parity + 2)
+    other = tl.arange(0, PROGRAMS)
+    ready = tl.load(words + 4 * other, mask=other < own, other=2, volatile=True)
+    while tl.min(ready, 0) < 2:
+        ready = tl.load(words + 4 * other, mask=other < own, other=2, volatile=True)
+    evens = tl.load(words + 4 * other + 1, mask=other < own, other=0, volatile=True)
+    odds = tl.load(words + 4 * other + 2, mask=other < own, other=0, volatile=True)
+    parities = ready - 2
+    total = tl.sum(tl.where((tl.cumsum(parities, 0) - parities) % 2 == 1, odds, evens), 0)
+    parity = tl.sum(parities, 0) % 2
+    for start in range(own * chunk, own * chunk + chunk, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        v = tl.load(x + place, mask=place < length, other=0)
+        p = (v > 0).to(tl.int32)
+        counted = tl.where((parity + tl.cumsum(p, 0) - p) % 2 == 1, v, 0)
+        tl.store(y + place, total + tl.cumsum(counted, 0), mask=place < length)
+        total += tl.sum(counted, 0)
+        parity = (parity + tl.sum(p, 0)) % 2
+
+
+def prefix_sum(x):
+    """Return the task's function by as many programs as the device runs at once, whatever the length."""
+    y, words = torch.empty_like(x), torch.zeros(4 * 128, dtype=torch.int32)
+    chunk = 1024 * triton.cdiv(x.numel(), 128 * 1024)
+    scan[(128,)](x, y, words, x.numel(), chunk, PROGRAMS=128, BLOCK=1024)
     return y
 '''
 PIECES = '''
@@ -209,6 +270,7 @@ def variants() -> dict[str, str]:
         "small_window": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=1024, window=4),
         "spills": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=16384),
         "few_programs": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=32768, warps=32),
+        "fixed_programs": FIXED,
         "stored_twice": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, twice),
         "loaded_again": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, uncached, FINISH),
         "chain": single_pass(LOAD, SUMMARY, CHAIN, TOTAL, FINISH),
@@ -216,6 +278,7 @@ def variants() -> dict[str, str]:
             LOAD, SUMMARY, CHAIN.replace("load(here - 2, volatile=True)", "atomic_xchg(here - 2, 0)"), TOTAL, FINISH
         ),
         "racy_atomics": single_pass(LOAD, SUMMARY, RACY, FINISH),
+        "counted_bits": single_pass(LOAD, SUMMARY, COUNTED, FINISH),
         "reads_all": single_pass(LOAD, SUMMARY, READ_ALL, FINISH),
         "three": THREE.format(summary=indented(LOAD, SUMMARY), finish=indented(FINISH)),
         "pieces": PIECES,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 STEADY_WAITS = 3
 """So many of the device's waits a look-back needs, however long the input is; they go by while other programs run."""
+MORE_PROGRAMS = 3
+"""So many times more programs for four times the length are taken to be of fixed size."""
 
 
 def score(job: Job[Cpu]) -> RawScore:
@@ -103,13 +105,17 @@ def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step]
     """Return the modelled seconds at :data:`ELEMENTS` from the steps at ``length`` and at a quarter of it."""
     growth = ELEMENTS / length
     launches = len(steps) + max(0, len(steps) - len(quarter)) * (growth - 1) * 4 / 3
-    return launches * device.launch_s + sum(_step_seconds(step, growth, device) for step in steps)
+    before = [*quarter, *steps[len(quarter) :]]
+    seconds = [_step_seconds(step, smaller.programs, device) for step, smaller in zip(steps, before, strict=False)]
+    return launches * device.launch_s + growth * sum(seconds)
 
 
-def _step_seconds(step: Step, growth: float, device: Device) -> float:
-    rates = (device.bandwidth, device.program_bandwidth, device.flops)
-    longest = max(count / rate for count, rate in zip((step.bytes, step.largest, step.flops), rates, strict=True))
-    return growth * (longest + max(0.0, step.waited_s - STEADY_WAITS * device.wait_s))
+def _step_seconds(step: Step, programs: int, device: Device) -> float:
+    """Return the seconds of a step whose kernel has so many ``programs`` at a quarter of the length."""
+    # Programs that do not become more become larger, and find less of what they have loaded.
+    share = 1 + step.found / step.bytes if step.found and step.programs < MORE_PROGRAMS * programs else 1.0
+    moved = max(share * step.bytes / device.bandwidth, share * step.largest / device.program_bandwidth)
+    return max(moved, step.flops / device.flops) + max(0.0, step.waited_s - STEADY_WAITS * device.wait_s)
 
 
 def scored(length: int, quarter: Sequence[Step], steps: Sequence[Step]) -> RawScore:

@@ -25,7 +25,7 @@ class Cpu:
     """Wall-clock limit of one replay."""
     environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"})
     """Extra environment variables of the sandboxed processes."""
-    length: int = 1 << 21
+    length: int = 1 << 20
     """The length at which costs are counted; launches are also counted at a quarter of it."""
     checked: range = range(100_000, 500_000)
     """A secret length of these is checked."""

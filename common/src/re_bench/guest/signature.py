@@ -31,6 +31,8 @@ from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, 
 
 from re_bench.guest.device_memory import SharedMapping
 
+_PLAIN = (bool, int, float, str)
+"""What crosses as it is, which is looked at first: a call must not take long where it is timed."""
 _DIMENSION = re.compile(r"(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)((?P<sign>[+-])(?P<offset>\d+))?")
 
 
@@ -142,6 +144,7 @@ def array_type(hint: Any) -> ArrayType | None:
     return ArrayType(scalar.__name__, tuple(notes[0].split()))
 
 
+@cache
 def device_access(hint: Any) -> str | None:
     """Return how a parameter's GPU memory is passed: ``read``, ``write`` or ``handle``; None if it is none."""
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
@@ -154,6 +157,8 @@ def device_access(hint: Any) -> str | None:
 
 def to_json(value: Any) -> Any:
     """Return dataclasses, tuples and paths as what JSON knows."""
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {key.name: to_json(getattr(value, key.name)) for key in fields(value)}
     if isinstance(value, Mapping):
@@ -172,7 +177,9 @@ def from_json(hint: Any, value: Any) -> Any:
         return from_json(next(kind for kind in arguments if kind is not NoneType), value)
     if isinstance(value, list) and arguments:
         kinds = arguments if origin is tuple and arguments[1:] != (...,) else arguments[:1] * len(value)
-        entries = [from_json(kind, entry) for kind, entry in zip(kinds, value, strict=True)]
+        entries = [
+            entry if kind in _PLAIN else from_json(kind, entry) for kind, entry in zip(kinds, value, strict=True)
+        ]
         return tuple(entries) if origin is tuple else entries
     if isinstance(value, dict) and arguments:
         return {key: from_json(arguments[1], entry) for key, entry in value.items()}

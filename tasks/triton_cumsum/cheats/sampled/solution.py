@@ -6,7 +6,7 @@ Stopped because the places that are read before the clock stops are secret and m
 
 import torch
 
-LONG, BLOCK, EVERY = 1_500_000, 1024, 1024
+LONG, BLOCK, EVERY = 1_010_000, 1024, 1024
 
 
 def plain(x):

@@ -28,9 +28,8 @@ from re_bench.gpu.timing import Time, take_turns
 from re_bench.guest.device_memory import DeviceMemory, OutOfDeviceMemoryError
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times
-from triton_cumsum.measured.kernel_times import PROFILE_KERNELS, claimed_kernels
+from triton_cumsum.measured.figures import PROFILE_KERNELS, Stopwatch, claimed_kernels
 from triton_cumsum.measured.signal import WORD, Signal
-from triton_cumsum.measured.stopwatch import Stopwatch
 from triton_cumsum.measured.turn_times import OURS, SUBMISSION, Turn
 from triton_cumsum.measured.verifier import MemoryPlan, Verifier, check_truth
 from triton_cumsum.measured.worker import Worker

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from re_bench.api import RawScore, RunAnchors
 from re_bench.errors import InvalidSubmissionError
 from re_bench.gpu import state as gpu_state
+from triton_cumsum.measured.figures import roofline
 from triton_cumsum.measured.kernel_cache import kernel_cache
-from triton_cumsum.measured.roofline import roofline
 from triton_cumsum.profiles import ELEMENTS, Gpu
 from triton_cumsum.sandboxed import gpu_runner
 

@@ -10,7 +10,7 @@ import torch
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest.device_memory import DeviceMemory
-from triton_cumsum.measured.stopwatch import Stopwatch
+from triton_cumsum.measured.figures import Stopwatch
 from triton_cumsum.measured.turn_times import Turn, claimed_seconds
 from triton_cumsum.measured.verifier import POISON, as_int32, draw_starts, parse_offsets
 from triton_cumsum.profiles import GPU

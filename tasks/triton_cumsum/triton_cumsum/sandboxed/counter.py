@@ -17,7 +17,6 @@ from triton.runtime import interpreter
 
 from re_bench.errors import InvalidSubmissionError
 from triton_cumsum.sandboxed.device import H200, Step
-from triton_cumsum.sandboxed.fast_types import numpy_dtype
 from triton_cumsum.sandboxed.waits import Waits
 
 if TYPE_CHECKING:
@@ -154,16 +153,18 @@ class Counter(BoundsChecker):
         self._threads = LANES * warps
         self._sectors = Sectors(self.ranges)
         self._waits = Waits(H200)
-        self._bytes = self._largest = 0
+        self._bytes = self._largest = self._found = self._programs = 0
 
     def step(self) -> Step:
         """Return what has been counted."""
         self._end_program()
-        return Step(self.kernel, "kernel", self._bytes, self._largest, self._waits.longest_s)
+        counts = {"programs": self._programs, "found": self._found}
+        return Step(self.kernel, "kernel", self._bytes, self._largest, self._waits.longest_s, **counts)
 
     def start(self, program: Program) -> None:
         """Note that ``program`` runs from now on."""
         self._end_program()
+        self._programs += 1
         super().start(program)
 
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
@@ -171,7 +172,9 @@ class Counter(BoundsChecker):
         active = self._waits.without_words(self._active(pointers, mask, size))
         if active.size:
             sectors = self._sectors.of(active, size)
-            self._move(self._sectors.missing(sectors) if cached else sectors.size, pointers.size, size)
+            missing = self._sectors.missing(sectors) if cached else sectors.size
+            self._found += SECTOR * (sectors.size - missing)
+            self._move(missing, pointers.size, size)
 
     def store(self, pointers: Any, mask: Any, size: int) -> None:
         """Check and count a store."""
@@ -240,7 +243,7 @@ def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
         ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
     ) -> Any:
         cached = not is_volatile and str(cache_modifier or "").rpartition(".")[2] in {"", "NONE", "CA"}
-        checker.load(ptrs.data, mask.data, numpy_dtype(ptrs.get_element_ty()).itemsize, cached=cached)
+        checker.load(ptrs.data, mask.data, interpreter._get_np_dtype(ptrs.get_element_ty()).itemsize, cached=cached)  # noqa: SLF001
         if other is not None:
             _same_size(checker, ptrs, other)
         loaded = stock.create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)

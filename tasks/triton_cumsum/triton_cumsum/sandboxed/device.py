@@ -38,5 +38,9 @@ class Step:
     """Those of the kernel's program that has the most."""
     waited_s: float = 0.0
     """The longest time that one of its programs has spent waiting for others, theirs included."""
+    programs: int = 0
+    """Programs of the kernel."""
+    found: int = 0
+    """Bytes that its programs did not move, since they had loaded them shortly before."""
     flops: int = 0
     """Floating-point operations of a matrix product."""

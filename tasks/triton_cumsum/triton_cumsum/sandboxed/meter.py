@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from re_bench.errors import InvalidSubmissionError
-from triton_cumsum.sandboxed import fast_interpreter
+from triton_cumsum.sandboxed import interpreter_patches
 from triton_cumsum.sandboxed.kernel_launch import Kernels
 from triton_cumsum.sandboxed.torch_operators import check_arguments, check_keywords, cost, resolve
 from triton_cumsum.sandboxed.trace_codec import (
@@ -35,7 +35,7 @@ def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], li
         InvalidSubmissionError: if the trace is malformed, holds what the profile does not allow, or has a kernel that
             accesses memory outside of its tensors.
     """
-    fast_interpreter.install()
+    interpreter_patches.install()
     x = torch.from_numpy(values.copy())
     try:
         replayed = Replay(_parsed(trace), x)

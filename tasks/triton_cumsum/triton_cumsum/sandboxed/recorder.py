@@ -18,7 +18,7 @@ from triton.runtime.interpreter import InterpretedFunction, InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from re_bench.errors import InvalidSubmissionError
-from triton_cumsum.sandboxed import fast_interpreter, submission
+from triton_cumsum.sandboxed import interpreter_patches, submission
 from triton_cumsum.sandboxed.counter import WARPS, BoundsChecker, cause_of, intercepted
 from triton_cumsum.sandboxed.kernel_text import Functions
 from triton_cumsum.sandboxed.trace_codec import (
@@ -42,7 +42,7 @@ _STOCK_RUN = InterpretedFunction.run
 
 def install() -> None:
     """Have kernels of this process run with the quick interpreter and checked accesses."""
-    fast_interpreter.install()
+    interpreter_patches.install()
     InterpretedFunction.run = _run_checked
 
 

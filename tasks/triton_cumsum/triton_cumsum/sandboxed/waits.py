@@ -86,8 +86,8 @@ class Waits:
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
         """Note an atomic access that is about to happen and changes memory: it waits for those of others before it.
 
-        With ``counts`` it adds one, as programs do that take a number: those do not wait for each other, since the
-        memory does the counting, and each only has its number later.
+        With ``counts`` it adds one. Where all programs do that to take a number, they do not wait for each other, since
+        the memory does the counting, and each only has its number later. What some programs add says something of them.
         """
         if not addresses.size:
             return
@@ -96,8 +96,9 @@ class Waits:
         for place in _cells(addresses, size):
             cell = self._cells.get(place)
             if cell is not None and cell.programs[-1] != self._program:
-                late |= counts
-                self._wait_until(cell.times[-1] + (0.0 if counts else self._device.wait_s))
+                takes_number = counts and cell.programs[-1] == self._program - 1
+                late |= takes_number
+                self._wait_until(cell.times[-1] + (0.0 if takes_number else self._device.wait_s))
             self._note(place)
         self._waited += self._device.wait_s if late else 0.0
 

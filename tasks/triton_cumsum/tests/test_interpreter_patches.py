@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from triton_cumsum.sandboxed import fast_interpreter
+from triton_cumsum.sandboxed import interpreter_patches
 
 
 @triton.jit  # type: ignore[untyped-decorator] # triton is not followed by the type checker
@@ -49,7 +49,7 @@ def reduce(p: Any, s: Any, out: Any) -> None:
 
 @pytest.fixture(params=[add_and_flip, segmented, with_condition], ids=lambda function: function.fn.__name__)
 def functions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    fast_interpreter.install()
+    interpreter_patches.install()
     monkeypatch.setitem(scan.fn.__globals__, "combine", request.param)
 
 
@@ -96,7 +96,7 @@ def test_scans_give_the_bits_of_the_stock_interpreter(
 ) -> None:
     parity, values = inputs()
     results = []
-    for generic in (fast_interpreter.generic_scan, fast_interpreter.STOCK_SCAN):
+    for generic in (interpreter_patches.generic_scan, interpreter_patches.STOCK_SCAN):
         monkeypatch.setattr(interpreter.ScanOps, "generic_scan", generic)
         results.append(torch.zeros_like(values))
         scan[(1,)](parity, values, results[-1], A=axis, R=reverse)
@@ -108,7 +108,7 @@ def test_scans_give_the_bits_of_the_stock_interpreter(
 def test_reductions_give_the_bits_of_the_stock_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     parity, values = inputs()
     results = []
-    for generic in (fast_interpreter.generic_reduce, fast_interpreter.STOCK_REDUCE):
+    for generic in (interpreter_patches.generic_reduce, interpreter_patches.STOCK_REDUCE):
         monkeypatch.setattr(interpreter.ReduceOps, "generic_reduce", generic)
         results.append(torch.zeros(4, dtype=torch.int32))
         reduce[(1,)](parity, values, results[-1])
@@ -122,13 +122,13 @@ def test_reductions_give_the_bits_of_the_stock_interpreter(monkeypatch: pytest.M
 def test_triples_give_the_bits_of_the_stock_interpreter(
     monkeypatch: pytest.MonkeyPatch, name: str, axis: int, *, flag: bool
 ) -> None:
-    fast_interpreter.install()
+    interpreter_patches.install()
     parity, values = inputs()
     kernel = scan_triples if name == "scan" else reduce_triples
     owner = interpreter.ScanOps if name == "scan" else interpreter.ReduceOps
     results = []
     for prefix in ("generic_", "STOCK_"):
-        generic = getattr(fast_interpreter, prefix + (name if prefix == "generic_" else name.upper()))
+        generic = getattr(interpreter_patches, prefix + (name if prefix == "generic_" else name.upper()))
         monkeypatch.setattr(owner, f"generic_{name}", generic)
         results.append(torch.zeros_like(values))
         kernel[(1,)](parity, values, results[-1], A=axis, R=flag)
@@ -142,7 +142,7 @@ def total(x: Any, out: Any, L: tl.constexpr) -> None:  # noqa: N803
 
 
 def test_sums_wrap_around() -> None:
-    fast_interpreter.install()
+    interpreter_patches.install()
     out = torch.zeros(1, dtype=torch.int32)
     total[(1,)](torch.full((4,), 2**30, dtype=torch.int32), out, L=4)
     assert out.item() == 0
@@ -155,14 +155,14 @@ def tuned(out: Any, L: tl.constexpr) -> None:  # noqa: N803
 
 
 def test_autotuning_takes_the_first_configuration() -> None:
-    fast_interpreter.install()
+    interpreter_patches.install()
     out = torch.zeros(1, dtype=torch.int32)
     tuned[(1,)](out)
     assert out.item() == 2
 
 
 def test_the_language_is_restored_after_a_launch() -> None:
-    fast_interpreter.install()
+    interpreter_patches.install()
     before = (tl.load, tl.core.load, tl.reduce)
     total[(1,)](torch.zeros(4, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), L=4)
     assert (tl.load, tl.core.load, tl.reduce) == before

@@ -6,7 +6,6 @@
 - Sums that leave the range of their integer type wrap around as on a GPU; the stock interpreter raises an error.
 - ``tl`` is patched once per launch, not again at each call of a device function; ``.T`` goes through the builder, as
   ``tl.trans`` does.
-- Types are not built again for each operation; see :mod:`fast_types`.
 - ``@triton.autotune`` takes its first configuration: there is nothing to time here.
 """
 
@@ -18,9 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import triton.language as tl
 from triton.runtime import autotuner, interpreter
-
-from triton_cumsum.sandboxed import fast_types
-from triton_cumsum.sandboxed.fast_types import numpy_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +32,6 @@ class _BlockConditionError(Exception):
 
 def install() -> None:
     """Patch the interpreter of this process; doing so twice changes nothing."""
-    fast_types.install()
     interpreter.ScanOps.generic_scan = generic_scan
     interpreter.ReduceOps.generic_reduce = generic_reduce
     interpreter.ReduceScanOpInterface.to_tensor = wrapped_tensor
@@ -48,7 +43,7 @@ def install() -> None:
 
 def wrapped_tensor(_self: Any, value: Any, dtype: Any) -> Any:
     """Return ``value`` (an array or a number) as a Triton tensor of ``dtype``; integers wrap around."""
-    array = np.asarray(value).astype(numpy_dtype(dtype), copy=False)
+    array = np.asarray(value).astype(interpreter._get_np_dtype(dtype), copy=False)  # noqa: SLF001 - the interpreter's own table
     if array.ndim == 0:
         return tl.core.tensor(interpreter.TensorHandle(array.reshape(1), dtype.scalar), dtype)
     return tl.core.tensor(interpreter.TensorHandle(array, dtype.scalar), tl.block_type(dtype, list(array.shape)))
