@@ -136,11 +136,12 @@ def array_type(hint: Any) -> ArrayType | None:
         TypeError: if it is an array's and says no dimensions.
     """
     array, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    if getattr(get_origin(array), "__name__", "") != "ndarray":
+    kind = getattr(get_origin(array), "__name__", "")
+    if kind not in ("ndarray", "NDArray"):  # newer versions of numpy leave the alias as it is
         return None
     if not notes or not isinstance(notes[0], str) or not all(map(_DIMENSION.fullmatch, notes[0].split())):
         raise TypeError(f'{hint} names no dimensions; write Annotated[NDArray[...], "rows columns-1"]')
-    (scalar,) = get_args(get_args(array)[1])
+    (scalar,) = get_args(array if kind == "NDArray" else get_args(array)[1])
     return ArrayType(scalar.__name__, tuple(notes[0].split()))
 
 
