@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 load_commands()
-DIFFERENT = {"--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile"}
+DIFFERENT = {"--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
 """Options that several commands have, and that need not be described in the same words."""
 WITHOUT_JSON = {"view", "completion", "serve"}
 

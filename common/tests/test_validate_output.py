@@ -41,16 +41,16 @@ def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_curs
     task: TaskFolder, change: Change, tmp_path: Path
 ) -> None:
     stop = """\
-    import os, signal, sys, time
-    print("step \\x1b[2J", file=sys.stderr, flush=True)
-    if job.submission.joinpath("number").read_text() == "stop":
-        os.kill(os.getppid(), signal.SIGINT)
-        time.sleep(60)
-    try:
+        import os, signal, sys, time
+        print("step \\x1b[2J", file=sys.stderr, flush=True)
+        if job.submission.joinpath("number").read_text() == "stop":
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(60)
+        try:
 """
     (tmp_path / "stop").mkdir()
     (tmp_path / "stop" / "number").write_text("stop")
-    stopping = change(task, "score.py", "    try:\n", stop)
+    stopping = change(task, "score.py", "        try:\n", stop)
     status, _output, shown = in_terminal(command(stopping, "--jobs", "1", "--solution", str(tmp_path / "stop")))
     assert status == 130, shown
     assert "s] made_up: reference: valid 1.0000" in plain(shown)

@@ -180,9 +180,10 @@ def test_a_command_that_is_killed_while_it_scores_leaves_the_work_as_it_was(
     person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder], tmp_path: Path
 ) -> None:
     (made_up.directory / "instructions.md").write_text("x")
-    begun, slow = tmp_path / "begun", "import time\n    from pathlib import Path\n"
-    slow += f"    if not Path({str(begun)!r}).exists():\n        Path({str(begun)!r}).touch(); time.sleep(60)\n    try:"
-    person.begin(change(made_up, "score.py", "    try:", f"    {slow}"))
+    begun, slow = tmp_path / "begun", "        import time\n        from pathlib import Path\n"
+    slow += f"        if not Path({str(begun)!r}).exists():\n"
+    slow += f"            Path({str(begun)!r}).touch(); time.sleep(60)\n        try:"
+    person.begin(change(made_up, "score.py", "        try:", slow))
     command = [sys.executable, "-m", "re_bench.cli", "work", "score", str(person.directory)]
     with subprocess.Popen(command, start_new_session=True) as process:
         while not begun.exists():

@@ -178,7 +178,13 @@ class SessionAttempts:
                 raise ReBenchError("it was stopped")
             self._running = asyncio.create_task(
                 self._app.scorer.score(
-                    self._served, self._workspace, self._log, variables, clock=self._clock, submitted_at=submitted_at
+                    self._served,
+                    self._workspace,
+                    self._log,
+                    variables,
+                    instance=self._record.instance,
+                    clock=self._clock,
+                    submitted_at=submitted_at,
                 )
             )
             return await self._running

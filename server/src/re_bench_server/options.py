@@ -62,7 +62,7 @@ class ServeOptions:
     ] = _SCORINGS
     scoring_gpu: Annotated[ScoringGpu, _limit()] = None
     max_attempts: Annotated[Positive, _limit(help="How often a submission is scored; internal errors count not.")] = 100
-    hours: Annotated[AboveZero, _limit(help="Hours to work in.")] = 8.0
+    hours: Annotated[AboveZero, _limit(show_default=False, help="Hours to work in (default: 8).")] = 8.0
     wait_hours: Annotated[
         float, _limit(validator=Number(gte=0, lte=_YEAR_H), help="More of them, for waits; agents are not told.")
     ] = 0.0

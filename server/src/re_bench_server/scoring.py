@@ -20,7 +20,7 @@ from re_bench.gpu.devices import only_gpus
 from re_bench.runs.score_process import failed_attempt, final_so_far, parse_score, scorer_words
 from re_bench.scoring.score import GPU_WAIT
 from re_bench.scoring.time_limit import scorer_limit_s
-from re_bench.task.choices import instance_details, instance_of
+from re_bench.task.choices import instance_details
 from re_bench_server.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from re_bench.attempts.elapsed import Elapsed
     from re_bench.attempts.log import FinalScore
     from re_bench.scoring.attempt import Score
+    from re_bench.task.choices import Instance
     from re_bench_server.catalog import ServedTask
     from re_bench_server.queues import GpuGate, Queue
     from re_bench_server.session_record import SessionClock
@@ -65,6 +66,7 @@ class Scorer:
         log: Path,
         variables: Mapping[str, str],
         *,
+        instance: Instance | None,
         clock: SessionClock,
         submitted_at: Elapsed,
     ) -> ScoredAttempt:
@@ -75,6 +77,7 @@ class Scorer:
             workspace: the submission; it is copied first.
             log: the session's attempt log.
             variables: environment variables for the task's scorer.
+            instance: the session's, which the log names also where the scorer gives no score.
             clock: the session's, which leaves out what it waits here.
             submitted_at: what the clock showed at the call, for the log.
 
@@ -93,8 +96,7 @@ class Scorer:
                 fail = partial(
                     failed_attempt, served.task, served.profile_name, why, log, began, submitted=submitted_at
                 )
-                details = instance_details(instance_of(served.task, served.profile_name))
-                score = await asyncio.to_thread(fail, details={**details, "network": self._network})
+                score = await asyncio.to_thread(fail, details={**instance_details(instance), "network": self._network})
         final = await asyncio.to_thread(final_so_far, served.task, served.profile_name, log)
         waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for another process than this server's
         clock.add_wait(waited_for_gpu_s)

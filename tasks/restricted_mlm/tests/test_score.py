@@ -84,7 +84,7 @@ def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
         ),
         (
             "x",
-            "import sys; sys.modules['safetensors.torch'].save = lambda tensors: b'1234'",
+            "import numpy; numpy.frombuffer = lambda data, kind: numpy.zeros(len(data), kind)",
             "not safetensors",
         ),
     ],

@@ -82,6 +82,7 @@ def pinned_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     without_data = shutil.ignore_patterns("__pycache__", "problems")
     shutil.copytree(PACKAGE, task / TASK.name, ignore=without_data)
     shutil.copytree(TASK / "tools", task / "tools", ignore=without_data)
+    shutil.copy(TASK / "score.py", task)
     for name in PROBLEMS:
         shutil.copytree(PACKAGE / "problems" / name, task / TASK.name / "problems" / name)
     (task / "task.toml").write_text(MANIFEST + "".join(map(PROFILE.format, ("cpu", "cpu-test2", "paper"))))
