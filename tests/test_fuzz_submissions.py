@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from re_bench.data.files import import_file
 from re_bench.scoring.score import score
 from re_bench.task.discovery import TaskFolder, find_tasks
+from re_bench.task.interface import load_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,8 +90,7 @@ def task(request: pytest.FixtureRequest) -> TaskFolder:
 @pytest.fixture
 def scored(task: TaskFolder, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Scored:
     """Return what scores a tree with the task's own scorer, in this process."""
-    monkeypatch.setattr(sys, "path", [str(task.import_directory), *sys.path])
-    measure = import_file(task.scorer, f"{task.name}_score").measure
+    loaded = load_task(task)
     top = tmp_path_factory.mktemp("scored")
     for directory in (top, *list(top.parents)[:3]):
         directory.chmod(0o755)  # the sandbox runs as another user
@@ -104,7 +102,7 @@ def scored(task: TaskFolder, tmp_path_factory: pytest.TempPathFactory, monkeypat
         with tempfile.TemporaryDirectory() as directory:
             Path(directory).chmod(0o755)
             lay_out(tree, Path(directory) / "submission")
-            return score(task, measure, Path(directory) / "submission", profile="cpu", sandbox="bubblewrap")
+            return score(task, loaded, Path(directory) / "submission", profile="cpu", sandbox="bubblewrap")
 
     return run
 

@@ -55,10 +55,7 @@ def readable() -> Iterator[Path]:
     """Return a directory that everybody may read, with what the shell imports."""
     common = Path(re_bench.__file__).parent
     with what_the_attacks_need() as directory:
-        shutil.copytree(common / "data", directory / "re_bench" / "data")
-        for source in (common / "runs" / "__init__.py", common / "runs" / "elapsed.py"):
-            (directory / "re_bench" / "runs").mkdir(exist_ok=True)
-            shutil.copy(source, directory / "re_bench" / "runs")
+        shutil.copytree(common, directory / "re_bench", dirs_exist_ok=True)
         shutil.copytree(Path(re_bench_server.__file__).parent, directory / "re_bench_server")
         (directory / "own").mkdir()
         subprocess.run(["chmod", "-R", "a+rX", directory], check=True)

@@ -15,12 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import StoppedError, raise_if_stop_requested, stop_on, stop_requested
 from re_bench.task.prepare import PrepareWorker
 from re_bench.task.workspace import lay_out, make_template
 from re_bench_server.logs import log
-from re_bench_server.state_dir import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -8,13 +8,14 @@ import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Unpack
 
+from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError
 from re_bench_server.attempts import INTERRUPTED, RESTARTED, SessionAttempts
 from re_bench_server.prompt import Remainder, prompt
 from re_bench_server.session_record import SessionClock, utc
 from re_bench_server.session_shell import SessionShell
 from re_bench_server.shell.shell import WORKSPACE
-from re_bench_server.state_dir import clear, remove_tree
+from re_bench_server.state_dir import clear
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence

@@ -6,11 +6,11 @@ import fcntl
 import os
 import shutil
 import signal
-import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import all_processes, command_line, end_processes, tree
 from re_bench.records import ATTEMPTS, SESSION, TRANSCRIPT
@@ -136,22 +136,6 @@ def _remove_all_but(session: Path, kept: tuple[str, ...]) -> None:
     for path in (*session.iterdir(), *partial):
         if path.name not in kept:
             remove_tree(path)
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a file, or a directory whose owner may have made parts of it unreadable."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():  # an ordinary user cannot look into directories of mode 0
-        for parent, directories, _files in os.walk(path):
-            for name in directories:
-                inner = Path(parent, name)
-                if not inner.is_symlink():
-                    with suppress(OSError):
-                        inner.chmod(stat.S_IRWXU)
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def _end_processes(directories: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""Files: checksums, atomic replacement, copies that share blocks, and Python files that lie in no package."""
+"""Files: checksums, atomic replacement, removal, copies that share blocks, and Python files that lie in no package."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import stat
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import ModuleType
 
 _FICLONE = 0x40049409  # of <linux/fs.h>
@@ -100,3 +101,19 @@ def short_path(directory: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}"
     finally:
         os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, or a directory whose owner may have made parts of it unreadable."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    if path.exists():  # an ordinary user cannot look into directories of mode 0
+        for parent, directories, _files in os.walk(path):
+            for name in directories:
+                inner = Path(parent, name)
+                if not inner.is_symlink():
+                    with suppress(OSError):
+                        inner.chmod(stat.S_IRWXU)
+        shutil.rmtree(path, ignore_errors=True)

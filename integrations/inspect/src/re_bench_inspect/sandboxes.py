@@ -19,6 +19,7 @@ from typing import Literal, Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from re_bench.data.files import remove_tree
 from re_bench.errors import UsageError
 from re_bench.gpu import state as gpu_state
 from re_bench.gpu.devices import find_gpu
@@ -28,7 +29,6 @@ from re_bench_server.network.policy import NetworkPolicy
 from re_bench_server.network.relay import Network
 from re_bench_server.settings import Settings, default_state
 from re_bench_server.shell.shell import Shell
-from re_bench_server.state_dir import remove_tree
 
 _YEAR_S = 366 * 86400
 _SOCKETS_PREFIX = "re-bench-inspect-"

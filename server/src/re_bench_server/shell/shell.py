@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Unpack
 
+from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.sandbox.bubblewrap import Bubblewrap, private_user
@@ -21,7 +22,6 @@ from re_bench_server.shell.guest_files import hand_over, lay_out, write_command,
 from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput
 from re_bench_server.shell.protocol import Output, append_notes, clean_path, command_refusal, notes_in
 from re_bench_server.shell.sandbox import Sandbox, in_thread
-from re_bench_server.state_dir import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
