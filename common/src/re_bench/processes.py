@@ -234,7 +234,7 @@ def tree(root: int) -> Iterator[int]:
         with suppress(OSError):
             for thread in list(Path(f"/proc/{pid}/task").iterdir()):
                 with suppress(OSError):
-                    waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+                    waiting += map(int, (thread / "children").read_bytes().split())
 
 
 def all_processes() -> list[int]:

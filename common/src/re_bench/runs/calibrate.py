@@ -70,7 +70,7 @@ def calibrate(
     model = task.manifest.model
     source = Source(
         kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
-        where=f"nox -s calibrate-{task.name}",
+        where=f"re-bench calibrate {task.name}",
         hardware=str(details.get("hardware") or scored_on),
         model=model.name if model and task.manifest.asks_model(profile) else None,
         date=dt.datetime.now(dt.UTC).date(),

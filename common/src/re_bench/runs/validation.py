@@ -176,6 +176,9 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
         outcome = f"no better than the {base}" if harmless else f"scores above the {base}"
         return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None
+    if expectation is not None and expectation.expect == "no_better" and reason is None:
+        # Else a cheat that crashes, and never cheats, would pass for a scorer that holds.
+        return False, f"refused, where no_better is expected without a reason to refuse it: {brief(own[0].message)}"
     for score in own:
         if reason is not None and not re.search(reason, score.message):
             return False, f"refused for another reason than /{reason}/: {brief(score.message)}"

@@ -198,7 +198,7 @@ class SandboxedProcess:
                     for hint, array in zip(signature.parts, arrays, strict=True)
                 ]
             except (StopIteration, ValueError) as error:  # the latter also for what is not as annotated
-                first = " ".join(str(error).splitlines()[:3])
+                first = " ".join(str(error).partition("For further information")[0].split()) or "fewer values"
                 raise self._crash(f"{what} failed", f"{what} returned something else: {first}") from None
         return cast("R", tuple(parts) if signature.is_tuple else parts[0])
 
@@ -350,7 +350,8 @@ class _Memory:
             return {"array": {"dtype": kind.dtype, "shape": list(value.shape)}}
         if (access := device_access(hint)) is not None:
             self.descriptors.append(value.descriptor)
-            return {"device": {"access": access, "name": value.name, "nbytes": value.nbytes, "size": value.size}}
+            name = "" if access == "handle" else value.name
+            return {"device": {"access": access, "name": name, "nbytes": value.nbytes, "size": value.size}}
         if hint is bytes:
             self._add_sealed(value)
             return {"bytes": len(value)}

@@ -1,6 +1,6 @@
 """The sizes of the task: one entry for each profile of ``task.toml``, which ``score.py`` reads.
 
-``instructions.md`` tells agents the same numbers; ``re-bench check`` compares them.
+``instructions.md.j2`` takes the numbers that agents read from here.
 """
 
 from __future__ import annotations
