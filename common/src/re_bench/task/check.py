@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.check_files import Found
 
-SHOWN_TO_AGENTS = ("instructions.md", "starter", "baseline")
-"""What an image may take of a task's directory."""
-
 _SCORING_KEYS = ("direction", "aggregation", "resolution", "submission", "staging")
 _PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run")
 _GIT_S = 30
@@ -44,6 +41,7 @@ _LOCKED = (
 )
 """What may follow ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
 _LOCK = re.compile(r"images/locks/([\w-]+)\.txt")
+_LOCK_COMMAND = "such as by pip-compile --generate-hashes -o"
 _PROJECTS = ("*", "agents/*", "integrations/*", "tasks/*")
 _TASK_TABLE = "| task | what an agent must do |"
 
@@ -277,9 +275,11 @@ def _own_names(top: Path) -> set[NormalizedName]:
 def _locks_are_of_today(files: TaskFiles) -> Found:
     """Yield the lock files that the task's Dockerfile installs from and that are missing or stale."""
     path = files.directory / "Dockerfile"
-    text = text_of(path) if files.top else ""
+    text = text_of(path)
     for name in dict.fromkeys(_LOCK.findall("\n".join(step.text for step in dockerfile_steps(text)))):
-        for problem in _lock_problems(files.top, name) if files.top else ():
+        lock = f"images/locks/{name}.txt"
+        missing = [] if (files.directory / lock).is_file() else [f"{lock} is missing: write it, {_LOCK_COMMAND} {lock}"]
+        for problem in _lock_problems(files.top, name) if files.top else missing:
             yield Problem(path, line_with(text, f"images/locks/{name}.txt"), problem)
 
 
