@@ -75,7 +75,7 @@ def hidden_files(name: str) -> list[Path]:
         task / "instructions.md",
         task / "starter",
         task / "baseline",
-        package / "harness",
+        package / "sandboxed",
         package / "profiles.py",
     ]
     own = [path for path in task.rglob("*") if not any(path.is_relative_to(part) for part in shown)]

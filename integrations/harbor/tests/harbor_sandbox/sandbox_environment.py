@@ -89,7 +89,8 @@ class SandboxEnvironment(BaseEnvironment):
         (self._root / ADDRESS.lstrip("/")).write_text(f"http://127.0.0.1:{port}/mcp")
         places = {"/workspace": self._outside(_WORKSPACE), "/attempts": self._attempts}
         self._attempts.mkdir()
-        command = [PYTHON, *words[1:], "--host", "127.0.0.1", "--port", str(port)]
+        command = [PYTHON, *words[1:], "--host", "127.0.0.1"]
+        command[command.index("--port") + 1] = str(port)
         for inside, outside in places.items():
             command = [f"{outside}{word.removeprefix(inside)}" if word.startswith(inside) else word for word in command]
         self._service = await asyncio.create_subprocess_exec(*command)
