@@ -160,9 +160,12 @@ def wait_for_ends(directory: Path) -> set[str]:
     def all_else_ended() -> bool:
         nonlocal left
         left = set(command_lines_naming(directory))
-        return all(line.startswith("bwrap ") for line in left)
+        return all(Path(line.split(" ", 1)[0]).name == "bwrap" for line in left)
 
-    until(all_else_ended)
+    try:
+        until(all_else_ended)
+    except pytest.fail.Exception:
+        pytest.fail(f"still running after the server was killed: {left}")
     return left
 
 
