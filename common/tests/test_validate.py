@@ -211,3 +211,14 @@ def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: TaskFolder,
     command = '[reference]\ncommand = ["python", "train.py", "10"]\ntime_limit_s = 30\n'
     assert default_repeats(change(made_up, "task.toml", command, f"{command}repeats = 2\n")) == 2
     assert default_repeats(change(made_up, "task.toml", f"{command}repeats = 2\n", "")) == 3
+
+
+def test_a_cheat_that_is_refused_proves_nothing_where_it_should_be_no_better(
+    made_up: TaskFolder, backend: Backend, change: Change
+) -> None:
+    del backend  # there is one
+    change(made_up, "cheats/words/cheat.toml", '"invalid"', '"no_better"')
+    change(made_up, "cheats/words/cheat.toml", "reason = ", "# reason = ")
+    status, rows, _stderr = validated(made_up, "--repeats", "1")
+    assert status == 1
+    assert "refused, where no_better is expected without a reason" in rows["cheats/words"]["verdict"]
