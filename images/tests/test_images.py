@@ -6,7 +6,7 @@ import re
 import shutil
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -18,12 +18,44 @@ import lock
 import probe
 import serving
 import trials
-from re_bench.task.check import copies_and_installs
+from re_bench.task.check import dockerfile_steps
+from re_bench.task.check_files import Problem
 from re_bench_harbor.export import PRIVILEGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TOP = catalogue.TOP
 IMAGES = catalogue.all_images(build.TASKS)
 TASK = "triton_cumsum"
+_INSTALL = re.compile(r"pip install ([^&\n]*)")
+_LOCKED = (
+    "--no-deps --require-hashes -r ",
+    "-r /opt/locks/chosen-torch",
+    "--no-deps --no-build-isolation --prefix /installed",
+)
+"""What may follow ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
+
+
+def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str]) -> Iterator[Problem]:
+    """Yield what a Dockerfile copies that is not there, and what it installs without a lock file.
+
+    Args:
+        path: the Dockerfile.
+        text: what it says, with arguments of the build filled in.
+        root: the directory that it is built from.
+        pins: versions of ``constraints.txt``; torch's is compared.
+    """
+    for step in dockerfile_steps(text):
+        for source in step.sources:
+            if not (root / source).exists():
+                yield Problem(path, step.line, f"copies {source}, which is not in {root.name}/: correct the name")
+        for install in _INSTALL.findall(step.text):
+            if not install.startswith(_LOCKED):
+                what = f"installs {install.strip()} without a lock file"
+                yield Problem(path, step.line, f"{what}: pip install --no-deps --require-hashes -r /opt/locks/NAME.txt")
+        if step.text.startswith("ARG TORCH=") and step.text != (wanted := f"ARG TORCH=torch=={pins.get('torch')}"):
+            yield Problem(path, step.line, f"{step.text} is not the pin of constraints.txt: write {wanted}")
 
 
 @pytest.mark.parametrize("name", IMAGES)

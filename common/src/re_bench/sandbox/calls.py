@@ -350,8 +350,8 @@ class _Memory:
             return {"array": {"dtype": kind.dtype, "shape": list(value.shape)}}
         if (access := device_access(hint)) is not None:
             self.descriptors.append(value.descriptor)
-            name = "" if access == "handle" else value.name
-            return {"device": {"access": access, "name": name, "nbytes": value.nbytes, "size": value.size}}
+            key = "" if access == "handle" else value.name
+            return {"device": {"access": access, "name": key, "nbytes": value.nbytes, "size": value.size}}
         if hint is bytes:
             self._add_sealed(value)
             return {"bytes": len(value)}

@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 _SCORING_KEYS = ("direction", "aggregation", "resolution", "submission", "staging")
 _PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run")
 _GIT_S = 30
-_INSTALL = re.compile(r"pip install ([^&\n]*)")
-_LOCKED = (
-    "--no-deps --require-hashes -r ",
-    "-r /opt/locks/chosen-torch",
-    "--no-deps --no-build-isolation --prefix /installed",
-)
-"""What may follow ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
 _LOCK = re.compile(r"images/locks/([\w-]+)\.txt")
 _LOCK_COMMAND = "such as by pip-compile --generate-hashes -o"
 _PROJECTS = ("*", "agents/*", "integrations/*", "tasks/*")
@@ -202,27 +195,6 @@ def dockerfile_steps(text: str) -> list[Step]:
             found.append(Step(number - len(pending) + 1, " ".join(" ".join(pending).split())))
             pending = []
     return found
-
-
-def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str]) -> Iterator[Problem]:
-    """Yield what a Dockerfile copies that is not there, and what it installs without a lock file.
-
-    Args:
-        path: the Dockerfile.
-        text: what it says, with arguments of the build filled in.
-        root: the directory that it is built from.
-        pins: versions of ``constraints.txt``; torch's is compared.
-    """
-    for step in dockerfile_steps(text):
-        for source in step.sources:
-            if not (root / source).exists():
-                yield Problem(path, step.line, f"copies {source}, which is not in {root.name}/: correct the name")
-        for install in _INSTALL.findall(step.text):
-            if not install.startswith(_LOCKED):
-                what = f"installs {install.strip()} without a lock file"
-                yield Problem(path, step.line, f"{what}: pip install --no-deps --require-hashes -r /opt/locks/NAME.txt")
-        if step.text.startswith("ARG TORCH=") and step.text != (wanted := f"ARG TORCH=torch=={pins.get('torch')}"):
-            yield Problem(path, step.line, f"{step.text} is not the pin of constraints.txt: write {wanted}")
 
 
 def _project_is_right(files: TaskFiles) -> Found:
