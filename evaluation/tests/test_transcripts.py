@@ -80,7 +80,7 @@ def test_a_servers_state_directory_is_converted_by_session(tmp_path: Path) -> No
 def test_replies_calls_of_helpers_and_what_they_cost() -> None:
     helper = {"text": "a summary", "call": None, "cut": False, "model": "cheap", "purpose": "summary"}
     events = [
-        event("start", 1, task="the task", settings={"model": {"name": "m"}}),
+        event("start", 1, agent="its-program", task="the task", settings={"model": {"name": "m"}}),
         *step(1, "Edit", "edited"),
         event("reply", 150, **helper, prompt_tokens=7, completion_tokens=3, dollars=None),
         event("reply", 160, text="what?", call=None, cut=False, model="m", purpose="step", **SPENT),
@@ -90,6 +90,7 @@ def test_replies_calls_of_helpers_and_what_they_cost() -> None:
         event("end", 180, reason="steps", answer="none", detail="", final={"final": {"raw": 1.0, "reward": 0.25}}),
     ]
     document = document_of(of_trace(events), "run", {}, {}, None)
+    assert document["agent"] == {"name": "its-program", "version": "unknown", "model_name": "m"}
     sources = [step["source"] for step in document["steps"]]
     assert sources == ["user", "agent", "agent", "agent", "system", "system"]
     edit, summary, malformed = document["steps"][1:4]
@@ -153,7 +154,7 @@ def test_the_command(tmp_path: Path, re_bench: Callable[..., subprocess.Complete
     assert [(entry["attempts"], entry["torn"]) for entry in files] == [(3, 0)] * 2
     assert all((tmp_path / entry["path"]).is_file() for entry in files)
     refused = re_bench("transcripts", tmp_path / "out", cwd=tmp_path)
-    assert (refused.returncode, "no trace.jsonl" in refused.stderr) == (2, True), refused.stderr
+    assert (refused.returncode, "no agent's trace.jsonl" in refused.stderr) == (2, True), refused.stderr
 
 
 def test_harbors_own_models_accept_them(tmp_path: Path) -> None:

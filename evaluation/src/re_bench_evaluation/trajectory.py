@@ -1,4 +1,4 @@
-"""What happened in a run, as one list of steps: from the trace of an mlab run, or from the transcript of a server.
+"""What happened in a run, as one list of steps: from an agent's trace, or from the transcript of a server.
 
 Reports, trajectories in ATIF and the scan read it. Both files are JSON lines (docs/transcripts.md); kinds and fields
 that are not known are skipped, and any value may have any type.
@@ -79,6 +79,8 @@ class Trajectory:
 
     kind: Literal["trace", "transcript"]
     steps: list[Step] = field(default_factory=list)
+    agent: str | None = None
+    """The program that wrote a trace, if the trace says so."""
     model: str | None = None
     about: dict[str, Any] = field(default_factory=dict)
     """Task, profile, model and versions of a session."""
@@ -103,7 +105,7 @@ def arguments_text(arguments: Mapping[str, object]) -> str:
 
 
 def of_trace(events: Iterable[Entry]) -> Trajectory:
-    """Return the trajectory of the events of an mlab run, in order."""
+    """Return the trajectory of the events of a trace, in order."""
     reader = _TraceReader()
     for event in events:
         reader.read(event)
@@ -160,7 +162,7 @@ class _TraceReader:
         self._acting: Step | None = None
         """The step whose action has no observation yet."""
         self._done: list[Step] = []
-        """The steps that have their observations, as mlab counts them."""
+        """The steps that have their observations, as a rewind counts them."""
         self._rewards = 0
         self._time: float | None = None
 
@@ -172,6 +174,7 @@ class _TraceReader:
             case "start":
                 model = _mapping(_mapping(event.get("settings")).get("model")).get("name")
                 self.trajectory.model = model if isinstance(model, str) else self.trajectory.model
+                self.trajectory.agent = _text(event, "agent") or self.trajectory.agent
                 self._add(Step("user", self._time, _text(event, "task")))
             case "message":
                 self._add(Step("user", self._time, _text(event, "text")))

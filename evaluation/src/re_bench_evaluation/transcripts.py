@@ -72,7 +72,7 @@ class _Source:
 
 
 def write_trajectories(directory: Path, out: Path) -> list[Written]:
-    """Write a trajectory for each trace and transcript of an evaluation, a run, an mlab run or a server's state.
+    """Write a trajectory for each trace and transcript of an evaluation, a run, an agent or a server's state.
 
     Of a run of an evaluation, ``RUN/trajectory.json`` is the agent's own view if it has a trace, else the server's;
     ``RUN/server.trajectory.json`` is the server's beside a trace.
@@ -83,8 +83,8 @@ def write_trajectories(directory: Path, out: Path) -> list[Written]:
     sources = list(_sources(directory))
     if not sources:
         raise UsageError(
-            f"{directory}: there is no trace.jsonl of mlab and no transcript.jsonl of a server; give the directory of "
-            "an evaluation, of a run, or a server's state directory"
+            f"{directory}: there is no agent's trace.jsonl and no server's transcript.jsonl; give the directory of an "
+            "evaluation, of a run, or a server's state directory"
         )
     try:
         return [_write(source, out) for source in sources]
@@ -126,11 +126,7 @@ def _write(source: _Source, out: Path) -> Written:
     trajectory, torn = read_trajectory(source.path)
     attempts = None if source.attempts is None else AttemptLog(source.attempts).read().attempts
     run, session = source.run, source.path.parent.name
-    agent: dict[str, Any] = {}
-    if trajectory.kind == "trace":
-        agent = {"name": "mlab-agent"}
-    elif run is not None:
-        agent = {"name": run.agent, "model_name": run.model}
+    agent: dict[str, Any] = {} if run is None else {"name": run.agent, "model_name": run.model}
     extra = {}
     if run is not None:
         session, extra = run.session or run.run, {"re_bench": {name: getattr(run, name) for name in _ABOUT}}
@@ -156,6 +152,8 @@ def document_of(
     scores that a task hides from its agent; without them the rewards of the trace count.
     """
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
+    if trajectory.agent:
+        about["name"] = trajectory.agent
     if trajectory.model:
         about["model_name"] = trajectory.model
     merge = _by_time if trajectory.kind == "trace" else _by_number

@@ -84,6 +84,10 @@ class Agent:
         self.state.apply(self.trace.add(kind, **fields))
         write_usage(self.trace.path.parent, kind, self.state)
 
+    def begin(self, task: str, settings: dict[str, Any] | None = None) -> None:
+        """Write the first event: the task, and the settings with which the run can be resumed."""
+        self.emit("start", agent="mlab-agent", task=task, settings=settings)
+
     def run(self) -> Outcome:
         """Work until the end; an answer is handed in however the run ends."""
         try:
@@ -164,7 +168,7 @@ class Agent:
         The first message is the task.
         """
         if not self.state.task:
-            self.emit("start", task=message, settings=None)
+            self.begin(message)
         else:
             self.emit("message", text=message)
         if self.state.snapshot is None:

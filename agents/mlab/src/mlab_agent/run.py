@@ -160,7 +160,7 @@ class Run:
         text = task or self.agent.workspace.instructions
         if not text or not text.strip():
             raise SettingsError("there is no task: give a file with it")
-        self.agent.emit("start", task=text, settings=stored)
+        self.agent.begin(text, stored)
 
     def _resumed_state(
         self, past: Sequence[list[dict[str, Any]]], from_step: int | None

@@ -220,7 +220,7 @@ def transcripts(
     directory: Annotated[
         Path,
         Parameter(
-            name="DIR", help="Of an evaluation, of one of its runs, of an mlab run, or a server's state directory."
+            name="DIR", help="Of an evaluation, of one of its runs, of an agent's trace, or a server's state directory."
         ),
     ],
     /,

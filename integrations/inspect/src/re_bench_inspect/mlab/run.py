@@ -149,7 +149,7 @@ class Run:
                 max_malformed=options.max_malformed,
                 repeat_remark=options.repeat_remark,
             )
-            core.emit("start", task=self._task, settings=None)
+            core.begin(self._task)
             return core.run()
 
     def _open_workspace(self) -> InspectWorkspace:
