@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.doctor import Target, examine
@@ -15,15 +12,13 @@ from re_bench.runs.executor import Resources, open_executor
 from re_bench.task.choices import choose_model, choose_profile, profile_name
 from re_bench.task.discovery import task_named
 from re_bench.task.prepare import run_preparation
-from re_bench_evaluation.agents import environment_without_keys, mlab_check_argv
 from re_bench_evaluation.directory import PlannedTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from re_bench_evaluation.plan import Plan
-
-_CHECK_S = 120.0
 
 
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
@@ -112,28 +107,9 @@ def _key_problems(plan: Plan) -> Iterator[str]:
 
 
 def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:
-    for name, agent in plan.agents.items():
-        if agent.command:
-            program, *arguments = (word.replace("{plan}", str(plan_directory)) for word in agent.command)
-            path = (environment_without_keys(plan) | agent.environment).get("PATH")
-            if "{" not in program and shutil.which(program, path=path) is None:
-                yield f"agents.{name}.command: there is no program {program}"
-            script = Path(arguments[0]) if arguments and agent.command[1].startswith("{plan}/") else None
-            if script is not None and "{" not in arguments[0] and not script.exists():
-                yield f"agents.{name}.command: there is no file {script}"
-            continue
+    for name in plan.agents:
         for model in plan.models_of(name):
-            assert model is not None
-            yield from (f"agents.{name} with {model}: {text}" for text in _mlab_problems(plan, name, model))
-
-
-def _mlab_problems(plan: Plan, agent: str, model: str) -> list[str]:
-    try:
-        words = mlab_check_argv(plan, agent, model)
-        checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
-    except (UsageError, subprocess.TimeoutExpired) as error:
-        return [str(error)]
-    return [checked.stderr.strip().rpartition("\n")[2]] if checked.returncode else []
+            yield from plan.kind_of(name).missing(plan.setup_of(name, model, plan_directory))
 
 
 def _raise(problems: list[str]) -> None:

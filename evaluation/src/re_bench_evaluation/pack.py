@@ -70,7 +70,7 @@ _OF_SESSION: dict[str, Optional] = {
     "experiments": "workspaces",
 }
 _GIVES_ACCESS = "home"
-"""In an mlab run's directory and in a session's: what may hold the session's id, by which anybody could use it."""
+"""In an agent's directory and in a session's: what may hold the session's id, by which anybody could use it."""
 _WITHHELD = "withheld"
 """Of an attempt's details: what the scorer keeps from the agent because it may quote held-out data."""
 _HASH = re.compile(r"[0-9a-f]{64}")

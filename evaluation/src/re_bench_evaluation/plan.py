@@ -3,146 +3,32 @@
 ``docs/evaluations.md`` explains the keys to people.
 """
 
-import string
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from re_bench.errors import UsageError
 from re_bench.task.chat_model import ChatModel
+from re_bench_evaluation.agents import OPENAI_KEY, AgentKind, AgentSetup, kind_named
+from re_bench_evaluation.plan_tables import (
+    Agent,
+    Budget,
+    Line,
+    Model,
+    Name,
+    RunResources,
+    ServerOptions,
+    Table,
+    Words,
+)
 
-PLACEHOLDERS = (
-    "server", "task", "run", "plan", "model", "base_url", "seed", "hours", "dollars", "tokens", "steps"
-)  # fmt: skip
-"""What a command may name in braces."""
-MLAB_OPTIONS_OF_PLAN = (
-    "--ors", "--task", "--run", "--token-variable", "--model", "--price", "--context-tokens", "--base-url",
-    "--key-variable", "--seed", "--max-time", "--max-cost", "--max-tokens", "--max-steps", "--workdir", "--check",
-)  # fmt: skip
-"""Options of ``mlab-agent`` that follow from other keys of the plan."""
-
-Name = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
-Line = Annotated[str, Field(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
-Names = Annotated[tuple[Name, ...], Field(strict=False)]
-Lines = Annotated[tuple[Line, ...], Field(strict=False)]
-Words = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
-Dollars = Annotated[float, Field(ge=0)]
-Price = Annotated[tuple[Dollars, Dollars], Field(strict=False)]
-"""Dollars a million tokens of prompt and completion."""
 Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 """It is in the name of a directory."""
 
-
-class Table(BaseModel):
-    """A table of a plan; a key that it does not know is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Model(Table):
-    """A model that agents ask."""
-
-    name: Line | None = None
-    """The name that its server knows; by default the table's."""
-    base_url: Annotated[Line, Field(pattern="^https?://")] | None = None
-    """Its OpenAI-compatible server; None for OpenAI's."""
-    key_variable: Line | None = None
-    """The environment variable that has the server's key; None for a server without one."""
-    price: Price | None = None
-    """What runs cost is not known without it."""
-    context_tokens: int | None = Field(default=None, ge=1000)
-
-
-class Agent(Table):
-    """An agent: mlab-agent with options, or a command."""
-
-    kind: Literal["mlab", "command"]
-    options: Lines = ()
-    """Further options of ``mlab-agent``."""
-    command: Words | None = None
-    """The words of a command, with placeholders in braces."""
-    models: Names | None = None
-    """The models that it runs with: all of the plan by default; an empty list for an agent that asks none."""
-    environment: dict[str, str] = Field(default_factory=dict)
-    """Variables that it gets besides."""
-
-    def problems(self) -> Iterator[str]:
-        """Yield keys that do not fit the kind, options that the plan decides, and unknown placeholders."""
-        if self.kind == "command":
-            if self.command is None:
-                yield "command: is required, because kind is command"
-            if self.options:
-                yield "options: must be left out, because kind is command"
-        elif self.command is not None:
-            yield "command: must be left out, because kind is mlab"
-        elif self.models == ():
-            yield "models: must name a model, because kind is mlab"
-        for index, word in enumerate(self.options):
-            if word.partition("=")[0] in MLAB_OPTIONS_OF_PLAN:
-                yield f"options[{index}]: {word} follows from other keys of the plan"
-        for index, word in enumerate(self.command or ()):
-            if not _has_known_placeholders(word):
-                yield f"command[{index}]: may name in braces {', '.join(PLACEHOLDERS)} (braces themselves are doubled)"
-
-
-class Budget(Table):
-    """The most that one run may use; what is None has no bound."""
-
-    hours: float = Field(default=8.0, gt=0)
-    """Working time."""
-    wall_factor: float = Field(default=3.0, ge=1)
-    """The run is stopped in any case after so many times ``hours`` by the clock on the wall."""
-    dollars: float | None = Field(default=None, gt=0)
-    """For the agent's model."""
-    task_dollars: float | None = Field(default=None, gt=0)
-    """For the chat model of a task that has one: the agent's own calls and those of scorings."""
-    tokens: int | None = Field(default=None, gt=0)
-    steps: int | None = Field(default=None, gt=0)
-
-
-class RunResources(Table):
-    """What one run takes of a machine while it runs, scorings included."""
-
-    cores: float = Field(default=1.0, gt=0)
-    memory_mib: int | None = Field(default=None, ge=0)
-    """By default what ``server.memory_mib`` gives its session, or that option's own default."""
-    gpus: float = Field(default=0, ge=0)
-    """A whole number, or less than 1 for runs that share a GPU."""
-    gpu_type: Line | None = None
-    """A part of the GPU's name; on Ray the accelerator type of the node."""
-
-
-class TaskModel(Table):
-    """Another chat model for tasks that ask one, as ``re-bench serve --model``."""
-
-    name: Line
-    price: Price | None = None
-    context: int | None = Field(default=None, ge=1)
-    output: int | None = Field(default=None, ge=1)
-
-
 _SESSION_MIB = 8192
-
-
-class ServerOptions(Table):
-    """Options of ``re-bench serve`` for the server of each run, by their names there."""
-
-    network: Literal["none", "proxy", "open"] = "none"
-    allow: Lines = ()
-    network_mib: int | None = Field(default=None, gt=0)
-    max_attempts: int | None = Field(default=None, gt=0)
-    memory_mib: int | None = Field(default=None, gt=0)
-    disk_mib: int | None = Field(default=None, gt=0)
-    sandbox: Literal["bubblewrap", "container", "none"] | None = None
-    withhold_rewards: bool = False
-    link_data: bool = False
-    model: TaskModel | None = None
-    """Only tasks that ask a real chat model in the plan's profile get it."""
-    key_variable: Line | None = None
-    """The environment variable with the key of such tasks' model."""
 
 
 class Plan(Table):
@@ -190,12 +76,21 @@ class Plan(Table):
     def _model_problems(self) -> Iterator[str]:
         """Yield what is wrong with agents, and models of theirs that the plan does not have."""
         for name, agent in self.agents.items():
-            yield from (f"agents.{name}.{problem}" for problem in agent.problems())
+            yield from (f"agents.{name}.{problem}" for problem in self._kind_problems(agent))
             for index, model in enumerate(agent.models or ()):
                 if model not in self.models:
                     yield f"agents.{name}.models[{index}]: there is no table models.{model}"
-            if agent.kind == "mlab" and agent.models is None and not self.models:
-                yield f"models: is required, because the agent {name} is mlab"
+
+    def _kind_problems(self, agent: Agent) -> Iterator[str]:
+        """Yield what does not fit an agent's kind, with its key in the agent's table."""
+        try:
+            kind = kind_named(agent.kind)
+        except UsageError as error:
+            yield f"kind: {error}"
+            return
+        yield from kind.problems(agent)
+        if kind.needs_model and (agent.models == () or (agent.models is None and not self.models)):
+            yield f"models: must name a model, because kind is {agent.kind}"
 
     def _cap_problems(self) -> Iterator[str]:
         """Yield what a cap on dollars needs to be kept."""
@@ -230,6 +125,26 @@ class Plan(Table):
         """Return the names of the models that an agent runs with; of one that asks none, None alone."""
         names = self.agents[agent].models
         return tuple(self.models if names is None else names) or (None,)
+
+    @property
+    def kinds(self) -> tuple[AgentKind, ...]:
+        """The kinds of all agents."""
+        return tuple({kind_named(agent.kind) for agent in self.agents.values()})
+
+    def kind_of(self, agent: str) -> AgentKind:
+        """Return the kind of an agent."""
+        return kind_named(self.agents[agent].kind)
+
+    @property
+    def key_variables(self) -> frozenset[str]:
+        """The environment variables that have keys of models, OpenAI's always."""
+        keys = {self.server.key_variable, *(model.key_variable for model in self.models.values())}
+        return frozenset({OPENAI_KEY} | {key for key in keys if key is not None})
+
+    def setup_of(self, agent: str, model: str | None, plan_directory: Path) -> AgentSetup:
+        """Return what the plan says of an agent with one of its models."""
+        table = self.models[model] if model else Model()
+        return AgentSetup(agent, self.agents[agent], model, table, self.budget, plan_directory)
 
     def cells(self) -> list[tuple[str, str | None, str]]:
         """Return agent, model and task, as the plan names them, of every cell."""
@@ -267,14 +182,6 @@ def _lines(error: ValidationError) -> Iterator[str]:
             continue
         where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in fault["loc"]).removeprefix(".")
         yield f"{where}: {'unknown key' if fault['type'] == 'extra_forbidden' else fault['msg']}"
-
-
-def _has_known_placeholders(word: str) -> bool:
-    try:
-        fields = list(string.Formatter().parse(word))
-    except ValueError:
-        return False
-    return all(name is None or (name in PLACEHOLDERS and not form and not how) for _text, name, form, how in fields)
 
 
 def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

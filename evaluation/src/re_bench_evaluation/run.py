@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import signal
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,18 +22,7 @@ from re_bench.gpu.devices import only_gpus
 from re_bench.processes import raise_if_stop_requested, stop_requested
 from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
 from re_bench.runs.executor import job_gpus
-from re_bench_evaluation.agents import (
-    AgentExit,
-    AgentLaunch,
-    Usage,
-    agent_argv,
-    agent_environment,
-    command_end,
-    environment_without_keys,
-    is_mlab,
-    mlab_end,
-    mlab_has_begun,
-)
+from re_bench_evaluation.agents import AgentExit, AgentLaunch, Usage, agent_environment, environment_without
 from re_bench_evaluation.directory import utc
 from re_bench_evaluation.session import (
     TOKEN,
@@ -91,7 +79,7 @@ def execute_run(job: RunJob) -> RunRecord:
         ReBenchError: if its directory cannot be used.
     """
     with _locked(job.run):
-        end_leftovers(job.run)
+        end_leftovers(job.run, job.plan.kinds)
         run = _Run(job)
         return run.record_crash() if run.crashed() else run.execute()
 
@@ -100,6 +88,7 @@ class _Run:
     def __init__(self, job: RunJob) -> None:
         self._job = job
         self._record = RunRecord.load(job.run)
+        self._kind = job.plan.kind_of(self._record.agent)
         self._wall_before = self._record.wall_s or 0.0
         self._started: float | None = None
         self._saved = time.monotonic()
@@ -120,7 +109,7 @@ class _Run:
             self._save(state="waiting", reason="stopped")
             raise
         finally:
-            end_leftovers(self._job.run)
+            end_leftovers(self._job.run, [self._kind])
         if end.kind == "ended":
             end_session(self._job.run)  # its log is all that is needed of it
             return self._save(state="ended", reason=end.reason, failures=0, ended=utc())
@@ -153,17 +142,18 @@ class _Run:
 
     def _work(self, *, resume: bool) -> AgentExit:
         job, run = self._job, self._job.run
-        if resume and _has_ended(Usage.of_run(run)):  # in the meantime: the evaluation was killed
-            return mlab_end(Usage.of_run(run), 0, "")
-        environment = environment_without_keys(job.plan) | only_gpus(*job_gpus())
+        if resume:
+            end = self._kind.ended(Usage.of_run(run), None, "", opened=True)
+            if end.kind == "ended":  # in the meantime: the evaluation was killed
+                return end
+        environment = environment_without(job.plan.key_variables) | only_gpus(*job_gpus())
         words = server_options(job.plan, job.task)
         with RunServer(run, job.task.name, job.task.profile, words, environment) as server:
             try:
-                address = server.address()
-                start = AgentLaunch(job.plan, job.plan_directory, self._record, job.task, run, address, server.token)
+                launch = self._launch(server)
                 self._save(dollars_at_most=job.plan.budget.dollars)
-                variables = agent_environment(start) | only_gpus(*job_gpus())
-                with RunAgent(run, agent_argv(start, resume=resume), variables) as agent, self._clock():
+                variables = agent_environment(self._kind, launch, job.plan.key_variables) | only_gpus(*job_gpus())
+                with RunAgent(run, self._kind.argv(launch, resume=resume), variables) as agent, self._clock():
                     end = self._watch(server, agent)
                 server.drain()
             except ServerError as error:
@@ -173,9 +163,16 @@ class _Run:
                 raise
         return end
 
+    def _launch(self, server: RunServer) -> AgentLaunch:
+        """Return what the agent is started with, once the server listens."""
+        job, record = self._job, self._record
+        address = server.address()
+        setup = job.plan.setup_of(record.agent, record.model, job.plan_directory)
+        task_key = job.plan.server.key_variable if job.task.model and not job.task.stand_in else None
+        return AgentLaunch(setup, record.task_id, record.seed, job.run, address, server.token, task_key)
+
     def _watch(self, server: RunServer, agent: RunAgent) -> AgentExit:
         """Wait until the agent has ended, or ended it at a limit."""
-        mlab = is_mlab(self._job.plan, self._record)
         try:
             while agent.process.poll() is None:
                 raise_if_stop_requested()
@@ -188,24 +185,22 @@ class _Run:
                     self._save()
                 time.sleep(_POLL_S)
         except BaseException:
-            self._stop(agent, mlab=mlab)
+            self._stop(agent)
             raise
         if server.process.poll() is not None:
             raise ServerError(f"its server has ended, {server.how_it_ended()}")
         usage, status = Usage.of_run(self._job.run), agent.process.returncode
-        if mlab and not mlab_has_begun(self._job.run):
+        if self._kind.asked_no_model(self._job.run / AGENT):
             self._save(dollars_at_most=0.0)
         elif usage.dollars is not None:
             self._save(dollars_at_most=usage.dollars)
-        if mlab:
-            return mlab_end(usage, status, agent.last_line())
         opened = session_of(self._job.run) is not None
-        return command_end(usage, status, agent.last_line(), opened=opened)
+        return self._kind.ended(usage, status, agent.last_line(), opened=opened)
 
-    def _stop(self, agent: RunAgent, *, mlab: bool) -> None:
-        """End an agent because the evaluation stops; mlab-agent leaves its session as it is, for resume."""
-        agent.signal(signal.SIGUSR1 if mlab else signal.SIGTERM, _SUSPEND_S)
-        if mlab and not mlab_has_begun(self._job.run):  # and it has ended: it asked no model
+    def _stop(self, agent: RunAgent) -> None:
+        """End an agent because the evaluation stops; one that can resume leaves its session as it is."""
+        agent.signal(self._kind.suspend_signal, _SUSPEND_S)
+        if self._kind.asked_no_model(self._job.run / AGENT):
             self._save(dollars_at_most=0.0)
 
     def _end_at_limit(self, agent: RunAgent, limit: str) -> None:
@@ -220,14 +215,13 @@ class _Run:
     def _limit(self) -> str | None:
         """Return the limit of the plan that the run is beyond, if any."""
         budget, usage, wall_s = self._job.plan.budget, Usage.of_run(self._job.run), self._wall_s()
-        mlab = is_mlab(self._job.plan, self._record)
-        # It ends by itself at all limits, and its last score may take until after the end of the time.
-        slack_s = _HAND_IN_S if mlab else 0.0
+        keeps_budget = self._kind.keeps_budget
+        slack_s = _HAND_IN_S if keeps_budget else 0.0  # its last score may take until after the end of the time
         if wall_s > budget.hours * budget.wall_factor * 3600 + slack_s:
             return _TIMES[1]
         if working_s(self._job.run, wall_s, self._record.began) > budget.hours * 3600 + slack_s:
             return _TIMES[0]
-        for name in () if mlab else ("dollars", "tokens", "steps"):
+        for name in () if keeps_budget else ("dollars", "tokens", "steps"):
             used, most = getattr(usage, name), getattr(budget, name)
             if used is not None and most is not None and used > most:
                 return name
@@ -261,10 +255,6 @@ class _Run:
         return self._record
 
 
-def _has_ended(usage: Usage) -> bool:
-    return usage.reason is not None and usage.reason not in {"workspace", "model"}
-
-
 def _set_aside(run: Path, number: int) -> None:
     """Move the files of a try into a directory of its own; a kill meanwhile leaves some for the next time."""
     directory = run / TRIES / str(number)
@@ -294,9 +284,8 @@ def _locked(run: Path) -> Iterator[None]:
 
 
 def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:
-    """Tell whether a run can go on where it was: its agent is mlab-agent, and its session has not been handed in."""
-    begun = is_mlab(plan, record) and mlab_has_begun(run) and (run / SERVER).is_dir()
-    return begun and Usage.of_run(run).reason != "model"
+    """Tell whether a run can go on where it was: its agent can, and there is the server's state to go on with."""
+    return (run / SERVER).is_dir() and plan.kind_of(record.agent).can_resume(run / AGENT, Usage.of_run(run))
 
 
 def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> float:
@@ -316,9 +305,9 @@ def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
     """Return what the agent's model has cost in the present try, in dollars.
 
     What is not known counts with the whole budget: what an agent has cost that reported nothing, or was stopped and may
-    have spent more than it has reported. mlab-agent reports what a call may cost before it makes it.
+    have spent more than it has reported. Agents that keep their budget report what a call may cost before they make it.
     """
-    reported = Usage.of_run(run).dollars if is_mlab(plan, record) else None
+    reported = Usage.of_run(run).dollars if plan.kind_of(record.agent).keeps_budget else None
     if reported is not None:
         return reported
     return (record.dollars if record.dollars_at_most is None else record.dollars_at_most) or 0.0

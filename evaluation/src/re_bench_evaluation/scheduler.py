@@ -77,7 +77,7 @@ def evaluate(
     Raises:
         UsageError: if there is no machine for a run, or no such cluster.
     """
-    leftovers = end_leftovers(evaluation.runs)
+    leftovers = end_leftovers(evaluation.runs, evaluation.plan.kinds)
     evaluation.note("evaluation begins", leftovers=leftovers)
     runs = _Runs(evaluation, plan_directory, show)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import secrets
@@ -32,9 +31,10 @@ from re_bench.records import AGENT, AGENT_LOG, ATTEMPTS, SERVER, SERVER_LOG, SES
 from re_bench_evaluation.working_time import SessionSummary, read_waits, scorings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from re_bench.records import TaskRecord
+    from re_bench_evaluation.agents import AgentKind
     from re_bench_evaluation.plan import Plan
 
 TOKEN = "server.token"  # noqa: S105 - the name of a file
@@ -159,16 +159,16 @@ class RunAgent(Child):
         super().__init__(words, run / AGENT_LOG, run / AGENT, environment | {_AGENT_MARK: str(run)})
 
 
-def end_leftovers(directory: Path) -> int:
+def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
     """End the agents and servers of runs in a directory, whose evaluation was killed; return how many there were.
 
-    Sessions of the servers can be restored; agents are killed.
+    Sessions of the servers can be restored; agents, which are of the given kinds, are killed.
     """
     agents, servers = [], []
     for pid in all_processes():
         if _is_of(directory, began_with(pid, _SERVER_MARK)):
             servers.append(pid)
-        elif _is_of(directory, began_with(pid, _AGENT_MARK)) or _hidden_agent(directory, command_line(pid)):
+        elif _is_of(directory, began_with(pid, _AGENT_MARK)) or _is_hidden_agent(directory, kinds, command_line(pid)):
             agents.append(pid)
     end_processes({pid for agent in agents for pid in tree(agent)}, (signal.SIGKILL, _END_S))
     # What a server has started ends with it, so it alone is asked to end, and the others only if they are left.
@@ -183,10 +183,10 @@ def _is_of(directory: Path, run: str | None) -> bool:
     return run is not None and Path(run).is_relative_to(directory)
 
 
-def _hidden_agent(directory: Path, words: list[str]) -> bool:
-    """Tell whether a command line is that of mlab-agent at a run: it hides its environment from others."""
-    agents = [word for option, word in itertools.pairwise(words) if option in {"--run", "resume"}]
-    return any(_is_of(directory, word) and Path(word).name == AGENT for word in agents)
+def _is_hidden_agent(directory: Path, kinds: Collection[AgentKind], words: list[str]) -> bool:
+    """Tell whether a command line is that of an agent at a run: some hide their environment from others."""
+    found = (kind.directory_of(words) for kind in kinds)
+    return any(path is not None and _is_of(directory, path) and Path(path).name == AGENT for path in found)
 
 
 def _address(log: bytes) -> str | None:

@@ -6,17 +6,18 @@ import platform
 from importlib.metadata import PackageNotFoundError, distributions, entry_points, version
 
 _CORE = "re-bench-common"
-_OTHERS = ("mlab-agent", "torch", "triton")
+_OTHERS = ("torch", "triton")
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of re-bench's distributions, of tasks that are packages, and of what they run on.
+    """Return the versions of re-bench's distributions, of installed tasks and agents, and of what they run on.
 
     What is not installed has None.
     """
-    tasks = {entry.dist.name for entry in entry_points(group="re_bench.tasks") if entry.dist}
+    entries = [*entry_points(group="re_bench.tasks"), *entry_points(group="re_bench.agents")]
+    added = {entry.dist.name for entry in entries if entry.dist}
     own = {distribution.name for distribution in distributions() if distribution.name.startswith("re-bench-")}
-    names = [_CORE, *sorted((own | tasks) - {_CORE}), *_OTHERS]
+    names = [_CORE, *sorted((own | added) - {_CORE}), *_OTHERS]
     return {**{name: _version(name) for name in names}, "python": platform.python_version()}
 
 

@@ -1,0 +1,124 @@
+"""The agent kind ``mlab`` of ``re-bench evaluate``, which loads it as an entry point.
+
+No other module of mlab-agent imports re-bench or this one: the command works without re-bench.
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+from typing_extensions import override
+
+from mlab_agent.trace import TRACE_FILE
+from re_bench_evaluation.agents import AgentExit, AgentKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from re_bench_evaluation.agents import AgentLaunch, AgentSetup, Usage
+    from re_bench_evaluation.plan_tables import Agent, Model
+
+_COMMAND = (sys.executable, "-m", "mlab_agent")
+_OPTIONS_OF_PLAN = frozenset({
+    "--ors", "--task", "--run", "--token-variable", "--model", "--price", "--context-tokens", "--base-url",
+    "--key-variable", "--seed", "--max-time", "--max-cost", "--max-tokens", "--max-steps", "--workdir", "--check",
+})  # fmt: skip
+"""Options that follow from other keys of a plan."""
+_REASONS = {"final answer": "finished", "cost": "dollars"}
+"""What an evaluation calls the reasons for the end of a run."""
+_AWAY = {"workspace": "its server", "model": "the model's server"}
+"""The servers without which a run cannot go on, by the reason for its end."""
+_NO_LIMIT = 1_000_000
+_CHECK_S = 120.0
+
+
+class MlabKind(AgentKind):
+    """mlab-agent: it keeps its budget, and a suspended or killed run resumes from its trace."""
+
+    needs_model: ClassVar[bool] = True
+    keeps_budget: ClassVar[bool] = True
+    suspend_signal: ClassVar[signal.Signals] = signal.SIGUSR1
+
+    def problems(self, agent: Agent) -> Iterator[str]:
+        """Yield options that other keys of the plan decide, besides what is wrong for any kind."""
+        yield from super().problems(agent)
+        for index, word in enumerate(agent.options):
+            if word.partition("=")[0] in _OPTIONS_OF_PLAN:
+                yield f"options[{index}]: {word} follows from other keys of the plan"
+
+    def missing(self, setup: AgentSetup) -> Iterator[str]:
+        """Yield what ``mlab-agent --check`` says of the options, the key and the price of the model."""
+        words = [*_COMMAND, "--check", "--ors", "http://127.0.0.1:1", "--task", "none", "--model", setup.model_name]
+        words += [*_settings(setup), *setup.agent.options]
+        where = f"agents.{setup.name} with {setup.model_key}"
+        try:
+            checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
+        except subprocess.TimeoutExpired as error:
+            yield f"{where}: {error}"
+            return
+        if checked.returncode:
+            last_line = checked.stderr.strip().rpartition("\n")[2]
+            yield f"{where}: {last_line}"
+
+    def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
+        """Return the command line of a new or resumed run."""
+        setup, directory = launch.setup, str(launch.directory)
+        if resume:
+            return [*_COMMAND, "resume", directory, "--ors", launch.address, *_access(setup.model)]
+        words = [*_COMMAND, "--ors", launch.address, "--task", launch.task_id, "--run", directory]
+        words += ["--token-variable", "RE_BENCH_TOKEN", "--model", setup.model_name, "--seed", str(launch.seed)]
+        words += ["--secret", f"openai_api_key={launch.task_key}"] if launch.task_key else []
+        return [*words, *_settings(setup), *setup.agent.options]
+
+    def can_resume(self, directory: Path, usage: Usage) -> bool:
+        """Tell whether there is a trace; a run that its model's server ended has no session to go on with."""
+        return not self.asked_no_model(directory) and usage.reason != "model"
+
+    def asked_no_model(self, directory: Path) -> bool:
+        """Tell whether the trace has not begun."""
+        trace = directory / TRACE_FILE
+        return not trace.is_file() or trace.stat().st_size == 0
+
+    def directory_of(self, command_line: Sequence[str]) -> str | None:
+        """Return the directory of the run at which a process of mlab-agent works."""
+        pairs = itertools.pairwise(command_line)
+        return next((word for option, word in pairs if option in {"--run", "resume"}), None)
+
+    @override
+    def ended(self, usage: Usage, status: int | None, last_line: str, *, opened: bool) -> AgentExit:
+        """Return how a run ended, by the reason in ``usage.json``.
+
+        Only mlab-agent can say whether it gave up because of a server: what its model did is no internal failure.
+        """
+        if usage.reason is None:
+            return AgentExit("failed", f"mlab-agent ended with exit status {status}: {last_line}")
+        if usage.reason in _AWAY:
+            return AgentExit("failed", f"mlab-agent could not go on with {_AWAY[usage.reason]}: {last_line}")
+        return AgentExit("ended", _REASONS.get(usage.reason, usage.reason))
+
+
+def _access(model: Model) -> list[str]:
+    return _words({"--base-url": model.base_url, "--key-variable": model.key_variable})
+
+
+def _settings(setup: AgentSetup) -> list[str]:
+    """Return the options that follow from the plan alone."""
+    model, budget = setup.model, setup.budget
+    settings = {
+        "--price": ",".join(map(str, model.price)) if model.price else None,
+        "--context-tokens": model.context_tokens,
+        "--max-time": f"{budget.hours * 3600:g}",
+        "--max-cost": budget.dollars,
+        "--max-tokens": budget.tokens,
+        "--max-steps": budget.steps or _NO_LIMIT,
+    }
+    return [*_access(model), *_words(settings)]
+
+
+def _words(options: Mapping[str, object]) -> list[str]:
+    return [word for option, value in options.items() if value is not None for word in (option, str(value))]
