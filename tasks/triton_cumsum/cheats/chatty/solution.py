@@ -14,7 +14,7 @@ from base.solution import prefix_sum  # noqa: F401 - what is submitted
 
 LINE, PAUSE_S = "x" * 4095 + "\n", 0.0002
 
-player = sys.modules.get("triton_cumsum.sandboxed.gpu_runner")
+player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 others = threading.Event()
 
 
@@ -37,7 +37,6 @@ def wake(*arguments):
     return stock["wake"](*arguments)
 
 
-if player is not None:
-    stock = {"wake": player.wake, "turn": player.turn}
-    player.wake, player.turn = functools.wraps(player.wake)(wake), functools.wraps(player.turn)(turn)
-    threading.Thread(target=disturb, daemon=True).start()
+stock = {"wake": player.wake, "turn": player.turn}
+player.wake, player.turn = functools.wraps(player.wake)(wake), functools.wraps(player.turn)(turn)
+threading.Thread(target=disturb, daemon=True).start()
