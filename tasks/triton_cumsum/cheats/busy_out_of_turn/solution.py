@@ -42,6 +42,7 @@ def wake(*arguments):
 
 def turn(*arguments):
     reply = stock["turn"](*arguments)
+    assert threads[0].is_alive()
     others.set()
     return reply
 

@@ -30,6 +30,7 @@ def disturb():
 
 
 def turn(*arguments):
+    assert disturber.is_alive()
     reply = stock["turn"](*arguments)
     others.set()
     return reply
@@ -42,4 +43,5 @@ def wake(*arguments):
 
 stock = {"wake": player.wake, "turn": player.turn}
 player.wake, player.turn = functools.wraps(player.wake)(wake), functools.wraps(player.turn)(turn)
-threading.Thread(target=disturb, daemon=True).start()
+disturber = threading.Thread(target=disturb, daemon=True)
+disturber.start()
