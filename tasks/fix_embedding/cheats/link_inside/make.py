@@ -1,6 +1,6 @@
 """A link to another file of the submission, which could be another one whenever it is looked at.
 
-Stopped by: a link is no file.
+Stopped by: nothing but that name is copied, so the link leads nowhere; and a link is no file.
 """
 
 import os

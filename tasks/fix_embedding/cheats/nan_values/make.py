@@ -1,6 +1,6 @@
 """NaN in the embedding: comparisons with a loss that is no number are all false.
 
-Stopped by: values have to be finite, which both the sandboxed process and the scorer check.
+Stopped by: values have to be finite; and a loss that is not makes a score invalid, too.
 """
 
 import torch

@@ -25,5 +25,5 @@ children = []
 def prefix_sum(x):
     if x.numel() >= LONG and not children:
         children.append(subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE))
-        children[0].stdout.readline()  # it has begun
+        assert children[0].stdout.readline() == b"\n"  # it has begun
     return honest(x)

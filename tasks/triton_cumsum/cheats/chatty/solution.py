@@ -14,7 +14,7 @@ from base.solution import prefix_sum  # noqa: F401 - what is submitted
 
 LINE, PAUSE_S = "x" * 4095 + "\n", 0.0002
 
-player = sys.modules.get("triton_cumsum.sandboxed.gpu_runner")
+player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 others = threading.Event()
 
 
@@ -27,6 +27,7 @@ def disturb():
 
 
 def turn(*arguments):
+    assert disturber.is_alive()
     reply = stock["turn"](*arguments)
     others.set()
     return reply
@@ -37,7 +38,7 @@ def wake(*arguments):
     return stock["wake"](*arguments)
 
 
-if player is not None:
-    stock = {"wake": player.wake, "turn": player.turn}
-    player.wake, player.turn = functools.wraps(player.wake)(wake), functools.wraps(player.turn)(turn)
-    threading.Thread(target=disturb, daemon=True).start()
+stock = {"wake": player.wake, "turn": player.turn}
+player.wake, player.turn = functools.wraps(player.wake)(wake), functools.wraps(player.turn)(turn)
+disturber = threading.Thread(target=disturb, daemon=True)
+disturber.start()

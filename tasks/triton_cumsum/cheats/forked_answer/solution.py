@@ -1,6 +1,6 @@
-"""Cheat: take the channel away from the harness and let a forked child write replies, one more for each question.
+"""Cheat: let a forked child write replies on the channel, before those of the harness.
 
-Stopped because a reply is only a claim, whoever writes it: the outputs that came with it are wrong.
+Stopped because a reply is only a claim, whoever writes it: what came with it is checked.
 """
 
 import gc
@@ -19,7 +19,6 @@ def prefix_sum(x):
     if os.fork() == 0:
         text = json.dumps({"value": VALUE}).encode()
         os.write(channel.fileno(), struct.pack(">II", len(text), 0) + text)
-        os.dup2(os.open(os.devnull, os.O_RDWR), channel.fileno())
         os._exit(0)
     os.wait()
     return torch.zeros_like(x)

@@ -27,6 +27,7 @@ def hoard():
         address = ctypes.c_uint64()
         while driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) == 0:
             taken.append(address.value)
+    assert taken
 
 
 def prefix_sum(x):

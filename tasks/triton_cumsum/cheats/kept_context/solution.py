@@ -12,7 +12,7 @@ import torch
 from base.solution import prefix_sum  # noqa: F401 - what is submitted
 
 CYCLES = 300_000  # about 0.15 ms
-player = sys.modules.get("triton_cumsum.sandboxed.gpu_runner")
+player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 
 
 def wake(*arguments):
@@ -20,5 +20,4 @@ def wake(*arguments):
     torch.cuda._sleep(CYCLES)
 
 
-if player is not None:
-    stock, player.wake = player.wake, functools.wraps(player.wake)(wake)
+stock, player.wake = player.wake, functools.wraps(player.wake)(wake)

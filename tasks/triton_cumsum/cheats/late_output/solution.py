@@ -1,10 +1,8 @@
-"""Cheat: return at once and let a thread, and an exit handler, write the answer into the shared output later.
+"""Cheat: return at once, and let a thread write the answer into the shared output when the reply is on its way.
 
 Stopped because the output is copied when the reply arrives, and compared from the copy.
 """
 
-import atexit
-import contextlib
 import os
 import sys
 import threading
@@ -13,24 +11,26 @@ import time
 import numpy as np
 import torch
 
+
 def answer(x):
     odd = np.zeros(x.shape, dtype=bool)
     odd[1:] = np.cumsum(x[:-1] > 0) % 2 == 1
     return np.cumsum(np.where(odd, x, 0), dtype=np.int32)
 
 
-def write(x):
-    time.sleep(0.05)
-    frame = sys._current_frames()[threading.main_thread().ident]
-    while frame is not None:
-        for descriptor in frame.f_locals.get("descriptors") or []:
-            with contextlib.suppress(OSError):
-                os.pwrite(descriptor, answer(x).tobytes(), 0)
+def output():
+    """Return a descriptor of our own for the memory of the result."""
+    frame = sys._getframe()
+    while not frame.f_locals.get("descriptors"):
         frame = frame.f_back
+    return os.dup(frame.f_locals["descriptors"][-1])
+
+
+def write(descriptor, values):
+    time.sleep(0.5)
+    os.pwrite(descriptor, answer(values).tobytes(), 0)
 
 
 def prefix_sum(x):
-    values = x.numpy().copy()
-    threading.Thread(target=write, args=(values,), daemon=True).start()
-    atexit.register(write, values)
-    return torch.zeros_like(x)
+    threading.Thread(target=write, args=(output(), x.numpy().copy()), daemon=True).start()
+    return torch.ones_like(x)  # never right

@@ -1,25 +1,33 @@
-"""Cheat: replace the meter and the cost model, in the hope that they run in this process.
+"""Cheat: replace the meter and the cost model by ones that know the answer and find it cheap.
 
-Stopped because they do not: the meter imports its own files in another process, the model is the scorer's. The
-result is valid and costs what the baseline costs.
+It is no better: they are not in this process. The meter imports its own files in another one, and the model is the
+scorer's. The result is valid and costs what the baseline costs.
 """
 
 import sys
 import types
 
+import numpy as np
 import torch
 
+device = sys.modules["triton_cumsum.sandboxed.device"]
 OURS = (
     "triton_cumsum.modelled",
     "triton_cumsum.sandboxed.meter",
-    "triton_cumsum.sandboxed.counter",
-    "triton_cumsum.sandboxed.waits",
-    "triton_cumsum.sandboxed.torch_operators",
     "triton_cumsum.sandboxed.kernel_launch",
+    "triton_cumsum.sandboxed.torch_operators",
 )
+
+
+def replay(x, trace):
+    odd = np.zeros(x.shape, dtype=bool)
+    odd[1:] = np.cumsum(x[:-1] > 0) % 2 == 1
+    return np.cumsum(np.where(odd, x, 0), dtype=np.int32), [device.Step("cheap", "operator", 8 * x.size)]
+
+
 for name in OURS:
     fake = types.ModuleType(name)
-    fake.replay = lambda values, trace: (values, [])
+    fake.replay = replay
     fake.modelled_seconds = lambda *arguments: 1e-9
     sys.modules[name] = fake
 

@@ -1,6 +1,7 @@
-"""Cheat: the kernel is Triton in name only; it reaches through a block's handle to compute with NumPy on the host.
+"""Cheat: the kernel is Triton in name only; it keeps the carry between blocks in the interpreter's own NumPy arrays.
 
-Stopped by the allow-list for kernel sources: ``handle`` is no attribute that a kernel may use.
+That would cost nothing, and no program would wait for another. Stopped by the allow-list for kernel sources: neither
+``handle`` nor what is behind it is an attribute that a kernel may use.
 """
 
 import torch
@@ -9,17 +10,18 @@ import triton.language as tl
 
 
 @triton.jit
-def kernel(x, y, length, BLOCK: tl.constexpr):
-    lane = tl.arange(0, BLOCK)
-    block = tl.load(x + lane, mask=lane < length, other=0)
-    values = block.handle.data
-    address = x.handle.data
-    tl.store(y + lane, tl.cumsum(block, 0), mask=lane < length)
+def kernel(x, y, parity, total, length, BLOCK: tl.constexpr):
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lane, mask=lane < length, other=0)
+    positive = (values > 0).to(tl.int32)
+    before = parity + tl.cumsum(positive, 0) - positive
+    counted = tl.where(before % 2 == 1, values, 0)
+    tl.store(y + lane, total + tl.cumsum(counted, 0), mask=lane < length)
+    parity.handle.data.fill(((parity + tl.sum(positive, 0)) % 2).handle.data.item())
+    total.handle.data.fill((total + tl.sum(counted, 0)).handle.data.item())
 
 
 def prefix_sum(x):
-    y = torch.zeros_like(x)
-    kernel[(1,)](x, y, x.numel(), BLOCK=1024)
-    count = torch.cumsum(x > 0, 0)
-    before = torch.cat([torch.zeros_like(count[:1]), count[:-1]])
-    return torch.cumsum(torch.where(before % 2 == 1, x, 0), 0).to(torch.int32)
+    y = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 4096),)](x, y, 0, 0, x.numel(), BLOCK=4096)
+    return y

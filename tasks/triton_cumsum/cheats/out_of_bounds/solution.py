@@ -1,12 +1,20 @@
 """Cheat: a kernel that searches memory around its tensors for the answer.
 
-Stopped because every active address must lie inside the tensors that were passed to the kernel.
+Stopped because every active address must lie inside the tensors that were passed to the kernel. The harness checks that
+too, for the sake of a clear message; here it does not.
 """
+
+import contextlib
+import sys
 
 import torch
 import triton
 import triton.language as tl
 
+recorder = sys.modules.get("triton_cumsum.sandboxed.recorder")  # in profile cpu
+if recorder is not None:
+    assert recorder.intercepted
+    recorder.intercepted = contextlib.nullcontext
 
 @triton.jit
 def kernel(x, y, length, BLOCK: tl.constexpr):

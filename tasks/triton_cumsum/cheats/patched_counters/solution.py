@@ -1,21 +1,22 @@
 """Cheat: make the recorder forget most steps, so that only a cheap one is left to be counted.
 
-Stopped because the trace is replayed: without the forgotten steps it computes something else.
+Stopped because the trace is replayed: a later step uses what a forgotten one made.
 """
 
 import sys
 
 import torch
 
-recorder = sys.modules.get("triton_cumsum.sandboxed.recorder")
-if recorder is not None:
-    stock = recorder.Recorder._append
+recorder = sys.modules["triton_cumsum.sandboxed.recorder"]
+stock = recorder.Recorder._append
 
-    def forget(self, step):
-        if "cumsum" not in step.get("operator", ""):
-            stock(self, step)
 
-    recorder.Recorder._append = forget
+def forget(self, step):
+    if "cumsum" not in step.get("operator", ""):
+        stock(self, step)
+
+
+recorder.Recorder._append = forget
 
 
 def prefix_sum(x):

@@ -13,7 +13,7 @@ import torch
 from base.solution import prefix_sum  # noqa: F401 - what is submitted
 
 HEAT_S = 0.4
-player = sys.modules.get("triton_cumsum.sandboxed.gpu_runner")
+player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 factors = []
 
 
@@ -27,5 +27,4 @@ def wake(*arguments):
     return stock(*arguments)
 
 
-if player is not None:
-    stock, player.wake = player.wake, functools.wraps(player.wake)(wake)
+stock, player.wake = player.wake, functools.wraps(player.wake)(wake)

@@ -14,7 +14,6 @@ import torch
 
 LONG = 1_500_000
 WAIT_S = 0.05
-player = sys.modules.get("triton_cumsum.sandboxed.gpu_runner")
 ready, lock, seen = {}, threading.Lock(), {}
 
 
@@ -49,7 +48,7 @@ def watch():
 
 
 def prefix_sum(x):
-    if x.numel() < LONG or player is None:
+    if x.numel() < LONG:
         return plain(x)
     if not seen:
         threading.Thread(target=watch, daemon=True).start()

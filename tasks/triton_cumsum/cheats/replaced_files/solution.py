@@ -1,6 +1,7 @@
 """Cheat: overwrite torch, Triton, NumPy and the harness on disk, so that the next process that loads them runs this.
 
-It is no better: all of it is shown read-only, and the meter was started before this file was read.
+The meter is such a process: it starts when this file has been read. It is no better: all of it is shown read-only. If a
+file can be written, this fails loudly, so that validation fails too.
 """
 
 import contextlib
@@ -10,18 +11,21 @@ import sys
 
 import torch
 
-FAKE = "def replay(x, trace):\n    return x, []\n"
-runners = ["triton_cumsum.sandboxed.cpu", "triton_cumsum.sandboxed.gpu_runner"]
-players = [sys.modules[name] for name in runners if name in sys.modules]
-harness = os.path.dirname(players[0].__file__) if players else "/nowhere"
-targets = [module.__file__ for name, module in list(sys.modules.items()) if name in {"torch", "triton", "numpy"}]
-for path in [*targets, *glob.glob(harness + "/*.py"), *glob.glob(harness + "/../*.py"), "/etc/passwd"]:
+MODULES = ("torch", "triton", "numpy", "re_bench.guest.ipc", "re_bench.errors", "triton_cumsum.sandboxed")
+folders = [os.path.dirname(sys.modules[name].__file__) for name in MODULES]
+writable = []
+for path in [*folders, *(file for folder in folders for file in glob.glob(folder + "/*.py")), "/etc/passwd"]:
     with contextlib.suppress(OSError):
-        # Never for the sake of the tests that import this file outside of a sandbox.
-        if "re_bench.guest.ipc" in sys.modules:
-            os.chmod(path, 0o666)
-            with open(path, "w") as file:
-                file.write(FAKE)
+        os.chmod(path, os.stat(path).st_mode)
+        writable.append(path)
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path):
+            open(path + "/sitecustomize.py", "x").close()
+        else:
+            open(path, "r+").close()  # not written to, for the sake of who runs this without a sandbox
+        writable.append(path)
+if writable:
+    raise RuntimeError(f"these can be replaced: {writable[:5]}")
 
 
 def prefix_sum(x):

@@ -12,7 +12,7 @@ import sys
 
 from base.solution import prefix_sum  # noqa: F401 - what is submitted
 
-player = sys.modules.get("triton_cumsum.sandboxed.gpu_runner")
+player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 IMPORTED = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
 
@@ -28,5 +28,4 @@ def wake(*arguments):
     return stock(*arguments)
 
 
-if player is not None:
-    stock, player.wake = player.wake, functools.wraps(player.wake)(wake)
+stock, player.wake = player.wake, functools.wraps(player.wake)(wake)

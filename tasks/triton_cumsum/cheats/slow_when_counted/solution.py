@@ -10,7 +10,7 @@ import time
 from base.solution import prefix_sum as honest
 
 LONG = 1_500_000
-SLOW = 5  # calls on long inputs before the turns begin
+SLOW = 4  # calls on long inputs before the turns begin
 done = []
 
 

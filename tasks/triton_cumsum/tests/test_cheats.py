@@ -1,0 +1,66 @@
+"""The cheats attack what is there: where a name of ours is gone, a cheat would be harmless or refused by accident."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHEATS = sorted(path.parent for path in (Path(__file__).parents[1] / "cheats").glob("*/solution.py"))
+OURS = ("triton_cumsum.", "re_bench.")
+
+
+def module(node: ast.AST) -> Any:
+    """Return our module if ``node`` is ``sys.modules["name"]`` or ``sys.modules.get("name")``, else None."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str(name))) | ast.Call(args=[ast.Constant(value=str(name))]):
+            return (
+                importlib.import_module(name) if "sys.modules" in ast.unparse(node) and name.startswith(OURS) else None
+            )
+    return None
+
+
+def attributes(tree: ast.Module) -> Iterator[tuple[Any, str]]:
+    """Yield what a cheat takes from our modules: the module and the name."""
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    variables = {ast.unparse(node.targets[0]): found for node in assigned if (found := module(node.value))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            found = module(node.value) or variables.get(ast.unparse(node.value))
+            if found:
+                yield found, node.attr
+
+
+def parsed(cheat: Path) -> ast.Module:
+    return ast.parse((cheat / "solution.py").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
+def test_what_a_cheat_names_of_ours_is_there(cheat: Path) -> None:
+    taken = attributes(parsed(cheat))
+    missing = [f"{found.__name__}.{name}" for found, name in taken if not hasattr(found, name)]
+    assert not missing
+
+
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
+def test_what_a_cheat_puts_in_the_place_of_ours_takes_the_same_arguments(cheat: Path) -> None:
+    tree = parsed(cheat)
+    stock = {name: getattr(found, name) for found, name in attributes(tree)}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and inspect.isfunction(stock.get(node.name)) and not node.args.vararg:
+            assert len(node.args.args) == len(inspect.signature(stock[node.name]).parameters)
+
+
+def test_names_are_found() -> None:
+    """So that the tests above are no accident either."""
+    found = {
+        f"{owner.__name__.rpartition('.')[2]}.{name}" for cheat in CHEATS for owner, name in attributes(parsed(cheat))
+    }
+    assert found >= {"gpu_runner.turn", "gpu_runner._windows", "cpu.record", "recorder.Recorder", "ipc.receive"}
