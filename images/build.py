@@ -1,7 +1,4 @@
-"""Build the images of this repository and try each: ``nox -s images [-- OPTIONS NAME...]``.
-
-docs/images.md explains the arguments, and what a trial shows.
-"""
+"""Build and test the container images of this repository: ``nox -s images [-- OPTIONS NAME...]`` (docs/images.md)."""
 
 from __future__ import annotations
 
@@ -36,23 +33,23 @@ _MIB = 1 << 20
 
 @dataclass
 class Outcome:
-    """The result of one image."""
+    """The result for one image."""
 
     image: Image
     build_s: float = 0
-    trial_s: float = 0
+    test_s: float = 0
     size: int = 0
     problems: list[str] = field(default_factory=list)
 
     @property
     def row(self) -> list[str]:
-        """Its row of the table."""
-        times = (f"{self.build_s:.0f} s", f"{self.trial_s:.0f} s")
+        """The image's row of the table."""
+        times = (f"{self.build_s:.0f} s", f"{self.test_s:.0f} s")
         return [self.image.name, f"{self.size / _MIB:.0f} MiB", *times, "NO" if self.problems else "yes"]
 
 
 class Builder:
-    """Builds and tries images with one engine and the command line's settings."""
+    """Builds and tests images with one engine and the command line's options."""
 
     def __init__(self, engine: Engine, options: argparse.Namespace, place: Path) -> None:
         self.engine, self.options, self.place = engine, options, place
@@ -60,7 +57,7 @@ class Builder:
         self.built: set[str] = set()
 
     def make(self, image: Image) -> Outcome:
-        """Build one image and try it."""
+        """Build and test an image."""
         outcome = Outcome(image)
         try:
             started = time.monotonic()
@@ -71,7 +68,7 @@ class Builder:
             outcome.build_s = time.monotonic() - started
             started = time.monotonic()
             outcome.problems = self.problems_of(image, build)
-            outcome.trial_s = time.monotonic() - started
+            outcome.test_s = time.monotonic() - started
             outcome.size = self.engine.size(image.tag(self.version))
             self.built.add(image.name)
         except EngineError as error:
@@ -79,7 +76,7 @@ class Builder:
         return outcome
 
     def build_of(self, image: Image) -> Build:
-        """Return what an image is built from, with its further contexts."""
+        """Return the Dockerfile, arguments and contexts of an image."""
         wheels = {"wheels": Path(self.options.wheels).resolve()} if self.options.wheels else {}
         if image.kind == "task":
             contexts = {"workspace": self.workspace_of(image.tasks[0])}
@@ -88,7 +85,7 @@ class Builder:
         return Build(image.dockerfile, TOP, self.arguments_of(image), {**wheels, **contexts}, not self.options.no_cache)
 
     def arguments_of(self, image: Image) -> dict[str, str]:
-        """Return the build arguments of an image: what the command line has, and what its Dockerfile must be told."""
+        """Return the build arguments of an image."""
         known = {"BASE": self.options.base, "TORCH": self.options.torch if image.has_torch else None}
         known |= {name: os.environ.get(name) for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")}
         if image.kind == "verifier":
@@ -99,14 +96,14 @@ class Builder:
         return {name: value for name, value in known.items() if value} | given
 
     def workspace_of(self, task: str) -> Path:
-        """Return what an agent finds, created once."""
+        """Return the workspace of a task, created once."""
         target = self.place / "workspaces" / task
         if not target.is_dir():
             lay_out(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
         return target
 
     def prepared_for(self, image: Image) -> Path:
-        """Return a cache with what the tasks of an image need, copied from this machine's."""
+        """Return a copy of this machine's cache with the data of an image's tasks."""
         target = self.place / "prepared" / image.name
         target.mkdir(parents=True)
         for task in image.tasks:
@@ -118,7 +115,7 @@ class Builder:
         return target
 
     def problems_of(self, image: Image, build: Build) -> list[str]:
-        """Return what is wrong with an image that was built."""
+        """Test a built image; return problems."""
         tag = image.tag(self.version)
         if image.kind == "task":
             workspace, same = build.contexts["workspace"], not self.options.no_build
@@ -131,7 +128,7 @@ class Builder:
         return serving.check_server(self.engine, tag, self.agent_tag())
 
     def agent_tag(self) -> str | None:
-        """Return the tag of the agent's image if this program has built it."""
+        """Return the tag of the agent's image if this run has built it."""
         return f"re-bench/agent:{self.version}" if "agent" in self.built else None
 
 
@@ -177,10 +174,10 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build and try the images; return 1 if one fails, 2 if it cannot be done here."""
+    """Build and test the images; return 1 if one fails, 2 if they cannot be built here."""
     options = read_options(arguments)
     images = [image for image in all_images(TASKS).values() if not options.names or image.name in options.names]
-    images.sort(key=lambda image: image.kind == "server")  # it is tried with the agent's
+    images.sort(key=lambda image: image.kind == "server")  # its test uses the agent's image
     Path(options.logs).mkdir(parents=True, exist_ok=True)
     try:
         engine = find_engine(options.engine)
@@ -188,23 +185,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.base = ensure_debian_base(engine, Path(options.logs) / "base.log")
         with tempfile.TemporaryDirectory(prefix="re-bench-images-") as place:
             builder = Builder(engine, options, Path(place))
-            outcomes = [_reported(builder.make(image)) for image in images]
+            outcomes = [_report(builder.make(image)) for image in images]
             tags = {image.tasks[0]: image.tag(builder.version) for image in images if image.kind == "task"}
             problems = trials.attack(engine, tags, options.profile) if options.conformance else []
     except (EngineError, UsageError) as error:
         print(f"images: {error}", file=sys.stderr)
         return 2
-    print(table(("image", "size", "built in", "tried in", "holds"), [outcome.row for outcome in outcomes]))
+    print(table(("image", "size", "build time", "test time", "passed"), [outcome.row for outcome in outcomes]))
     if not engine.runs_containers:
-        print("NOT TRIED: scoring and serving, which need Docker or Podman; Buildah only looks at what is in an image")
+        print("NOT TESTED: scoring and serving, which need Docker or Podman; Buildah only tests an image's files")
     for problem in problems:
         print(f"conformance: {problem}")
     return 1 if problems or any(outcome.problems for outcome in outcomes) else 0
 
 
-def _reported(outcome: Outcome) -> Outcome:
-    """Print the result of an image as soon as it is known."""
-    print(f"{outcome.image.name}: {'; '.join(outcome.problems) or 'holds'}", file=sys.stderr, flush=True)
+def _report(outcome: Outcome) -> Outcome:
+    print(f"{outcome.image.name}: {'; '.join(outcome.problems) or 'passed'}", file=sys.stderr, flush=True)
     return outcome
 
 

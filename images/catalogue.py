@@ -1,4 +1,4 @@
-"""The images: one for each task as an agent finds it, one verifier for each task, the server, and the MLAB agent."""
+"""List the images: the agent's environment and the verifier of each task, the server, and the MLAB agent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Kind = Literal["task", "verifier", "server", "agent"]
 
 @dataclass(frozen=True)
 class Image:
-    """One image of this repository."""
+    """An image of this repository."""
 
     name: str
-    """What follows ``re-bench/`` in its tags."""
+    """The name after ``re-bench/`` in its tags."""
     kind: Kind
     dockerfile: Path
     locks: tuple[str, ...]
-    """The lock files whose packages it has."""
+    """Names of the lock files of its packages."""
     tasks: tuple[str, ...] = ()
-    """The tasks that it holds."""
+    """The tasks in it."""
 
     @property
     def has_torch(self) -> bool:
@@ -33,12 +33,12 @@ class Image:
         return "torch" in self.locks
 
     def tag(self, version: str) -> str:
-        """Return the name by which engines know it."""
+        """Return its name with a version."""
         return f"re-bench/{self.name}:{version}"
 
 
 def all_images(tasks: Sequence[str]) -> dict[str, Image]:
-    """Return all images by name, those of the named tasks first."""
+    """Return all images by name, those of these tasks first."""
     images = [_image_of_task(task) for task in tasks]
     file = TOP / "images" / "verifier.Dockerfile"
     images += [Image(f"verifier-{task}", "verifier", file, ("torch", "verifier"), (task,)) for task in tasks]
@@ -53,7 +53,7 @@ def _image_of_task(task: str) -> Image:
 
 
 def debian_packages(tasks: Sequence[str]) -> str:
-    """Return what these tasks need of Debian, as their Dockerfiles say by ``ARG PACKAGES=``."""
+    """Return the Debian packages of these tasks, from ``ARG PACKAGES=`` in their Dockerfiles."""
     found: list[str] = []
     for task in tasks:
         text = (TOP / "tasks" / task / "Dockerfile").read_text()
@@ -63,7 +63,7 @@ def debian_packages(tasks: Sequence[str]) -> str:
 
 
 def version() -> str:
-    """Return the version of the core, which images are tagged with."""
+    """Return the version of the core, which is the tag of images."""
     text = (TOP / "common" / "pyproject.toml").read_text()
     match = re.search(r'^version = "(.*)"$', text, re.MULTILINE)
     assert match

@@ -1,4 +1,4 @@
-"""Docker, Podman and Buildah: finding one, building with it, and running a program in an image; and a base image."""
+"""Find Docker, Podman or Buildah, build images, run programs in them, and create a base image."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 KINDS = ("docker", "podman", "buildah")
-"""In the order in which they are looked for."""
+"""Supported engines, by preference."""
 CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
-"""What bubblewrap needs in a container for namespaces and their loopback, and we to see what a sandbox has written."""
+"""Needed in a container for bubblewrap's namespaces and loopback, and to measure a sandbox's files."""
 SECURITY = {
     "docker": ("seccomp=unconfined", "systempaths=unconfined"),
     "podman": ("unmask=ALL",),
 }
-"""What lets bubblewrap mount /proc in a container, besides."""
+"""Security options that also let bubblewrap mount /proc in a container."""
 DEBIAN_BASE = "localhost/re-bench/debian-base:bookworm"
 OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _ANSWER_S = 20
@@ -30,40 +30,40 @@ _END_LINES = 15
 
 
 class EngineError(Exception):
-    """No engine is here, or it did not do what it was asked to; the text says which and why."""
+    """No engine was found, or its command failed."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """What an image is built from."""
+    """The inputs of an image's build."""
 
     dockerfile: Path
     context: Path
     arguments: Mapping[str, str] = field(default_factory=dict)
     contexts: Mapping[str, Path] = field(default_factory=dict)
-    """Further build contexts by name, which ``COPY --from`` and ``RUN --mount`` read."""
+    """Named contexts of ``COPY --from`` and ``RUN --mount``."""
     cached: bool = True
-    """Whether layers of earlier builds may be taken."""
+    """Whether to use the engine's cache of layers."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A command that builds images, and runs them unless it is Buildah."""
+    """A command that builds images and, except for Buildah, runs containers."""
 
     command: str
     kind: str
-    """One of :data:`KINDS`, which tells its options."""
+    """One of :data:`KINDS`."""
 
     @property
     def runs_containers(self) -> bool:
-        """Whether it gives a container walls; Buildah runs a program in an image's files without any."""
+        """Whether it isolates programs; Buildah only runs them in an image's files."""
         return self.kind != "buildah"
 
     def build(self, build: Build, tags: Sequence[str], log: Path) -> None:
-        """Build an image, with all that the engine says in ``log``.
+        """Build an image, with the engine's output in ``log``.
 
         Raises:
-            EngineError: if it fails; the text has the end of the log.
+            EngineError: if it fails, with the end of the log.
         """
         with log.open("w", encoding="utf-8") as output:
             command = [self.command, *self.build_options(build), *(f"--tag={tag}" for tag in tags), str(build.context)]
@@ -71,17 +71,17 @@ class Engine:
             done = subprocess.run(command, stdout=output, stderr=output, env=environment, check=False)
         if done.returncode != 0:
             end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_END_LINES:])
-            raise EngineError(f"{build.dockerfile}: {self.command} build ended with {done.returncode}; {log}:\n{end}")
+            raise EngineError(f"{build.dockerfile}: {self.command} build exited with {done.returncode}; {log}:\n{end}")
 
     def build_options(self, build: Build) -> list[str]:
-        """Return the words between the command and the tags."""
-        words = ["bud", "--layers", "--isolation", "chroot"] if self.kind == "buildah" else ["build"]
+        """Return the arguments between the command and the tags."""
+        options = ["bud", "--layers", "--isolation", "chroot"] if self.kind == "buildah" else ["build"]
         ignored = build.dockerfile.with_name(f"{build.dockerfile.name}.dockerignore")
-        if self.kind != "docker" and ignored.is_file():  # which Docker finds by itself
-            words += ["--ignorefile", str(ignored)]
-        words += [*([] if build.cached else ["--no-cache"]), "--file", str(build.dockerfile)]
-        words += [f"--build-arg={name}={value}" for name, value in build.arguments.items()]
-        return [*words, *(f"--build-context={name}={place}" for name, place in build.contexts.items())]
+        if self.kind != "docker" and ignored.is_file():  # Docker finds it by itself
+            options += ["--ignorefile", str(ignored)]
+        options += [*([] if build.cached else ["--no-cache"]), "--file", str(build.dockerfile)]
+        options += [f"--build-arg={name}={value}" for name, value in build.arguments.items()]
+        return [*options, *(f"--build-context={name}={place}" for name, place in build.contexts.items())]
 
     def run(
         self,
@@ -92,34 +92,32 @@ class Engine:
         options: Sequence[str] = ("--network=none",),
         limit_s: float = 600,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a new container, which is removed after it, as the image's own user.
-
-        With Buildah, ``options`` are left out, and the machine's network is there.
+        """Run a command in a temporary container as the image's user.
 
         Args:
-            image: its name.
-            command: program and arguments; the image's entry point is not used.
-            text: what the command reads on stdin.
-            options: of ``run``.
-            limit_s: seconds after which the engine's command is killed.
+            image: the image's name.
+            command: program and arguments; they replace the image's entry point.
+            text: input on stdin.
+            options: options of ``run``; Buildah ignores them and uses the machine's network.
+            limit_s: timeout in seconds.
 
         Raises:
-            EngineError: if that time is up.
+            EngineError: on a timeout.
         """
         try:
             if not self.runs_containers:
                 with self._files_of(image) as container:
-                    words = [self.command, "run", "--isolation", "chroot", container, "--", *command]
-                    return _run(words, text, limit_s)
+                    arguments = [self.command, "run", "--isolation", "chroot", container, "--", *command]
+                    return _run(arguments, text, limit_s)
             first, *rest = command
-            words = [self.command, "run", "--rm", "--interactive", *options, f"--entrypoint={first}", image, *rest]
-            return _run(words, text, limit_s)
+            arguments = [self.command, "run", "--rm", "--interactive", *options, f"--entrypoint={first}", image, *rest]
+            return _run(arguments, text, limit_s)
         except subprocess.TimeoutExpired:
-            raise EngineError(f"{image}: {' '.join(command)[:80]} took more than {limit_s:g} s") from None
+            raise EngineError(f"{image}: {' '.join(command)[:80]}: timeout of {limit_s:g} s") from None
 
     @contextmanager
     def _files_of(self, image: str) -> Iterator[str]:
-        """Yield the name of Buildah's container with the files of an image."""
+        """Yield the name of a Buildah container with an image's files."""
         container = self.ask("from", image).strip()
         try:
             yield container
@@ -128,12 +126,12 @@ class Engine:
 
     @property
     def nested_sandbox(self) -> list[str]:
-        """The options of ``run`` with which our sandboxes work inside a container."""
+        """The options of ``run`` for sandboxes inside a container."""
         security = [f"--security-opt={option}" for option in SECURITY[self.kind]]
         return [*(f"--cap-add={name}" for name in CAPABILITIES), *security]
 
     def size(self, image: str) -> int:
-        """Return the size of an image in bytes, with the layers that others have too.
+        """Return the size of an image in bytes, including shared layers.
 
         Raises:
             EngineError: if there is no such image.
@@ -144,24 +142,24 @@ class Engine:
             usage = subprocess.run(["du", "-sb", self.ask("mount", container).strip()], capture_output=True, check=True)
         return int(usage.stdout.split()[0])
 
-    def ask(self, *words: str) -> str:
-        """Return what the engine prints when it is called with ``words``.
+    def ask(self, *arguments: str) -> str:
+        """Run the engine's command, and return its output.
 
         Raises:
             EngineError: if it fails.
         """
-        done = subprocess.run([self.command, *words], capture_output=True, text=True, check=False)
+        done = subprocess.run([self.command, *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise EngineError(f"{self.command} {' '.join(words)}: {done.stderr.strip() or done.returncode}")
+            raise EngineError(f"{self.command} {' '.join(arguments)}: {done.stderr.strip() or done.returncode}")
         return done.stdout
 
 
-def _run(words: Sequence[str], text: str, limit_s: float) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
+def _run(command: Sequence[str], text: str, limit_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
 
 
 def find_engine(command: str | None) -> Engine:
-    """Return the engine with this command, or the first that is here; a Docker whose daemon does not answer is not.
+    """Return the engine with this command, or by default the first one that works.
 
     Raises:
         EngineError: if there is none.
@@ -172,10 +170,10 @@ def find_engine(command: str | None) -> Engine:
         if path and kind and (command or kind != "docker" or _daemon_answers(path)):
             return Engine(path, kind)
     if command:
-        raise EngineError(f"{command}: not found, or its name has none of: {', '.join(KINDS)}")
+        raise EngineError(f"{command}: not found, or its name contains none of: {', '.join(KINDS)}")
     raise EngineError(
-        "no docker whose daemon answers, no podman and no buildah; "
-        "type: sudo apt-get install buildah (or your equivalent)"
+        "no docker with a running daemon, no podman and no buildah; "
+        "run: sudo apt-get install buildah (or your system's equivalent)"
     )
 
 
@@ -187,13 +185,13 @@ def _daemon_answers(docker: str) -> bool:
 
 
 def ensure_debian_base(engine: Engine, log: Path) -> str:
-    """Make the image :data:`DEBIAN_BASE` by debootstrap unless it is there, and return its name.
+    """Create the image :data:`DEBIAN_BASE` with debootstrap unless it exists, and return its name.
 
-    It is Debian 12 with its Python 3.11, for a machine that reaches no registry of images, and trusts the authorities
-    in this machine's :data:`OWN_AUTHORITIES` too.
+    It is Debian 12 with Python 3.11, for machines without a registry of images. It also trusts the certificates in this
+    machine's :data:`OWN_AUTHORITIES`.
 
     Raises:
-        EngineError: if this is not root, there is no debootstrap, or a step fails; its output is in ``log``.
+        EngineError: without root or debootstrap, or if a step fails; its output is in ``log``.
     """
     try:
         engine.ask("inspect", "--type", "image", DEBIAN_BASE)
@@ -216,7 +214,7 @@ def ensure_debian_base(engine: Engine, log: Path) -> str:
             ):
                 status = subprocess.run(command, stdout=output, stderr=output, check=False).returncode
                 if status != 0:
-                    raise EngineError(f"{command[0]} ended with {status}; see {log}")
+                    raise EngineError(f"{command[0]} exited with {status}; see {log}")
         (context / "Dockerfile").write_text('FROM scratch\nADD base.tar /\nCMD ["bash"]\n', encoding="utf-8")
         engine.build(Build(context / "Dockerfile", context), [DEBIAN_BASE], log)
     return DEBIAN_BASE

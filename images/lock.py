@@ -1,8 +1,7 @@
-"""Writes the lock files of images/locks: ``python images/lock.py [NAME...]``, as ``nox -s lock`` does with uv at hand.
+"""Write the lock files in images/locks with uv: ``python images/lock.py [NAME...]``, or ``nox -s lock``.
 
-A lock file has the exact version of every package, with the SHA-256 of each of its files on the index, for
-``pip install --no-deps --require-hashes -r``. Its first line tells what it was made from, so that a test sees a stale
-one.
+A lock file has the version and hashes of every package for ``pip install --no-deps --require-hashes -r``. Its first
+line has a checksum of its requirements, by which a test finds stale files.
 """
 
 from __future__ import annotations
@@ -27,29 +26,29 @@ LOCKS = HERE / "locks"
 PROJECTS = ("common", "evaluation", "server", "agents/*", "integrations/*", "tasks/*")
 LINUX = ("--python-platform", "x86_64-manylinux_2_28")
 WITHOUT_TORCH = 'torch ; python_version < "0"\n'
-"""An override for uv: nothing needs torch. Else what its CUDA build needs would be locked."""
+"""An override for uv that leaves torch out, so that packages of its CUDA build are not locked."""
 
 
 def read_tables() -> dict[str, dict[str, Any]]:
-    """Return what locks.toml says of each lock file, by name."""
+    """Return the tables of locks.toml by name."""
     return tomllib.loads((HERE / "locks.toml").read_text(encoding="utf-8"))
 
 
 def lock_file(name: str) -> Path:
-    """Return the lock file of that name."""
+    """Return the path of a lock file."""
     return LOCKS / f"{name}.txt"
 
 
 def name_of(requirement: str) -> str:
-    """Return the normalised name of the package that a requirement or a line of a lock file asks for."""
+    """Return the normalised package name in a requirement or a line of a lock file."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def requirements(table: dict[str, Any]) -> list[str]:
-    """Return all that a lock file's table asks an index for: its packages, and what its projects need.
+    """Return the requirements of a lock file's table: its packages, and those of its projects.
 
     Raises:
-        ValueError: if a project is not there.
+        ValueError: if a project does not exist.
     """
     wanted = set(table.get("packages", ()))
     for entry in table.get("projects", ()):
@@ -70,7 +69,7 @@ def _project(path: Path) -> dict[str, Any]:
 
 
 def _needed(path: Path, extras: Sequence[str], without: Sequence[str]) -> Iterator[str]:
-    """Yield what a project needs, with these extras; ``*`` is all but those in ``without``."""
+    """Yield a project's requirements with these extras; ``*`` stands for all except ``without``."""
     project = _project(path)
     yield from project.get("dependencies", ())
     for extra, lines in project.get("optional-dependencies", {}).items():
@@ -79,7 +78,7 @@ def _needed(path: Path, extras: Sequence[str], without: Sequence[str]) -> Iterat
 
 
 def python_of(table: dict[str, Any]) -> str:
-    """Return the lowest version of Python that a lock file is for."""
+    """Return a lock file's minimum version of Python."""
     return str(table.get("python", "3.11"))
 
 
@@ -96,13 +95,13 @@ def locked_versions(name: str) -> dict[str, str]:
 
 
 def made_from(table: dict[str, Any]) -> str:
-    """Return the first line of the lock file that this table makes."""
+    """Return the first line of a table's lock file."""
     sources = "\n".join([*requirements(table), python_of(table), str(table.get("universal", False))])
     return f"# Written by `nox -s lock` from sha256:{hashlib.sha256(sources.encode()).hexdigest()}"
 
 
 def problems(name: str) -> list[str]:
-    """Return what is wrong with a lock file: it is not there, or not what its table and the pins say today."""
+    """Return why a lock file is missing or stale."""
     tables = read_tables()
     if name not in tables:
         return [f"images/locks.toml has no table {name}: add one, and type nox -s lock -- {name}"]
@@ -113,23 +112,23 @@ def problems(name: str) -> list[str]:
     stale = lock_file(name).read_text(encoding="utf-8").partition("\n")[0] != made_from(tables[name])
     other = sorted(package for package in versions if versions[package] != pins.get(package))
     missing = sorted({name_of(line) for line in wanted} - set(versions))
-    found = ["it was made from other requirements"] if stale else []
-    found += [f"other versions than constraints.txt: {', '.join(other)}"] if other else []
+    found = ["its requirements have changed"] if stale else []
+    found += [f"its versions differ from constraints.txt: {', '.join(other)}"] if other else []
     found += [f"it lacks {', '.join(missing)}"] if missing else []
-    return [f"images/locks/{name}.txt is stale, {what}: type nox -s lock -- {name}" for what in found]
+    return [f"images/locks/{name}.txt is stale, {reason}: type nox -s lock -- {name}" for reason in found]
 
 
 def write(name: str, table: dict[str, Any], uv: str) -> int:
-    """Write a lock file with uv, and return how many packages it has.
+    """Write a lock file with uv, and return its number of packages.
 
     Raises:
-        subprocess.CalledProcessError: if uv finds no solution; what it says goes to stderr.
+        subprocess.CalledProcessError: if uv fails; its messages are on stderr.
     """
     with tempfile.TemporaryDirectory() as place:
         wanted, override, locked = (Path(place) / file for file in ("wanted.in", "override.txt", "locked.txt"))
         wanted.write_text("\n".join(requirements(table)), encoding="utf-8")
         override.write_text(WITHOUT_TORCH, encoding="utf-8")
-        if lock_file(name).is_file():  # so that a version without a pin stays
+        if lock_file(name).is_file():  # uv keeps its versions of packages without a pin
             locked.write_text(lock_file(name).read_text(encoding="utf-8"), encoding="utf-8")
         target = ("--universal",) if table.get("universal") else LINUX
         options = ("--generate-hashes", "--no-header", "--no-annotate", "--python-version", python_of(table), *target)
@@ -142,7 +141,7 @@ def write(name: str, table: dict[str, Any], uv: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the lock files that are named, or all."""
+    """Write the named lock files, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables = read_tables()
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(tables)} (default: all)")

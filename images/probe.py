@@ -1,7 +1,7 @@
-"""What is in an image: run inside it, with its own Python, ``python3 - < probe.py`` after ``WANTED = {...}``.
+"""Inspect an image from inside: run ``python3 -`` with ``WANTED = {...}`` and this text on stdin; prints JSON.
 
-It needs the standard library alone, and prints one JSON object. ``WANTED`` has the ``sizes`` of secret files, the
-``modules`` to import, the ``programs`` to start, and the ``home`` to list.
+``WANTED`` has the ``sizes`` of secret files, the ``modules`` to import, the ``programs`` to start, the ``home`` to
+list, and modules that must be ``absent``. This file only imports the standard library.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ LEFT_OUT = ("/proc", "/sys", "/dev")
 
 
 def files_below(top: str) -> list[str]:
-    """Return all regular files below a directory, links left out, those of the kernel's file systems too."""
+    """Return all regular files below a directory, without links and the kernel's file systems."""
     found = []
     for directory, names, files in os.walk(top):
-        names[:] = [name for name in names if os.path.join(directory, name) not in LEFT_OUT]  # noqa: PTH118 - quicker
+        names[:] = [name for name in names if os.path.join(directory, name) not in LEFT_OUT]  # noqa: PTH118 - faster
         found += [os.path.join(directory, name) for name in files]  # noqa: PTH118
     return [path for path in found if stat.S_ISREG(os.lstat(path).st_mode)]
 
 
 def sha256(path: str) -> str | None:
-    """Return the checksum of a file, or None if this user cannot read it."""
+    """Return a file's checksum, or None if it is not readable."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
@@ -39,13 +39,13 @@ def sha256(path: str) -> str | None:
 
 
 def of_sizes(sizes: list[int]) -> dict[str, str | None]:
-    """Return the checksum of each file in the image that has one of these sizes in bytes, by its path."""
+    """Return the checksums of the image's files with these sizes, by path."""
     wanted = set(sizes)
     return {path: sha256(path) for path in files_below("/") if os.lstat(path).st_size in wanted}
 
 
 def home_of(top: str) -> dict[str, Any]:
-    """Return checksum and owner of each file below ``top``, and whether this user may write it."""
+    """Return checksum, owner and writability of each file below ``top``."""
     return {
         path: {
             "sha256": sha256(path),
@@ -57,18 +57,18 @@ def home_of(top: str) -> dict[str, Any]:
 
 
 def failed_imports(modules: list[str]) -> dict[str, str]:
-    """Return why modules cannot be imported, by name."""
+    """Return the errors of modules that cannot be imported, by name."""
     failed = {}
     for name in modules:
         try:
             importlib.import_module(name)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        except Exception as error:  # noqa: BLE001 - any error is reported
             failed[name] = f"{type(error).__name__}: {error}"
     return failed
 
 
 def failed_programs(programs: dict[str, list[str]]) -> dict[str, str]:
-    """Return why programs do not work, by name."""
+    """Return the errors of programs that fail, by name."""
     failed = {}
     for name, command in programs.items():
         try:
@@ -82,7 +82,7 @@ def failed_programs(programs: dict[str, list[str]]) -> dict[str, str]:
 
 
 def probe(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return what is in this image."""
+    """Return the facts about this image."""
     packages = {entry.metadata["Name"]: entry.version for entry in importlib.metadata.distributions()}
     return {
         "user": pwd.getpwuid(os.geteuid()).pw_name,
@@ -97,4 +97,4 @@ def probe(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(probe(WANTED)))  # type: ignore[name-defined] # noqa: F821 - a line in front of this text has it
+    print(json.dumps(probe(WANTED)))  # type: ignore[name-defined] # noqa: F821 - the caller prepends it

@@ -1,4 +1,4 @@
-"""The server's image at work: it serves an episode to both official clients, and one to the agent in its image."""
+"""Test the server's image: serve episodes to both official clients, and to the agent in its image."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ TASK = "triton_cumsum"
 CLIENTS = ("openreward", "ors")
 START_S = 180
 EPISODE_S = 450
-_NEARLY = 0.1
-"""How far a reward may be from 0 for the baseline, and from 1 for the reference."""
+_TOLERANCE = 0.1
+"""Tolerance of the rewards 0 of the baseline and 1 of the reference."""
 
 
 @contextlib.contextmanager
 def serving(engine: Engine, tag: str, token_file: Path) -> Iterator[str]:
-    """Run the image's server on the machine's loopback, and give its address.
+    """Run the image's server on the loopback interface, and yield its address.
 
     Raises:
-        EngineError: if it does not serve within :data:`START_S` seconds.
+        EngineError: if it does not start within :data:`START_S` seconds.
     """
     name = f"re-bench-images-{secrets.token_hex(4)}"
     options = [*engine.nested_sandbox, "--network=host", f"--name={name}"]
@@ -71,19 +71,19 @@ def _address(process: subprocess.Popen[str], lines: list[str]) -> str:
         if process.poll() is not None:
             break
         time.sleep(0.2)
-    raise EngineError(f"the server does not serve: {''.join(lines)[-1000:] or process.poll()}")
+    raise EngineError(f"the server did not start: {''.join(lines)[-1000:] or process.poll()}")
 
 
 def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
-    """Return what is wrong with the server's image, and with the agent's beside it if there is one."""
+    """Test the server's image, with the agent's image if given; return problems."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", "re-bench tasks && re-bench serve --help && python -c 'import torch'"])
-        return [] if done.returncode == 0 else [f"it has no tasks, no server or no torch: {done.stderr[-400:]}"]
+        return [] if done.returncode == 0 else [f"tasks, server or torch are missing: {done.stderr[-400:]}"]
     with tempfile.TemporaryDirectory() as place:
         token_file = Path(place) / "token"
         token = secrets.token_hex(16)
         token_file.write_text(token, encoding="utf-8")
-        token_file.chmod(0o600)  # else the server refuses it
+        token_file.chmod(0o600)  # required by the server
         with serving(engine, tag, token_file) as url:
             problems = [*_problems_of_episodes(url, token)]
             return [*problems, *(_problems_of_agent(engine, agent, url, token) if agent else ())]
@@ -93,15 +93,15 @@ def _problems_of_episodes(url: str, token: str) -> Iterator[str]:
     for client in CLIENTS:
         try:
             played = asyncio.run(asyncio.wait_for(play(client, url, token), EPISODE_S))
-        except Exception as error:  # noqa: BLE001 - whatever a client raises
-            yield f"{client}: an episode failed: {type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - clients raise many types
+            yield f"{client}: episode failed: {type(error).__name__}: {error}"
         else:
             yield from problems_of_episode(played)
 
 
 @contextlib.asynccontextmanager
 async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIterator[tuple[Any, list[str]]]:
-    """Open a session at the server with one of the :data:`CLIENTS`; yield it with the ids of all tasks there."""
+    """Open a session with one of the :data:`CLIENTS`; yield it with the ids of the server's tasks."""
     # Each client takes seconds to import.
     if client == "openreward":
         from openreward import AsyncOpenReward  # noqa: PLC0415
@@ -118,13 +118,13 @@ async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIt
         async with environment.session(tasks[task_id]) as session:
             yield session, sorted(tasks)
     finally:
-        for opened in list(one.environments._clients.values()):  # noqa: SLF001 - they have no way to close
+        for opened in list(one.environments._clients.values()):  # noqa: SLF001 - there is no public close()
             await opened.close()
         await one.environments._get_connector().close()  # noqa: SLF001
 
 
 async def play(client: str, url: str, token: str) -> dict[str, Any]:
-    """Score the baseline, write the reference, score it as final; return what the tools answered."""
+    """Score the baseline, then write and score the reference; return the results of the tools."""
     reference = base64.b64encode((TOP / "tasks" / TASK / "reference" / "solution.py").read_bytes()).decode()
     async with session_of(client, url, token, f"ai_rd_{TASK}") as (session, tasks):
         listed = await session.call_tool("bash", {"command": "id -u; ls"})
@@ -142,12 +142,12 @@ async def play(client: str, url: str, token: str) -> dict[str, Any]:
 
 
 def problems_of_episode(played: dict[str, Any]) -> list[str]:
-    """Return what is wrong with an episode, by the result of :func:`play`."""
+    """Return the problems of an episode by the result of :func:`play`."""
     problems = []
     rewards, listed, tasks = played["rewards"], played["listed"], played["tasks"]
-    near = [abs(reward - wanted) <= _NEARLY for reward, wanted in zip(rewards, (0, 1), strict=True)]
+    near = [abs(reward - wanted) <= _TOLERANCE for reward, wanted in zip(rewards, (0, 1), strict=True)]
     if not all(near):
-        problems.append(f"{played['client']}: rewards {rewards}, not about 0 and 1")
+        problems.append(f"{played['client']}: rewards {rewards}; expected about 0 and 1")
     if len(tasks) != len(list(TOP.glob("tasks/*/task.toml"))):
         problems.append(f"{played['client']}: tasks {tasks}")
     if played["finished"] != [False, True]:
@@ -158,7 +158,7 @@ def problems_of_episode(played: dict[str, Any]) -> list[str]:
 
 
 def _problems_of_agent(engine: Engine, tag: str, url: str, token: str) -> list[str]:
-    """Let the agent in its image improve the solution, with a scripted model, at the server."""
+    """Run the agent in its image with a scripted model on a task of the server; return problems."""
     reference = (TOP / "tasks" / TASK / "reference" / "solution.py").read_text(encoding="utf-8")
     replies = iter(
         [
@@ -168,16 +168,16 @@ def _problems_of_agent(engine: Engine, tag: str, url: str, token: str) -> list[s
         ]
     )
     with FakeServer(lambda _request: next(replies)) as model:
-        words = ["mlab-agent", "--ors", url, "--task", f"ai_rd_{TASK}", "--run", "/tmp/run"]  # noqa: S108 - in a new container
-        words += ["--token-variable", "ORS_TOKEN"]
-        words += ["--model", "scripted", "--base-url", model.url, "--tools", "text", "--max-time", "10m"]
+        command = ["mlab-agent", "--ors", url, "--task", f"ai_rd_{TASK}", "--run", "/tmp/run"]  # noqa: S108 - in a new container
+        command += ["--token-variable", "ORS_TOKEN"]
+        command += ["--model", "scripted", "--base-url", model.url, "--tools", "text", "--max-time", "10m"]
         options = ("--network=host", f"--env=ORS_TOKEN={token}", "--env=OPENAI_API_KEY=none")
         show = "cat /tmp/run/trace.jsonl | grep '\"final\"'"
-        done = engine.run(tag, ["sh", "-c", f"{' '.join(words)} >&2 && {show}"], options=options)
+        done = engine.run(tag, ["sh", "-c", f"{' '.join(command)} >&2 && {show}"], options=options)
     if done.returncode != 0:
-        return [f"the agent beside the server ended with {done.returncode}: {done.stderr[-800:]}"]
+        return [f"the agent's container exited with {done.returncode}: {done.stderr[-800:]}"]
     reward = json.loads(done.stdout.splitlines()[-1])["final"]["reward"]
-    return [] if abs(reward - 1) <= _NEARLY else [f"the agent's reward is {reward}, not about 1"]
+    return [] if abs(reward - 1) <= _TOLERANCE else [f"the agent's reward is {reward}; expected about 1"]
 
 
 def _reply(action: str, given: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The trials of an image once it is built; each returns what is wrong with it, one line for each problem."""
+"""Test built images; each function returns one line for each problem."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ RE_BENCH = (sys.executable, "-m", "re_bench.cli")
 ATTACKS = (sys.executable, str(TOP / "common" / "tests" / "support" / "more_attacks.py"))
 HOME = "/home/agent"
 SKELETON = {".bashrc", ".bash_logout", ".profile"}
-"""What Debian puts into every new home."""
+"""Files that Debian creates in every home."""
 BESIDES = {"pip", "setuptools", "wheel"}
-"""Packages that a virtual environment may have without a lock file."""
+"""Packages of a virtual environment that are in no lock file."""
 WITH_CUDA = ("nvidia-", "cuda-", "triton")
-"""How the names of the packages begin that torch's CUDA build brings."""
+"""Prefixes of the packages of torch's CUDA build."""
 SMALLEST = 40
-"""Files of fewer bytes are no secret: an empty ``__init__.py`` is everywhere."""
+"""Files with fewer bytes are not secret, such as an empty ``__init__.py``."""
 HELD_OUT_PACKAGES = ("re_bench", "transformers", "datasets")
-"""Modules that no agent's image may have; text of the last two is held out."""
+"""Modules that no agent's image may have; texts in the last two are held-out data."""
 PROGRAMS = {
     "torch": {"cc": ["cc", "--version"]},
     "rust_codecontests": {
         "rustc": ["sh", "-c", "echo 'fn main() {}' > a.rs && rustc -O a.rs -o a.out && ./a.out"],
     },
 }
-"""By lock file: programs that must work."""
+"""Programs that must work, by lock file."""
 MODULES = {"rust_codecontests": ["openai", "httpx2"], "triton_cumsum": ["triton"], "small_scaling_law": ["matplotlib"]}
-"""By lock file: modules that must be importable, besides torch where it is installed."""
+"""Modules that must be importable in addition to torch, by lock file."""
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Files that no agent may find, by checksum."""
+    """Files that must not be in an agent's image, by checksum."""
 
     paths: dict[str, Path]
     sizes: list[int]
 
 
 def secrets_besides(shown: Path, cache: Path) -> Secrets:
-    """Return all files of all tasks and of the prepared data whose content is not among those below ``shown``."""
+    """Return all files of tasks and of the prepared data, except for contents that are also below ``shown``."""
     known = {_sha256(path) for path in _files([shown])}
     known |= {_sha256(path) for path in TOP.glob("tasks/*/instructions.md")}
     hidden = [path for path in _files([TOP / "tasks", cache]) if "__pycache__" not in path.parts]
@@ -65,15 +65,15 @@ def secrets_besides(shown: Path, cache: Path) -> Secrets:
 
 
 def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: Path, *, same: bool) -> list[str]:
-    """Return what is wrong with the image of a task: its user, files, packages and programs, and secrets in it.
+    """Test the image of a task: its user, files, packages and programs, and that it has no secrets.
 
     Args:
-        engine: what runs it.
-        tag: its name there.
-        image: what it should be.
-        workspace: what an agent should find.
+        engine: the container engine.
+        tag: the image's name.
+        image: the expected image.
+        workspace: the expected workspace.
         cache: this machine's prepared data.
-        same: whether it was built with this very workspace; others have other random parts.
+        same: whether the image was built with this workspace; random parts of other ones differ.
     """
     secrets = secrets_besides(workspace, cache)
     wanted = {
@@ -84,10 +84,10 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
         "absent": HELD_OUT_PACKAGES,
     }
     text = f"WANTED = {wanted!r}\n{(TOP / 'images' / 'probe.py').read_text()}"
-    text = text.replace("from __future__ import annotations\n", "")  # it must stand first, and here nothing needs it
+    text = text.replace("from __future__ import annotations\n", "")  # only allowed at the top
     done = engine.run(tag, ["python3", "-"], text=text)
     if done.returncode != 0:
-        return [f"the probe ended with {done.returncode}: {done.stderr[-400:]}"]
+        return [f"the probe exited with {done.returncode}: {done.stderr[-400:]}"]
     found = json.loads(done.stdout)
     return problems_of(found, image, workspace, secrets, same=same)
 
@@ -95,9 +95,9 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
 def problems_of(
     found: dict[str, Any], image: Image, workspace: Path, secrets: Secrets, *, same: bool = True
 ) -> list[str]:
-    """Return what is wrong by what ``probe.py`` has found in the image of a task; ``same`` as in :func:`check_task`."""
+    """Return the problems in ``probe.py``'s output for the image of a task; ``same`` as in :func:`check_task`."""
     problems = [f"{name}: {why}" for name, why in found["failed"].items()]
-    problems += [f"the module {name} is there" for name in found["present"]]
+    problems += [f"module {name} must not be installed" for name in found["present"]]
     if (found["user"], found["directory"]) != ("agent", f"{HOME}/solution") or found["uid"] == 0:
         problems.append(f"the user is {found['user']} ({found['uid']}) in {found['directory']}")
     for path, checksum in found["same_size"].items():
@@ -118,12 +118,12 @@ def _problems_at_home(home: dict[str, Any], image: Image, workspace: Path, *, sa
     for path, original in expected.items():
         entry = home.get(path)
         if entry is None or (same and entry["sha256"] != _sha256(original)):
-            yield f"{path} is {'not there' if entry is None else f'not {original}'}"
+            yield f"{path} {'is missing' if entry is None else f'differs from {original}'}"
         elif entry["owner"] != "agent" or not entry["writable"]:
             yield f"{path} belongs to {entry['owner']}, writable: {entry['writable']}"
     for path in sorted(home.keys() - expected.keys()):
         if Path(path).name not in SKELETON:
-            yield f"{path} is there, and not in the workspace"
+            yield f"{path} is not a file of the workspace"
 
 
 def _problems_of_packages(found: dict[str, Any], image: Image) -> Iterable[str]:
@@ -136,14 +136,14 @@ def _problems_of_packages(found: dict[str, Any], image: Image) -> Iterable[str]:
             yield f"{name} is {installed.get(name, 'missing')}, not {version}"
     for name in sorted(installed.keys() - locked.keys() - BESIDES):
         if not (image.has_torch and name.startswith(WITH_CUDA)):
-            yield f"{name} {installed[name]} is installed, and in no lock file"
+            yield f"{name} {installed[name]} is not in a lock file"
 
 
 def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validate: bool) -> list[str]:
-    """Return what is wrong with a verifier: the baseline's score, or with ``validate`` that of all our solutions."""
+    """Test a verifier: score the baseline, or with ``validate`` all known solutions; return problems."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", f"re-bench tasks | grep -w {task} && python -c 'import torch'"])
-        return [] if done.returncode == 0 else [f"it has no task {task}, or no torch: {done.stderr[-400:]}"]
+        return [] if done.returncode == 0 else [f"task {task} or torch are missing: {done.stderr[-400:]}"]
     score = f"re-bench score {task} /tmp/w --profile {profile} --json"
     program = f"re-bench workspace {task} /tmp/w --profile {profile} >&2 && {score}"
     if validate:
@@ -151,32 +151,32 @@ def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validat
     options = ("--network=none", *engine.nested_sandbox)
     done = engine.run(tag, ["sh", "-c", program], options=options, limit_s=3600)
     if done.returncode != 0:
-        return [f"`{program}` ended with {done.returncode}: {done.stdout[-300:]} {done.stderr[-800:]}"]
+        return [f"`{program}` exited with {done.returncode}: {done.stdout[-300:]} {done.stderr[-800:]}"]
     reward = 0.0 if validate else json.loads(done.stdout)["reward"]
     return [] if abs(reward) <= 0.2 else [f"the baseline's reward is {reward}"]  # noqa: PLR2004 - the widest tolerance of a task
 
 
 def check_agent(engine: Engine, tag: str) -> list[str]:
-    """Return what is wrong with the agent's image: its user, and whether the program starts."""
+    """Test the agent's image: its user, and that the program starts."""
     done = engine.run(tag, ["sh", "-c", "id --user --name && cd && mlab-agent --version"])
     if done.returncode != 0 or not done.stdout.startswith("agent\n"):
-        return [f"`mlab-agent --version` ended with {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}"]
+        return [f"`mlab-agent --version` exited with {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}"]
     return []
 
 
 def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]:
-    """Attack a container of the first image, and score each task's baseline in containers of its own image.
+    """Run the sandbox attacks in a container of the first image, and score each task's baseline in its image.
 
     Args:
         engine: Docker or Podman.
-        images: the image's tag of each task.
+        images: the tag of each task's image.
         profile: the profile to score in.
 
     Returns:
-        What did not hold; attacks and scores are printed.
+        Problems; attacks and scores are printed.
     """
     if not engine.runs_containers:
-        return [f"NOT RUN: {engine.kind} makes no containers; install Docker or Podman"]
+        return [f"NOT RUN: {engine.kind} does not isolate containers; install Docker or Podman"]
     problems: list[str] = []
     for number, (task, tag) in enumerate(images.items()):
         environment = os.environ | {ENGINE: engine.command, IMAGE: tag}
@@ -185,8 +185,8 @@ def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]
                 [*ATTACKS, "--sandbox", "container"], env=environment, check=False, stdout=sys.stderr
             )
             if attacked.returncode != 0:
-                reasons = {1: "attacks succeeded; the lines above say which"}
-                problems.append(reasons.get(attacked.returncode, "NOT RUN: no sandbox; the line above says why"))
+                reasons = {1: "attacks succeeded; see the lines above"}
+                problems.append(reasons.get(attacked.returncode, "NOT RUN: no sandbox; see the line above"))
         problems += _problems_of_score(task, profile, environment)
     return problems
 
@@ -198,10 +198,10 @@ def _problems_of_score(task: str, profile: str, environment: Mapping[str, str]) 
         command = [*RE_BENCH, "score", task, workspace, "--profile", profile, "--sandbox", "container"]
         done = subprocess.run([*command, "--json"], env=environment, check=False, capture_output=True, text=True)
     if done.returncode != 0:
-        yield f"{task}: its baseline in containers of its image: {done.stdout[-400:]}{done.stderr[-400:]}"
+        yield f"{task}: scoring the baseline in its image failed: {done.stdout[-400:]}{done.stderr[-400:]}"
     else:
         score = json.loads(done.stdout)
-        print(f"{task} in containers of its image: reward {score['reward']}, {score['seconds']:.1f} s", file=sys.stderr)
+        print(f"{task}: baseline in its image: reward {score['reward']}, {score['seconds']:.1f} s", file=sys.stderr)
 
 
 def _files(tops: Iterable[Path]) -> list[Path]:

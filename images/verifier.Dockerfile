@@ -1,11 +1,11 @@
-# A verifier: what scores submissions to one task, in a container of its own. It holds the task whole: scorer, truth,
-# reference, prepared data. Keep it from agents, and out of public registries. From the repository root:
+# A verifier scores submissions to one task in its own container. It contains the whole task: scorer, truth, reference,
+# prepared data. Keep it from agents and out of public registries. From the repository root:
 #   docker build -f images/verifier.Dockerfile --build-arg TASK=fix_embedding -t re-bench/verifier-fix_embedding .
 #   docker run --rm --network none --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --cap-add=SYS_PTRACE \
 #     --security-opt=seccomp=unconfined --security-opt=systempaths=unconfined -v DIR:/submission:ro \
 #     re-bench/verifier-fix_embedding re-bench score fix_embedding /submission --profile cpu --json
-# The options are for the sandboxes in the container, each of which has a filter of its own. docs/images.md says what for,
-# and has all arguments.
+# The options are for sandboxes in the container, each of which has its own seccomp filter. docs/images.md explains them
+# and lists all arguments.
 ARG BASE=python:3.11-slim-bookworm
 FROM scratch AS wheels
 FROM scratch AS prepared
@@ -51,7 +51,7 @@ RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root
     /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/verifier.txt
 ENV PATH=/opt/venv/bin:$PATH RE_BENCH_CACHE=/opt/re-bench/cache
 
-# What a task needs of Debian besides, such as rustc-web.
+# Debian packages of the task, such as rustc-web.
 ARG PACKAGES
 RUN test -z "${PACKAGES}" || { apt-get update \
     && apt-get install -y --no-install-recommends ${PACKAGES} \
@@ -59,7 +59,7 @@ RUN test -z "${PACKAGES}" || { apt-get update \
 COPY --from=distributions /installed/ /opt/venv/
 RUN pip check
 
-# The context `prepared`, a cache of prepared data at hand, saves making them here.
+# The context `prepared` can bring a cache of prepared data; missing data is prepared here.
 ARG TASK
 ARG PROFILE=cpu
 WORKDIR /opt/re-bench

@@ -75,7 +75,7 @@ def test_the_image_of_a_task_elsewhere_builds_from_its_own_directory(tmp_path: P
     assert written >= {"instructions.md", "workspace/solution.py"}
     with (task / "Dockerfile").open("a") as file:
         file.write("COPY reference /home/agent/reference\n")
-    with pytest.raises(ReBenchError, match="copies reference; of a task an agent may see"):
+    with pytest.raises(ReBenchError, match="copies reference; agents may only see"):
         write_build_context(open_task(task), tmp_path / "context", tmp_path / "workspace", "")
 
 

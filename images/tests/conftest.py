@@ -1,4 +1,4 @@
-"""The programs in images/ are scripts, which find each other beside themselves."""
+"""Add images/ to the path, since its programs are scripts in one folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not take an engine: Dockerfiles, command lines, and that the trials of an image see what is wrong."""
+"""Test Dockerfiles, the command line, and the tests of images, without a container engine."""
 
 from __future__ import annotations
 
@@ -34,18 +34,11 @@ _LOCKED = (
     "-r /opt/locks/chosen-torch",
     "--no-deps --no-build-isolation --prefix /installed",
 )
-"""What may follow ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
+"""Allowed arguments of ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
 
 
 def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str]) -> Iterator[Problem]:
-    """Yield what a Dockerfile copies that is not there, and what it installs without a lock file.
-
-    Args:
-        path: the Dockerfile.
-        text: what it says, with arguments of the build filled in.
-        root: the directory that it is built from.
-        pins: versions of ``constraints.txt``; torch's is compared.
-    """
+    """Yield files that a Dockerfile copies and that are missing, and packages that it installs without a lock file."""
     for step in dockerfile_steps(text):
         for source in step.sources:
             if not (root / source).exists():
@@ -59,7 +52,7 @@ def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str])
 
 
 @pytest.mark.parametrize("name", IMAGES)
-def test_a_dockerfile_copies_what_is_there_and_installs_what_is_locked(name: str) -> None:
+def test_dockerfiles_copy_existing_files_and_install_locked_packages(name: str) -> None:
     image = IMAGES[name]
     text = image.dockerfile.read_text().replace("${TASK}", image.tasks[0] if image.tasks else "")
     assert [*map(str, copies_and_installs(image.dockerfile, text, TOP, lock.read_pins()))] == []
@@ -68,7 +61,7 @@ def test_a_dockerfile_copies_what_is_there_and_installs_what_is_locked(name: str
     assert ("torch" in image.locks) == ("\nARG TORCH=" in text)
 
 
-def test_the_images_and_their_packages() -> None:
+def test_images_and_their_packages() -> None:
     assert len(IMAGES) == 2 * len(build.TASKS) + 2
     assert catalogue.debian_packages(["rust_codecontests", TASK]) == "rustc-web gcc libc6-dev"
     assert IMAGES[TASK].locks == ("torch", TASK)
@@ -83,29 +76,29 @@ def test_the_images_and_their_packages() -> None:
         ("buildah", ["bud", "--layers", "--isolation", "chroot", "--ignorefile"]),
     ],
 )
-def test_each_engine_has_its_options(command: str, expected: list[str]) -> None:
+def test_build_options_of_each_engine(command: str, expected: list[str]) -> None:
     made = engines.Build(IMAGES["server"].dockerfile, TOP, {"BASE": "b"}, {"wheels": Path("/w")})
     options = engines.Engine(command, command).build_options(made)
     assert options[: len(expected)] == expected
     assert options[-2:] == ["--build-arg=BASE=b", "--build-context=wheels=/w"]
 
 
-def test_a_failed_build_tells_the_end_of_its_log(tmp_path: Path) -> None:
-    engine = stand_in(tmp_path / "my-podman", "echo step 1; echo no space left >&2; exit 3")
-    with pytest.raises(engines.EngineError, match=r"ended with 3; .*server.log:\n(.*\n)*no space left"):
+def test_a_failed_build_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    engine = fake_engine(tmp_path / "my-podman", "echo step 1; echo no space left >&2; exit 3")
+    with pytest.raises(engines.EngineError, match=r"exited with 3; .*server.log:\n(.*\n)*no space left"):
         engine.build(engines.Build(IMAGES["server"].dockerfile, TOP), ["t"], tmp_path / "server.log")
-    engine = stand_in(tmp_path / "my-podman", "sleep 30")
-    with pytest.raises(engines.EngineError, match=r"more than 0\.1 s"):
+    engine = fake_engine(tmp_path / "my-podman", "sleep 30")
+    with pytest.raises(engines.EngineError, match=r"timeout of 0\.1 s"):
         engine.run("image", ["true"], limit_s=0.1)
 
 
-def stand_in(path: Path, script: str) -> engines.Engine:
+def fake_engine(path: Path, script: str) -> engines.Engine:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(stat.S_IRWXU)
     return engines.find_engine(str(path))
 
 
-def test_without_an_engine_it_says_what_to_install(
+def test_a_missing_engine_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -113,7 +106,7 @@ def test_without_an_engine_it_says_what_to_install(
     assert "apt-get install buildah" in capsys.readouterr().err
     assert build.main(["--logs", str(tmp_path / "logs"), "--engine", "nerdctl"]) == 2
     assert "nerdctl: not found" in capsys.readouterr().err
-    stand_in(tmp_path / "docker", "exit 1")  # a client without a daemon
+    fake_engine(tmp_path / "docker", "exit 1")  # a client without a daemon
     with pytest.raises(engines.EngineError, match="daemon"):
         engines.find_engine(None)
 
@@ -127,9 +120,7 @@ def test_without_an_engine_it_says_what_to_install(
         (["--base", "b", "--debian-base"], "not allowed with"),
     ],
 )
-def test_a_wrong_command_line_is_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         build.read_options(arguments)
     assert stopped.value.code == 2
@@ -138,7 +129,7 @@ def test_a_wrong_command_line_is_refused(
 
 @pytest.fixture
 def home(tmp_path: Path) -> tuple[Path, trials.Secrets]:
-    """A workspace of triton_cumsum as agents find it, and what none of them may find."""
+    """Return a workspace of triton_cumsum, and the secrets."""
     workspace = tmp_path / "workspace"
     without_bytecode = shutil.ignore_patterns("__pycache__")
     for part in ("starter", "baseline"):
@@ -149,7 +140,7 @@ def home(tmp_path: Path) -> tuple[Path, trials.Secrets]:
     return workspace, trials.secrets_besides(workspace, cache)
 
 
-def test_secrets_are_all_that_is_not_shown(home: tuple[Path, trials.Secrets], tmp_path: Path) -> None:
+def test_secrets_are_all_files_outside_the_workspace(home: tuple[Path, trials.Secrets], tmp_path: Path) -> None:
     workspace, secrets = home
     paths = set(secrets.paths.values())
     assert {TOP / "tasks" / TASK / "score.py", TOP / "tasks" / TASK / "reference" / "solution.py"} <= paths
@@ -159,7 +150,7 @@ def test_secrets_are_all_that_is_not_shown(home: tuple[Path, trials.Secrets], tm
 
 
 def found_in(workspace: Path, same_size: dict[str, str | None]) -> dict[str, Any]:
-    """What probe.py tells of an image with this workspace in which nothing is wrong."""
+    """Return probe.py's output for a correct image with this workspace."""
     image = IMAGES[TASK]
     files = {f"{trials.HOME}/solution/{path.relative_to(workspace)}": path for path in workspace.rglob("*.py")}
     files[f"{trials.HOME}/instructions.md"] = TOP / "tasks" / TASK / "instructions.md"
@@ -172,7 +163,7 @@ def found_in(workspace: Path, same_size: dict[str, str | None]) -> dict[str, Any
     return {**user, "same_size": same_size, "home": home, "packages": packages, "failed": {}, "present": []}
 
 
-def test_a_good_image_holds_and_each_fault_shows(home: tuple[Path, trials.Secrets]) -> None:
+def test_each_fault_of_an_image_is_reported(home: tuple[Path, trials.Secrets]) -> None:
     workspace, secrets = home
     reference = TOP / "tasks" / TASK / "reference" / "solution.py"
     checksum = probe.sha256(str(reference))
@@ -183,13 +174,13 @@ def test_a_good_image_holds_and_each_fault_shows(home: tuple[Path, trials.Secret
         ({"same_size": {"/opt/x": checksum}}, f"/opt/x is {reference}"),
         ({"user": "root", "uid": 0}, "the user is root"),
         ({"failed": {"torch": "ImportError"}}, "torch: ImportError"),
-        ({"present": ["re_bench"]}, "the module re_bench is there"),
-        ({"home": {path: one for path, one in good["home"].items() if path != solution}}, "solution.py is not there"),
+        ({"present": ["re_bench"]}, "module re_bench must not be installed"),
+        ({"home": {path: one for path, one in good["home"].items() if path != solution}}, "solution.py is missing"),
         ({"home": {**good["home"], solution: {**good["home"][solution], "owner": "root"}}}, "belongs to root"),
-        ({"home": {**good["home"], solution: {**good["home"][solution], "sha256": "0"}}}, "solution.py is not "),
-        ({"home": {**good["home"], f"{trials.HOME}/notes": good["home"][solution]}}, "not in the workspace"),
+        ({"home": {**good["home"], solution: {**good["home"][solution], "sha256": "0"}}}, "solution.py differs from "),
+        ({"home": {**good["home"], f"{trials.HOME}/notes": good["home"][solution]}}, "not a file of the workspace"),
         ({"packages": {**packages, "numpy": "1"}}, "numpy is 1, not "),
-        ({"packages": {**packages, "datasets": "5"}}, "datasets 5 is installed, and in no lock file"),
+        ({"packages": {**packages, "datasets": "5"}}, "datasets 5 is not in a lock file"),
     ]
     for fault, message in faults:
         problems = trials.problems_of({**good, **fault}, IMAGES[TASK], workspace, secrets)
@@ -212,7 +203,7 @@ def test_the_probe_finds_files_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert probe.failed_programs({"good": ["true"], "bad": ["false"], "none": ["/nowhere"]}).keys() == {"bad", "none"}
 
 
-def test_an_episode_that_went_wrong_shows() -> None:
+def test_each_fault_of_an_episode_is_reported() -> None:
     good: dict[str, Any] = {
         "client": "c",
         "rewards": [0.0, 1.0],
@@ -231,7 +222,7 @@ def test_an_episode_that_went_wrong_shows() -> None:
         assert len(serving.problems_of_episode({**good, **fault})) == 1
 
 
-def test_the_compose_file_names_our_images_with_the_options_of_a_sandbox() -> None:
+def test_compose_file_and_dockerfiles_have_the_options_of_nested_sandboxes() -> None:
     services = yaml.safe_load((TOP / "images" / "compose.yaml").read_text())["services"]
     for name, service in services.items():
         assert service["image"] == f"re-bench/{name}:latest"

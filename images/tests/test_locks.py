@@ -1,4 +1,4 @@
-"""Lock files: what they were made from, the pins, and hashes."""
+"""Test lock files: requirements, pins and hashes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TABLES = lock.read_tables()
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_lock_file_is_of_today(name: str) -> None:
+def test_lock_files_are_up_to_date(name: str) -> None:
     assert lock.problems(name) == []
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_package_has_hashes_and_torch_is_in_none(name: str) -> None:
+def test_packages_have_hashes_and_exclude_torch(name: str) -> None:
     text = lock.lock_file(name).read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert lines
@@ -28,7 +28,7 @@ def test_every_package_has_hashes_and_torch_is_in_none(name: str) -> None:
     assert "://" not in text
 
 
-def test_the_shared_lock_has_what_all_projects_need_but_ray() -> None:
+def test_the_shared_lock_has_all_requirements_except_ray() -> None:
     wanted = lock.requirements(TABLES["shared"])
     assert {"inspect-ai>=0.3.285", "pytest", "transformers", "kernelguard", "triton"} <= set(wanted)
     assert not [line for line in wanted if lock.name_of(line) in {"ray", "torch"} or line.startswith("re-bench")]
@@ -41,12 +41,12 @@ def test_the_shared_lock_has_what_all_projects_need_but_ray() -> None:
         ({"packages": ["numpy"]}, {"packages": ["numpy>=2"]}),
     ],
 )
-def test_a_change_shows(table: dict[str, Any], changed: dict[str, Any]) -> None:
+def test_changed_requirements_change_the_first_line(table: dict[str, Any], changed: dict[str, Any]) -> None:
     assert lock.made_from(table) != lock.made_from(changed)
     assert lock.made_from(table) == lock.made_from({**table})
 
 
-def test_what_is_wrong_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_messages(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="no project at nowhere"):
         lock.requirements({"projects": ["nowhere[x]"]})
     with pytest.raises(SystemExit) as stopped:

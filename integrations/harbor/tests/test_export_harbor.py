@@ -1,4 +1,4 @@
-"""Tasks as directories of Harbor: what is in them, the rewards, and the tool that scores attempts."""
+"""Test the export to Harbor: files, rewards, and the tool that scores attempts."""
 
 from __future__ import annotations
 
@@ -44,32 +44,31 @@ TOP = Path(__file__).resolve().parents[3]
 TASKS = sorted(path.parent.name for path in (TOP / "tasks").glob("*/task.toml"))
 
 QUICK = ("triton_cumsum",)
-"""Tasks whose export takes no second: they have nothing prepared."""
+"""Tasks without prepared data, whose export takes less than a second."""
 
 
 @pytest.fixture
 def quick(tmp_path: Path) -> Path:
-    """Return a task whose scoring takes a moment: the raw score is a number that the submission holds."""
+    """Return a task with fast scoring: the raw score is the number in the submission."""
     return write_exportable_task(tmp_path)
 
 
 def export(task: str | Path, directory: Path, *options: str) -> list[Path]:
     """Export a task, and return the directories."""
-    words = ["export", "harbor", str(task), str(directory), "--profile", "cpu", "--json", *options]
     printed = io.StringIO()
     with redirect_stdout(printed):
-        assert main(words) == 0
+        assert main(["export", "harbor", str(task), str(directory), "--profile", "cpu", "--json", *options]) == 0
     return [Path(entry["directory"]) for entry in json.loads(printed.getvalue())["directories"]]
 
 
 def contents(directory: Path) -> dict[str, tuple[int, str]]:
-    """Return mode and checksum of each file by its name."""
+    """Return mode and checksum of each file by name."""
     files = (path for path in directory.rglob("*") if path.is_file())
     return {str(path.relative_to(directory)): (path.stat().st_mode & 0o777, sha256_of(path)) for path in files}
 
 
 def hidden_files(name: str) -> list[Path]:
-    """Return the files of a task that no agent may see, and its held-out data."""
+    """Return the files and held-out data of a task that no agent may see."""
     task, package = TOP / "tasks" / name, TOP / "tasks" / name / name
     shown = [
         task / "instructions.md",
@@ -87,7 +86,7 @@ def hidden_files(name: str) -> list[Path]:
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TASKS]
 )
-def test_the_bytes_are_the_same_each_time_and_nothing_hidden_is_among_them(name: str, tmp_path: Path) -> None:
+def test_exports_are_reproducible_and_contain_no_secrets(name: str, tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
         export(name, tmp_path / "one")
@@ -111,7 +110,7 @@ def test_the_bytes_are_the_same_each_time_and_nothing_hidden_is_among_them(name:
     assert [path for path in lines if CANARY not in path.read_text()] == []
 
 
-def test_a_task_has_the_facts_that_readers_of_rewards_need(quick: Path, tmp_path: Path) -> None:
+def test_contents_of_an_export(quick: Path, tmp_path: Path) -> None:
     (directory,) = export(quick, tmp_path / "out", "--hours", "2", "--verifier-image", "example.org/scorer:3")
     config = tomllib.loads((directory / "task.toml").read_text())
     assert config["task"] | {"keywords": 0} == {
@@ -140,7 +139,7 @@ def config_of(task: str, profile: str) -> dict[str, Any]:
     return harbor_config(TaskFacts(find_task(task), profile), HarborOptions())
 
 
-def test_what_a_profile_needs_is_asked_for() -> None:
+def test_config_requests_the_resources_of_the_profile() -> None:
     timed = config_of("triton_cumsum", "gpu")
     assert (timed["environment"]["gpus"], timed["verifier"]["environment"]["gpus"]) == (1, 1)
     about = timed["metadata"]["re_bench"]
@@ -155,7 +154,7 @@ def test_what_a_profile_needs_is_asked_for() -> None:
     assert staged == [{"source": "/home/agent/solution", "exclude": ["./data"]}]
 
 
-def test_each_cheat_is_a_task_of_its_own(quick: Path, tmp_path: Path) -> None:
+def test_each_cheat_is_a_separate_task(quick: Path, tmp_path: Path) -> None:
     own, cheat = export(quick, tmp_path / "out", "--cheats")
     assert (own.name, cheat.name) == ("quick", "quick-cheat-letters")
     assert (own / "solution" / "files" / "number").read_text() == "10"
@@ -165,40 +164,38 @@ def test_each_cheat_is_a_task_of_its_own(quick: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("line", "message"),
     [
-        ("COPY tasks/quick/reference /r/", "of a task an agent may see instructions.md, starter and baseline alone"),
-        ("COPY tasks /t/", "which is more than an agent may see"),
-        ("COPY . /t/", "which is more than an agent may see"),
+        ("COPY tasks/quick/reference /r/", "agents may only see instructions.md, starter and baseline of a task"),
+        ("COPY tasks /t/", "which includes files that agents may not see"),
+        ("COPY . /t/", "which includes files that agents may not see"),
         ("COPY nowhere /t/", "nowhere is not in"),
-        ("COPY --from=wheels . /t/", "no such context in an export"),
-        ("RUN --mount=type=bind,from=wheels,target=/w ls", "a mount from 'wheels' cannot be exported"),
-        ("RUN --mount=type=bind,source=tasks/quick/score.py,target=/s ls", "of a task an agent may see"),
+        ("COPY --from=wheels . /t/", "COPY --from=wheels: unknown stage"),
+        ("RUN --mount=type=bind,from=wheels,target=/w ls", "cannot export a mount from 'wheels'"),
+        ("RUN --mount=type=bind,source=tasks/quick/score.py,target=/s ls", "agents may only see"),
     ],
 )
-def test_an_image_that_shows_too_much_is_refused_and_leaves_nothing(
-    quick: Path, tmp_path: Path, change: str, said: str
-) -> None:
+def test_a_dockerfile_that_copies_secrets_is_refused(quick: Path, tmp_path: Path, line: str, message: str) -> None:
     with (quick / "Dockerfile").open("a") as file:
-        file.write(f"{change}\n")
-    with pytest.raises(ReBenchError, match=re.escape(said)):
+        file.write(f"{line}\n")
+    with pytest.raises(ReBenchError, match=re.escape(message)):
         export_harbor(TaskFacts(open_task(quick), "cpu"), tmp_path / "out", HarborOptions())
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_not_there_cannot_be_exported(quick: Path, tmp_path: Path) -> None:
+def test_usage_errors_of_an_export(quick: Path, tmp_path: Path) -> None:
     facts = TaskFacts(open_task(quick), "cpu")
     with pytest.raises(UsageError, match="no cheat 'numbers' in profile cpu; it has: letters"):
         export_harbor(facts, tmp_path / "out", HarborOptions(), ["numbers"])
     with pytest.raises(UsageError, match="--verifier-image 'two words': expected an image's name"):
         export_harbor(facts, tmp_path / "out", HarborOptions(verifier_image="two words"))
     (quick / "Dockerfile").unlink()
-    with pytest.raises(UsageError, match=r"Dockerfile: No such file or directory; an export takes the agent's image"):
+    with pytest.raises(UsageError, match=r"Dockerfile: No such file or directory; write the agent's Dockerfile"):
         export_harbor(facts, tmp_path / "out", HarborOptions())
     assert not (tmp_path / "out").exists()
 
 
-def test_an_existing_directory_is_left_alone(quick: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_directory_is_refused(quick: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         export(quick, tmp_path)
     assert ended.value.code == 2
@@ -207,41 +204,41 @@ def test_an_existing_directory_is_left_alone(quick: Path, tmp_path: Path, capfd:
 
 
 def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]:
-    """Return the exit status of a verifier's program for a number, and what it tells Harbor."""
+    """Return the verifier's exit status and rewards for a number."""
     workspace, out = quick.parents[1] / "workspace", quick.parents[1] / "verifier" / "reward.json"
     workspace.mkdir(exist_ok=True)
     (workspace / "number").write_text(number)
-    words = [quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options]
+    arguments = [quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options]
     try:
-        status = cyclopts.App(default_command=verifier.main, result_action="return_value")(list(map(str, words)))
+        status = cyclopts.App(default_command=verifier.main, result_action="return_value")(list(map(str, arguments)))
     except SystemExit as ended:
         status = int(ended.code or 0)
     return status, json.loads(out.read_text()) if out.exists() else None
 
 
-def test_a_verifier_with_wrong_words_ends_with_2(quick: Path) -> None:
+def test_the_verifier_exits_with_2_for_invalid_arguments(quick: Path) -> None:
     command = [sys.executable, "-m", "re_bench_harbor.verifier", str(quick), "--profle", "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.startswith("verifier: ")) == (2, True), done.stderr
 
 
-def test_rewards_are_flat_finite_numbers_and_absent_where_we_fail(quick: Path) -> None:
+def test_rewards_are_finite_numbers_and_absent_after_an_internal_error(quick: Path) -> None:
     assert reward(quick, "5") == (0, {"reward": 0.5, "valid": 1.0, "raw": 5.0})
     assert reward(quick, "-30") == (0, {"reward": -3.0, "valid": 1.0, "raw": -30.0})
     assert reward(quick, "five") == (3, {"reward": 0.0, "valid": 0.0})
     assert reward(quick, "nan") == (3, {"reward": 0.0, "valid": 0.0})
-    assert reward(quick, "bug") == (1, None)  # and the file of the scoring before is gone
+    assert reward(quick, "bug") == (1, None)  # and the earlier file is gone
     reward(quick, "5")
     assert reward(quick, "5", "--sandbox", "container")[1] is None
 
 
 @contextmanager
 def answering(task: Path, workspace: Path, log: Path) -> Iterator[str]:
-    """Run the service with two attempts; give its address."""
+    """Run the service with two attempts, and yield its address."""
     port = free_port()
-    words = [task, "--workspace", workspace, "--log", log, "--attempts", 2, "--profile", "cpu"]
-    words += ["--host", "127.0.0.1", "--port", port]
-    command = [sys.executable, "-m", "re_bench_harbor.answer_server", *map(str, words)]
+    arguments = [task, "--workspace", workspace, "--log", log, "--attempts", 2, "--profile", "cpu"]
+    arguments += ["--host", "127.0.0.1", "--port", port]
+    command = [sys.executable, "-m", "re_bench_harbor.answer_server", *map(str, arguments)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 100
@@ -257,7 +254,7 @@ def answering(task: Path, workspace: Path, log: Path) -> Iterator[str]:
 
 
 async def answer(address: str) -> str:
-    """Call the tool as an agent's client does."""
+    """Call the tool with an MCP client."""
     async with streamable_http_client(address) as (read, write, _id), ClientSession(read, write) as session:
         await session.initialize()
         assert [tool.name for tool in (await session.list_tools()).tools] == ["answer"]
@@ -267,25 +264,25 @@ async def answer(address: str) -> str:
     return text
 
 
-def test_attempts_are_scored_on_the_way_and_the_best_counts(quick: Path, tmp_path: Path) -> None:
+def test_attempts_are_scored_during_the_run_and_the_best_counts(quick: Path, tmp_path: Path) -> None:
     workspace, log = tmp_path / "workspace", tmp_path / "attempts" / "attempts.jsonl"
     workspace.mkdir()
     with answering(quick, workspace, log) as address:
         (workspace / "number").write_text("7")
         assert "Attempt 1: raw score 7 points, reward 0.7000" in asyncio.run(answer(address))
         (workspace / "number").write_text("seven")
-        told = asyncio.run(answer(address))
-        assert re.search(r"Attempt 2: invalid.*that is no number.*0 attempts are left", told, re.DOTALL)
+        text = asyncio.run(answer(address))
+        assert re.search(r"Attempt 2: invalid.*that is no number.*0 attempts are left", text, re.DOTALL)
         assert "all 2 attempts are used up" in asyncio.run(answer(address))
     assert reward(quick, "3", "--log", log) == (0, {"reward": 0.7, "valid": 1.0, "raw": 7.0, "attempts": 3.0})
 
 
-def test_an_export_with_attempts_has_a_service_that_the_agent_is_told_of(quick: Path, tmp_path: Path) -> None:
+def test_an_export_with_attempts_has_the_answer_service(quick: Path, tmp_path: Path) -> None:
     (directory,) = export(quick, tmp_path / "out", "--max-attempts", "4")
     config = tomllib.loads((directory / "task.toml").read_text())
     assert config["environment"]["mcp_servers"][0]["url"] == "http://answer:8000/mcp"
     assert {"source": "/attempts", "service": "answer"} in config["artifacts"]
     compose = (directory / "environment" / "docker-compose.yaml").read_text()
     assert "answer_server, quick, --workspace, /workspace, --profile, cpu" in compose
-    assert "up to 4 times; you are told its score" in (directory / "instruction.md").read_text()
+    assert "up to 4 times; you see its score" in (directory / "instruction.md").read_text()
     assert "--log /attempts/attempts.jsonl" in (directory / "tests" / "test.sh").read_text()

@@ -1,7 +1,7 @@
-"""Harbor itself runs the exported tasks: the oracle gets 1, nop 0, cheats nothing; ``nox -s tools -- harbor``.
+"""Test exported tasks with Harbor itself: oracle gets 1, nop 0, cheats nothing; ``nox -s tools -- harbor``.
 
-``RE_BENCH_HARBOR`` is Harbor's command, of an environment of its own, since it needs Python 3.12. No container is
-made: ``harbor_sandbox/sandbox_environment.py`` says what runs instead, and what that does not prove.
+``RE_BENCH_HARBOR`` is Harbor's command in a separate environment, since it needs Python 3.12. Instead of containers,
+``harbor_sandbox/sandbox_environment.py`` runs programs in re-bench's sandbox.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHEATS = {
     "small_scaling_law": ("nan_prediction", "tiny_width", "claimed_flops"),
     "triton_cumsum": ("early_exit", "late_output", "one_program"),
 }
-"""Three of each task's; all run in ``nox -s score``."""
+"""Three of each task's cheats; ``nox -s score`` runs all."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -49,7 +49,7 @@ def harbor(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": str(Path(__file__).parent / "harbor_sandbox"),
         "RE_BENCH_TEST_PYTHON": sys.executable,
     }
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the verifier's python3 is ours
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for the verifier's python3
     command = [HARBOR, *map(str, arguments)]
     return subprocess.run(
         command, env=os.environ | own | {"PATH": path}, capture_output=True, text=True, check=False, timeout=2900
@@ -57,27 +57,27 @@ def harbor(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def trials(tasks: Path, agent: str, out: Path) -> dict[str, dict[str, Any]]:
-    """Run an agent at all tasks of a directory, and return the results of its trials by the tasks' names."""
+    """Run an agent on all tasks of a directory; return the rewards by task."""
     done = harbor(
         "run", "-p", tasks, "-a", agent, "-e", ENVIRONMENT, "-o", out, "--job-name", agent, "-n", "1", "-q", "-y"
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    expected, rewards = refusals(tasks), {}
+    expected, rewards = invalid_reasons(tasks), {}
     for path in out.glob(f"{agent}/*/result.json"):
         result = json.loads(path.read_text())
-        said = path.parent / "verifier" / "test-stdout.txt"
-        why = said.read_text()[-2000:] if said.exists() else "the verifier said nothing"
-        assert result["exception_info"] is None, f"{result['exception_info']}\n{why}"
+        stdout = path.parent / "verifier" / "test-stdout.txt"
+        output = stdout.read_text()[-2000:] if stdout.exists() else "the verifier printed nothing"
+        assert result["exception_info"] is None, f"{result['exception_info']}\n{output}"
         name = result["task_name"].partition("/")[2]
         rewards[name] = result["verifier_result"]["rewards"]
-        if name in expected:  # for the reason that the manifest names, and no other
+        if name in expected:
             score = json.loads((path.parent / "verifier" / "score.json").read_text())
             assert re.search(expected[name], score["message"]), score
     return rewards
 
 
-def refusals(tasks: Path) -> dict[str, str]:
-    """Return what the messages of those cheats must match that have to be invalid, by their directories' names."""
+def invalid_reasons(tasks: Path) -> dict[str, str]:
+    """Return the patterns of the messages of invalid cheats, by directory name."""
     found = {}
     for path in tasks.glob("*/task.toml"):
         cheat = tomllib.loads(path.read_text())["metadata"]["re_bench"].get("cheat", {})
@@ -87,7 +87,7 @@ def refusals(tasks: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("task", sorted(CHEATS))
-def test_the_oracle_gets_one_nop_nothing_and_cheats_no_more(task: str, tmp_path: Path) -> None:
+def test_rewards_of_oracle_nop_and_cheats(task: str, tmp_path: Path) -> None:
     export(task, tmp_path / "tasks", "--cheats", *CHEATS[task])
     rewards = trials(tmp_path / "tasks", "oracle", tmp_path / "out")
     print(f"{task}: oracle: {rewards}")
@@ -112,7 +112,7 @@ def re_bench_tasks() -> str:
 
 
 @pytest.mark.parametrize("task", sorted(CHEATS))
-def test_harbor_finds_nothing_to_say_of_a_task(task: str, tmp_path: Path) -> None:
+def test_harbor_lint_passes(task: str, tmp_path: Path) -> None:
     export(task, tmp_path / "plain", "--sandbox", "none")
     done = harbor("lint", tmp_path / "plain")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -151,9 +151,9 @@ asyncio.run(main())
 """
 
 
-def test_attempts_on_the_way_reach_the_verifier(tmp_path: Path) -> None:
+def test_earlier_attempts_reach_the_verifier(tmp_path: Path) -> None:
     export(str(write_exportable_task(tmp_path)), tmp_path / "task", "--max-attempts", "3")
-    for name in ("environment/docker-compose.yaml", "tests/test.sh"):  # an image would know the task by its name
+    for name in ("environment/docker-compose.yaml", "tests/test.sh"):  # only an image knows the task by name
         path = tmp_path / "task" / name
         path.write_text(re.sub(r"(answer_server,|verifier) quick", rf"\1 {tmp_path}/tasks/quick", path.read_text()))
     (tmp_path / "task" / "solution" / "files" / "ask.py").write_text(ANSWERING_SOLUTION)
@@ -166,7 +166,7 @@ def test_attempts_on_the_way_reach_the_verifier(tmp_path: Path) -> None:
     assert rewards == {"reward": 0.8, "valid": 1.0, "raw": 8.0, "attempts": 4.0}
 
 
-def test_a_failure_of_ours_is_an_exception_and_no_reward(tmp_path: Path) -> None:
+def test_an_internal_error_is_an_exception_without_a_reward(tmp_path: Path) -> None:
     export("triton_cumsum", tmp_path / "task")
     script = tmp_path / "task" / "tests" / "test.sh"
     script.write_text(script.read_text().replace("--sandbox bubblewrap", "--sandbox container"))

@@ -1,4 +1,4 @@
-"""The real ``inspect`` command as a process, a scripted model behind a real server, and state of its own."""
+"""Provide the real ``inspect`` command with a scripted model and a separate state directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 class InspectProcess:
-    """Runs ``inspect`` with a model that makes the calls of a script, one after the other, whatever it is answered."""
+    """Runs ``inspect`` with a model that makes the calls of a script in turn."""
 
     def __init__(self, place: Path) -> None:
         self.script: Sequence[Call] = [("answer", {"get_final_score": True})]
@@ -59,7 +59,7 @@ class InspectProcess:
         return ["--model", f"openai-api/scripted/{model}", "-T", "profile=cpu", "--log-dir", str(self.logs)]
 
     def eval(self, task: str, *options: str) -> EvalLog:
-        """Run a task of ours to its end, and return the log."""
+        """Run a task of re-bench and return the log."""
         done = self.run("eval", f"re_bench/{task}", *self.options(), *options)
         assert done.returncode == 0, done.stdout + done.stderr
         return self.read_logs()[-1]
@@ -93,12 +93,12 @@ def inspect(tmp_path: Path) -> Iterator[InspectProcess]:
 
 @pytest.fixture
 def quick(inspect: InspectProcess, tmp_path: Path) -> InspectProcess:
-    """Return the command, where made-up quick tasks are installed beside the real ones."""
+    """Return the command with example tasks installed in addition to the real ones."""
     inspect.environment |= {"PYTHONPATH": str(make_tasks(tmp_path / "site"))}
     return inspect
 
 
 @pytest.fixture
 def evaluate(tmp_path: Path) -> Callable[..., Evaluated]:
-    """Return :func:`run_agent` with this test's directory."""
+    """Return :func:`run_agent` for this test's directory."""
     return partial(run_agent, tmp_path)

@@ -1,4 +1,4 @@
-"""Evaluations with a scripted model, in this process."""
+"""Run evaluations with a scripted model in this process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TASK = "Make the loss small."
 
 
 def output(text: str, call: tuple[str, Mapping[str, Any]] | None = None, stop: str = "stop") -> ModelOutput:
-    """Return a reply with its usage: without one, Inspect would fetch a tokenizer."""
+    """Return a reply with usage; otherwise Inspect would download a tokenizer."""
     if call is None:
         reply = ModelOutput.from_content("mockllm/model", text)
     else:
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass
 class Scripted:
-    """A model that says replies in turn, the last one again and again."""
+    """A model that gives replies in turn and repeats the last."""
 
     replies: Sequence[Any]
     requests: list[Request] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Scripted:
 
 @dataclass
 class Evaluated:
-    """What came of an evaluation of one sample."""
+    """The result of an evaluation of one sample."""
 
     log: EvalLog
     scripted: Scripted
@@ -101,11 +101,11 @@ class Evaluated:
         return read_trace(self.run / TRACE_FILE)
 
     def events(self, kind: str) -> list[Any]:
-        """Return the events of the transcript of one kind."""
+        """Return the transcript's events of a kind."""
         return [event for event in self.sample.events if event.event == kind]
 
     def shown(self) -> list[str]:
-        """Return what people read in the viewer of mlab."""
+        """Return mlab's texts in the transcript."""
         attachments = self.sample.attachments
         texts = [str(event.data) for event in self.events("info") if event.source == "mlab"]
         return [attachments.get(text.removeprefix("attachment://"), text) for text in texts]
@@ -115,7 +115,7 @@ class Evaluated:
 
 
 def processes(mark: str) -> list[str]:
-    """Return the command lines of processes in which a text is."""
+    """Return the command lines that contain a text."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -127,10 +127,10 @@ def run_agent(place: Path, agent: Agent, replies: Sequence[Any], **options: Any)
     """Run an agent on a workspace with ``train.py`` in Inspect's local sandbox.
 
     Args:
-        place: gets the log.
-        agent: of Inspect.
-        replies: of its model, in turn.
-        options: of the task, besides ``files`` and ``setup`` of the sample, and ``model_roles``.
+        place: the directory of logs.
+        agent: the agent.
+        replies: the replies of its model, in turn.
+        options: ``files`` and ``setup`` of the sample, ``model_roles``, and options of the task.
     """
     scripted = Scripted(replies)
     files = {"train.py": TRAIN, **options.pop("files", {})}

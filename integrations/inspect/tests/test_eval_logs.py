@@ -1,4 +1,4 @@
-"""Logs of real evaluations of Inspect in ``re-bench report``: a sample in an epoch is a run; nothing is believed."""
+"""Test logs of real Inspect evaluations in ``re-bench report``, which does not trust them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITE = Path(__file__).parent / "support" / "write_logs.py"
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs of real runs, and changed copies of them."""
+    """Return the directory of logs of real runs, with changed copies."""
     top = tmp_path_factory.mktemp("logs")
     subprocess.run([sys.executable, WRITE, top], check=True, timeout=120, cwd=top)
     (log,) = (top / "eval").iterdir()
@@ -51,7 +51,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def change(
     logs: Path, name: str, *, status: str = "success", epochs: int = 1, message: str = "it is refused", kind: str = ""
 ) -> Path:
-    """Write the log of one run with changes, and return it."""
+    """Write a changed copy of the log of one run."""
     log = json.loads((logs / "json" / "log.json").read_bytes())
     log["eval"]["task_attribs"] = {"kind": kind} if kind else {}
     log["eval"]["config"]["epochs"], log["eval"]["task_id"], log["status"] = epochs, name, status
@@ -65,7 +65,7 @@ def read(*paths: Path) -> ReportData:
     return read_report(paths, room=Room())
 
 
-def test_a_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None:
+def test_each_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None:
     (run,) = read(logs / "eval").runs
     assert (run.agent, run.model, run.task, run.seed) == ("scripted", "mockllm/model", "made_up/cpu/v3", 1)
     assert (run.state, run.reason, run.tokens, run.dollars, run.steps) == ("ended", "finished", 240, 0.5, 2)
@@ -76,7 +76,7 @@ def test_a_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None:
     assert (run.reward, run.counted) == (None, 0.0)
 
 
-def test_diffs_and_steps_come_from_the_session_and_the_events(logs: Path) -> None:
+def test_diffs_come_from_kept_submissions_and_steps_from_tool_events(logs: Path) -> None:
     run = read(logs / "retried").runs[0]
     assert [attempt.reward for attempt in run.attempts] == [0.5, None, 0.8]
     assert [attempt.diff.files[0].text for attempt in run.attempts if attempt.diff] == [
@@ -89,7 +89,7 @@ def test_diffs_and_steps_come_from_the_session_and_the_events(logs: Path) -> Non
     assert step.output.startswith("ran ls\na line of output")
 
 
-def test_what_mlab_wrote_to_the_transcript_are_its_steps(logs: Path) -> None:
+def test_steps_of_mlab_come_from_its_transcript(logs: Path) -> None:
     (run,) = read(logs / "eval").runs
     assert [(step.title, step.text, step.output) for step in run.attempts[0].steps] == [
         ("Execute Script", "train.py", "train.py ran"),
@@ -97,7 +97,7 @@ def test_what_mlab_wrote_to_the_transcript_are_its_steps(logs: Path) -> None:
     ]
 
 
-def test_of_a_task_that_was_retried_each_sample_counts_once(logs: Path) -> None:
+def test_samples_of_a_retried_task_count_once(logs: Path) -> None:
     data = read(logs / "retried")
     assert [(run.seed, run.state, run.tries, run.dollars) for run in data.runs] == [
         (1, "ended", 1, 1.0),
@@ -109,14 +109,14 @@ def test_of_a_task_that_was_retried_each_sample_counts_once(logs: Path) -> None:
     assert len(read(*sorted((logs / "retried").glob("*.eval")), logs / "retried").runs) == 3
 
 
-def test_a_sample_that_broke_is_a_run_that_failed(logs: Path) -> None:
+def test_a_sample_with_an_error_is_a_failed_run(logs: Path) -> None:
     first = min((logs / "retried").glob("*.eval"))
     failed = read(first).runs[1]
     assert (failed.state, failed.counted, failed.reason) == ("failed", None, "RuntimeError('the agent broke')")
     assert len(failed.attempts) == 3
 
 
-def test_runs_of_unequal_limits_arguments_or_tasks_are_not_averaged(logs: Path) -> None:
+def test_runs_with_different_limits_arguments_or_tasks_are_not_averaged(logs: Path) -> None:
     data = read(logs / "mixed")
     assert {cell.reward.n for cell in data.cells} == {1}
     assert sorted((cell.task, cell.reward.value) for cell in data.cells) == [
@@ -128,48 +128,46 @@ def test_runs_of_unequal_limits_arguments_or_tasks_are_not_averaged(logs: Path) 
     assert any("2 h, 4 h" in flag.text for board in data.leaderboards for flag in board.flags)
 
 
-def test_a_log_in_json_says_the_same(logs: Path) -> None:
+def test_json_and_eval_logs_give_the_same_run(logs: Path) -> None:
     (run,), (other,) = read(logs / "eval").runs, read(logs / "json" / "log.json").runs
     assert run.attempts == other.attempts
     assert (run.tokens, run.wall_s, run.reason) == (other.tokens, other.wall_s, other.reason)
 
 
-def test_what_is_no_sample_of_ours_is_a_problem_and_the_rest_is_shown(
-    logs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_of_another_task_is_a_problem(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (log,) = (logs / "plain").iterdir()
-    with pytest.raises(UsageError, match=r"plain_epoch_1\.json: it is no sample of a re-bench task"):
+    with pytest.raises(UsageError, match=r"plain_epoch_1\.json: not a sample of a re-bench task"):
         read(log)
     assert main(["report", str(log), str(logs / "eval")]) == 0
-    assert "it is no sample of a re-bench task" in capsys.readouterr().out
+    assert "not a sample of a re-bench task" in capsys.readouterr().out
 
 
-def test_a_damaged_log_is_named_and_the_exit_status_says_so(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_log_is_a_problem_with_exit_status_1(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(logs / "damaged.eval"), str(logs / "eval"), "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert [problem["path"] for problem in data["problems"]] == [str(logs / "damaged.eval")]
     assert len(data["runs"]) == 1
 
 
-def test_a_log_of_maintenance_is_of_no_agent(logs: Path) -> None:
-    with pytest.raises(UsageError, match="its task is one of maintenance: no agent's runs"):
+def test_logs_of_maintenance_tasks_are_left_out(logs: Path) -> None:
+    with pytest.raises(UsageError, match="log of a maintenance task, which has no runs of an agent"):
         read(logs / "maintenance.json")
 
 
-def test_a_log_that_unpacks_to_much_is_refused_before_it_is_unpacked(logs: Path) -> None:
-    with pytest.raises(UsageError, match="a part of it has 629,145,600 bytes, more than 536,870,912"):
+def test_a_decompression_bomb_is_refused(logs: Path) -> None:
+    with pytest.raises(UsageError, match="a part has 629,145,600 bytes; the limit is 536,870,912"):
         read(logs / "large.eval")
 
 
-def test_a_log_that_lacks_samples_says_so(logs: Path) -> None:
+def test_missing_samples_are_a_problem(logs: Path) -> None:
     data = read(logs / "unfinished.json")
     assert len(data.runs) == 1
     assert [problem.text for problem in data.problems] == [
-        "1 of 4 samples are in it: its evaluation has ended with status error"
+        "only 1 of 4 samples: the evaluation ended with status error"
     ]
 
 
-def test_what_a_strangers_log_says_is_checked_as_a_log_of_ours(logs: Path) -> None:
+def test_a_forged_log_is_validated(logs: Path) -> None:
     data = read(logs / "hostile.eval")
     (run,) = data.runs
     assert (len(run.attempts), run.counted, run.attempts[0].kept) == (1, None, False)
@@ -183,31 +181,31 @@ def test_what_a_strangers_log_says_is_checked_as_a_log_of_ours(logs: Path) -> No
     assert "\x07" not in page
 
 
-def test_copies_are_shown_only_of_a_session_with_the_same_attempts(logs: Path) -> None:
+def test_kept_submissions_are_shown_only_if_the_attempt_log_matches(logs: Path) -> None:
     (run,), (changed,) = read(logs / "eval").runs, read(logs / "another.json").runs
     assert (run.attempts[0].message, run.attempts[0].kept) == ("it is refused", True)
     assert (changed.attempts[0].message, changed.attempts[0].kept) == ("another", False)
 
 
-def test_what_ends_the_reader_of_a_log_does_not_hide_the_others(
+def test_a_log_that_crashes_the_reader_does_not_hide_the_others(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (log,) = (logs / "eval").iterdir()
     fatal, whole = tmp_path / "a.eval", tmp_path / "b.eval"
     for copy in (fatal, whole):
         shutil.copy(log, copy)
-    going_on = change(logs, "started.json", status="started", epochs=2).rename(tmp_path / "started.json")
+    running = change(logs, "started.json", status="started", epochs=2).rename(tmp_path / "started.json")
     calls = []
 
-    def ends(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
+    def crash_once(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
         calls.append([Path(word).name for word in program[3::2]])
         return run_program(program, capture=capture, time_limit_s=time_limit_s) if len(calls) > 1 else (-9, b"")
 
-    monkeypatch.setattr(eval_logs, "run_program", ends)
-    data = read(fatal, whole, going_on)
+    monkeypatch.setattr(eval_logs, "run_program", crash_once)
+    data = read(fatal, whole, running)
     assert calls == [["a.eval", "b.eval", "started.json"], ["b.eval", "started.json"]]
     assert {problem.path: problem.text for problem in data.problems} == {
-        str(fatal): "it cannot be read: what reads it ended with exit status -9; see its messages above",
-        f"{going_on}/samples": "1 of 2 samples are in it: its evaluation goes on, or was killed",
+        str(fatal): "the reader of this log failed (exit status -9); see its messages above",
+        f"{running}/samples": "only 1 of 2 samples: the evaluation is running or was killed",
     }
     assert len(data.runs) == 2

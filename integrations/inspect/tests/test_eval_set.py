@@ -1,4 +1,4 @@
-"""An eval set of all tasks with three epochs, killed and continued: ``nox -s tools -- inspect``."""
+"""Test an eval set of all tasks with three epochs, killed and resumed: ``nox -s tools -- inspect``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ended(inspect: InspectProcess) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_an_eval_set_goes_on_after_a_kill(inspect: InspectProcess) -> None:
+def test_an_eval_set_resumes_after_a_kill(inspect: InspectProcess) -> None:
     inspect.script = [("answer", {}), ("answer", {"get_final_score": True})]
     tasks = [f"re_bench/{name}" for name in find_tasks()]
     command = ["eval-set", *tasks, *inspect.options(), "--epochs", str(EPOCHS)]

@@ -1,4 +1,4 @@
-"""Threads that call functions of the event loop."""
+"""Test calls of async functions from threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlab_agent.agent import RunStopped
 from re_bench_inspect.mlab.loop import LoopCalls
 
 WHERE = contextvars.ContextVar("WHERE", default="nowhere")
-THREADS = 60  # more than an event loop has by itself
+THREADS = 60  # more than an event loop's default limit
 
 
 async def where(new: str | None = None) -> str:
@@ -22,7 +22,7 @@ async def where(new: str | None = None) -> str:
     return WHERE.get()
 
 
-def test_calls_are_in_the_context_of_the_task() -> None:
+def test_calls_share_the_context_of_the_task() -> None:
     async def main() -> None:
         WHERE.set("here")
         loop = LoopCalls()
@@ -36,7 +36,7 @@ def test_calls_are_in_the_context_of_the_task() -> None:
     anyio.run(main)
 
 
-def test_more_threads_than_an_event_loop_has() -> None:
+def test_more_threads_than_the_default_limit() -> None:
     async def main() -> None:
         begun = 0
         all_begun = anyio.Event()
@@ -55,7 +55,7 @@ def test_more_threads_than_an_event_loop_has() -> None:
     anyio.run(main)
 
 
-def test_an_exception_ends_the_thread_unless_it_is_expected() -> None:
+def test_an_unexpected_exception_ends_the_thread() -> None:
     async def main() -> None:
         loop = LoopCalls()
         ends = []
@@ -79,7 +79,7 @@ def test_an_exception_ends_the_thread_unless_it_is_expected() -> None:
     anyio.run(main)
 
 
-def test_an_error_of_the_thread_comes_through() -> None:
+def test_an_error_of_the_thread_is_raised() -> None:
     def work() -> None:
         raise LookupError("mine")
 
@@ -98,10 +98,10 @@ def test_a_cancellation_ends_the_thread(in_a_call: bool) -> None:
             try:
                 while True:
                     loop.call(partial(anyio.sleep, 60 if in_a_call else 0))
-                    time.sleep(0.2)  # work of the thread's own
+                    time.sleep(0.2)  # work outside of calls
             except RunStopped as error:
                 ends.append(str(error))
-                time.sleep(0.2)  # it is waited for
+                time.sleep(0.2)  # run() waits for it
 
         with anyio.move_on_after(0.5) as scope:
             await loop.run(work)

@@ -1,4 +1,4 @@
-"""The agent through every action, in real evaluations with Inspect's local sandbox."""
+"""Test every action of the agent in real evaluations with Inspect's local sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents.mlab.tests.test_every_action import serve
 from integrations.inspect.tests.evaluations import TASK, Scripted, output, processes, step
 
 from mlab_agent.actions import ACTIONS, find
-from re_bench_inspect.mlab import Answered, mlab
+from re_bench_inspect.mlab import mlab
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def check(done: Evaluated) -> None:
         "**Thought**\n\ngo on",
         "**Action: Undo Edit Script**",
         "loss 0.8 --deep a b",
-        "**The end: final answer**",
+        "**End: final answer**",
     ):
         assert words in shown
     assert len(sample.messages) == 1 + 2 * len(ALL)
@@ -94,7 +94,7 @@ def test_every_action_by_native_tools(evaluate: Callable[..., Evaluated]) -> Non
     assert {message.role for message in done.sample.messages[1:]} == {"assistant", "tool"}
 
 
-def test_scores_are_offered_only_where_there_are_any(evaluate: Callable[..., Evaluated]) -> None:
+def test_score_is_offered_only_with_scorers_and_on_request(evaluate: Callable[..., Evaluated]) -> None:
     end = step("Final Answer", {"final_answer": "x"})
     for done in (evaluate(mlab(score=True), [end], scorer=None), evaluate(mlab(), [end])):
         assert "Action: Score" not in done.scripted.requests[0].messages[0].text
@@ -102,22 +102,7 @@ def test_scores_are_offered_only_where_there_are_any(evaluate: Callable[..., Eva
         assert done.sample.output.completion == "x"
 
 
-def test_scores_of_a_callable(evaluate: Callable[..., Evaluated]) -> None:
-    asked = []
-
-    async def answer(*, final: bool) -> Answered:
-        asked.append(final)
-        return Answered(f"reward {len(asked) / 4}", len(asked) / 4, finished=final, metadata={"raw": 1})
-
-    replies = [step("Score", {}), step("Score", {}), step("Final Answer", {"final_answer": "x"})]
-    done = evaluate(mlab(answer=answer), replies, scorer=None)
-    assert asked == [False, False, True]
-    assert done.observations()[1].startswith("reward 0.5\n")
-    assert [event["reward"] for event in done.trace if event["kind"] == "reward"] == [0.25, 0.5, 0.75]
-    assert done.trace[-1]["final"] == {"raw": 1}
-
-
-def test_read_only_files_stay_so_and_long_outputs_are_in_a_file(evaluate: Callable[..., Evaluated]) -> None:
+def test_read_only_files_are_restored_and_long_outputs_are_saved(evaluate: Callable[..., Evaluated]) -> None:
     spoil = "echo spoilt > kept.txt\nseq 20000\nexit 3\n"
     before = [
         step("Write File", {"filename": "./kept.txt", "content": "no"}),
@@ -125,9 +110,9 @@ def test_read_only_files_stay_so_and_long_outputs_are_in_a_file(evaluate: Callab
         step("Read File", {"filename": "kept.txt"}),
         step("Read File", {"filename": "../../etc/passwd"}),
     ]
-    long = f"sleep 61.{os.getpid()}"  # no other worker's tests find these programs
+    long = f"sleep 61.{os.getpid()}"  # unique to this test process
     files = {"kept.txt": "whole\n", "spoil.sh": spoil, "slow.sh": f"echo begun\nsetsid {long} &\n{long}\n"}
-    for limit_s in (1, 20):  # a busy machine may need all of the first before the script has begun
+    for limit_s in (1, 20):  # on a busy machine the script may not start within the first limit
         slowly = step("Execute Script", {"filename": "slow.sh", "time_limit_s": limit_s})
         replies = [*before, slowly, step("Final Answer", {"final_answer": "x"})]
         done = evaluate(mlab(read_only="kept.txt, data/*"), replies, files=files)
@@ -148,7 +133,7 @@ def test_read_only_files_stay_so_and_long_outputs_are_in_a_file(evaluate: Callab
 
 @pytest.mark.slow
 def test_many_read_only_files(evaluate: Callable[..., Evaluated]) -> None:
-    """Their names are longer together than an argument of a program may be."""
+    """Pass more names than fit into one argument."""
     name = f"data/{'x' * 200}"
     make = f"mkdir data; for i in $(seq 700); do echo whole > {name}$i; done\n"
     spoil = f"rm {name}7; echo spoilt > {name}600\n"
@@ -168,12 +153,12 @@ def test_contents_of_any_length(evaluate: Callable[..., Evaluated], length: int)
         step("Final Answer", {"final_answer": "x"}),
     ]
     size = "import hashlib\nprint(hashlib.sha256(open('-copy', 'rb').read()).hexdigest())\n"
-    fast = Scripted(["Step 1: a summary"])  # of a step that is too long for the model's context
+    fast = Scripted(["Step 1: a summary"])  # for a step that exceeds the model's context
     done = evaluate(mlab(fast_model=fast.model("fast")), replies, files={"size.py": size})
     assert hashlib.sha256(text.encode()).hexdigest() in done.observations()[2]
 
 
-def test_a_reply_that_cannot_be_acted_on_is_answered(evaluate: Callable[..., Evaluated]) -> None:
+def test_malformed_replies_get_a_complaint(evaluate: Callable[..., Evaluated]) -> None:
     replies: list[ModelOutput | str] = [
         output("", ("no_such_tool", {})),
         output("", ("write_file", {"filename": "a", "content": "half"}), stop="max_tokens"),

@@ -1,4 +1,4 @@
-"""How runs of the agent end: limits, errors, cancellations; the trace is whole and nothing is left running."""
+"""Test how runs of the agent end: limits, errors and cancellations leave a complete trace and no processes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ END = step("Final Answer", {"final_answer": "0.5"})
 
 
 def check_end(done: Evaluated, reason: str) -> dict[str, Any]:
-    """Check that a run was ended by a limit of Inspect, was scored, and has a whole trace; return its last event."""
+    """Check that a run was scored and has a complete trace; return its last event."""
     last: dict[str, Any] = done.trace[-1]
     assert done.log.status == "success"
     assert done.sample.error is None
     assert done.sample.scores
     assert (last["kind"], last["reason"]) == ("end", reason)
     assert done.sample.store["MlabStore:reason"] == reason
-    assert any(text.startswith(f"**The end: {reason}**") for text in done.shown())
+    assert any(text.startswith(f"**End: {reason}**") for text in done.shown())
     begun = [event.id for event in done.events("span_begin")]
     assert sorted(begun) == sorted(event.id for event in done.events("span_end"))
     return last
@@ -57,7 +57,7 @@ def test_a_message_limit(evaluate: Callable[..., Evaluated]) -> None:
     assert done.sample.limit
     assert done.sample.limit.type == "message"
     check_end(done, "stopped")
-    assert len(done.sample.messages) == 5  # the next prompt would have had the system message, too
+    assert len(done.sample.messages) == 5  # the next prompt also has a system message
     assert "of 6 messages" in done.observations()[0]
 
 
@@ -76,10 +76,10 @@ def test_a_time_limit_during_a_call(evaluate: Callable[..., Evaluated], limit: s
     assert done.sample.output.completion == LIST
 
 
-def test_the_agent_ends_before_the_time_does(
+def test_the_agent_reserves_time_for_its_final_answer(
     evaluate: Callable[..., Evaluated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlab_agent.budget._RESERVE_SHARE", 0.7)  # 5 % of a few seconds are too little
+    monkeypatch.setattr("mlab_agent.budget._RESERVE_SHARE", 0.7)  # 5 % of a few seconds is too short
     replies = [step("Execute Script", {"filename": "slow.sh"}), END]
     done = evaluate(mlab(), replies, files={"slow.sh": "setsid sleep 62.3 &\nsleep 62.3\n"}, time_limit=7)
     assert done.sample.limit is None
@@ -90,7 +90,7 @@ def test_the_agent_ends_before_the_time_does(
     assert not processes("sleep 62.3")
 
 
-def test_a_limit_of_whoever_runs_the_agent(evaluate: Callable[..., Evaluated]) -> None:
+def test_a_limit_of_the_calling_agent(evaluate: Callable[..., Evaluated]) -> None:
     errors: list[LimitExceededError] = []
 
     @agent
@@ -112,14 +112,14 @@ def test_a_limit_of_whoever_runs_the_agent(evaluate: Callable[..., Evaluated]) -
     assert done.scripted.given == 4
 
 
-def test_steps_are_limited(evaluate: Callable[..., Evaluated]) -> None:
+def test_max_steps(evaluate: Callable[..., Evaluated]) -> None:
     done = evaluate(mlab(max_steps=2), [LIST])
     check_end(done, "steps")
     assert done.scripted.given == 3
     assert done.sample.output.completion == "look, then improve"
 
 
-def test_an_error_of_the_provider_is_the_samples(evaluate: Callable[..., Evaluated]) -> None:
+def test_an_error_of_the_provider_fails_the_sample(evaluate: Callable[..., Evaluated]) -> None:
     done = evaluate(mlab(), [LIST, RuntimeError("no such model")])
     assert done.log.status == "error"
     assert done.sample.error
@@ -128,13 +128,13 @@ def test_an_error_of_the_provider_is_the_samples(evaluate: Callable[..., Evaluat
     assert "no such model" in done.trace[-1]["detail"]
 
 
-def test_what_is_wrong_is_said(evaluate: Callable[..., Evaluated]) -> None:
+def test_error_messages(evaluate: Callable[..., Evaluated]) -> None:
     with pytest.raises(PrerequisiteError, match=r"re_bench/mlab: tools=maybe: .*; max_steps=0: "):
         mlab(tools="maybe", max_steps=0)  # type: ignore[arg-type]
     for wrong, message in (
         (mlab(directory="nowhere"), "mlab cannot work in this sandbox: .*nowhere"),
         (mlab(python="python9"), "there is no program python9"),
-        (mlab(trace_directory="/proc/traces"), "/proc/traces cannot have the traces"),
+        (mlab(trace_directory="/proc/traces"), "/proc/traces: cannot write traces"),
     ):
         done = evaluate(wrong, [LIST])
         assert done.log.status == "error"
@@ -143,13 +143,13 @@ def test_what_is_wrong_is_said(evaluate: Callable[..., Evaluated]) -> None:
 
 
 class RefusedError(Exception):
-    """As of a provider: with the status of the reply."""
+    """An error like a provider's, with the HTTP status."""
 
     status_code = 400
     param = None
 
 
-def test_a_provider_that_refuses_tools_gets_the_text_format(evaluate: Callable[..., Evaluated]) -> None:
+def test_text_format_is_the_fallback_if_the_provider_rejects_tools(evaluate: Callable[..., Evaluated]) -> None:
     done = evaluate(mlab(), [RefusedError("this model does not support tools"), LIST, END])
     assert done.sample.output.completion == "0.5"
     assert done.scripted.requests[0].tools
@@ -158,14 +158,14 @@ def test_a_provider_that_refuses_tools_gets_the_text_format(evaluate: Callable[.
     assert refused.log.status == "error"
 
 
-def test_a_full_context_is_shortened(evaluate: Callable[..., Evaluated]) -> None:
+def test_the_context_size_is_halved_when_it_is_full(evaluate: Callable[..., Evaluated]) -> None:
     full = output("", stop="model_length")
     done = evaluate(mlab(), [LIST, full, END])
     assert done.sample.output.completion == "0.5"
     assert [event["context_tokens"] for event in done.trace if event["kind"] == "dialect"] == [50_000]
 
 
-def test_what_was_thought_before_a_tool_call_is_sent_again(evaluate: Callable[..., Evaluated]) -> None:
+def test_reasoning_before_a_tool_call_is_sent_back(evaluate: Callable[..., Evaluated]) -> None:
     thought = output("", ("list_files", {"directory": "."}))
     content: list[Content] = [
         ContentReasoning(reasoning="first the files", signature="s"),
@@ -183,7 +183,7 @@ def test_replies_are_cached(
     evaluate: Callable[..., Evaluated], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-    directory = tmp_path / "workspace"  # prompts have its name
+    directory = tmp_path / "workspace"  # its name is part of prompts
     directory.mkdir()
     agent = mlab(cache=True, directory=str(directory))
     first, second = (evaluate(agent, [LIST, END]) for _again in range(2))

@@ -1,4 +1,4 @@
-"""The agent by Inspect's command, as users start it."""
+"""Test the agent with the real ``inspect`` command."""
 
 from __future__ import annotations
 
@@ -41,10 +41,9 @@ def small():
 
 
 def start(inspect: InspectProcess, replies: list[str], *options: str) -> subprocess.Popen[str]:
-    """Start ``inspect eval`` with the agent on a small task, whose model gives replies in turn."""
+    """Start ``inspect eval`` with the agent on a small task and scripted replies."""
     (inspect.logs.parent / "small.py").write_text(TASK_FILE.format(replies=replies))
-    words = ("eval", "small.py", "--solver", "re_bench/mlab", "--log-dir", "logs", *options)
-    return inspect.start(*words)
+    return inspect.start("eval", "small.py", "--solver", "re_bench/mlab", "--log-dir", "logs", *options)
 
 
 @pytest.mark.slow
@@ -67,7 +66,7 @@ def test_an_evaluation(inspect: InspectProcess, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_control_c_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) -> None:
+def test_interrupt_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) -> None:
     process = start(inspect, [step("Execute Script", {"filename": "slow.sh"})])
     end = time.monotonic() + 60
     while not processes("sleep 63.9"):

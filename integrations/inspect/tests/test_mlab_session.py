@@ -1,4 +1,4 @@
-"""The agent at a task of re-bench: a session, its scores, and its end; with native tool calls of a real provider."""
+"""Test the agent at a task of re-bench, with native tool calls of a real provider."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_scores_come_from_the_session(quick: InspectProcess) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_whose_hours_are_over_gives_its_final_score(quick: InspectProcess) -> None:
+def test_a_session_gives_its_final_score_after_its_hours(quick: InspectProcess) -> None:
     script: list[Call] = [
         write("slow.sh", "sleep 64.2\n"),
         ("execute_script", {"filename": "slow.sh"}),

@@ -1,4 +1,4 @@
-"""The sandbox provider on its own: limits hold for programs, nothing is left, hostile files stay inside."""
+"""Test the sandbox provider without a session: limits, clean-up and hostile file names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-# No other worker's tests find these programs.
+# Unique to this test process.
 LIMITED, CANCELLED, LEFT = (f"sleep 92{number}.{os.getpid()}" for number in (1, 2, 3))
 SMALL = SandboxConfig(memory_mib=256, disk_mib=16, processes=60)
 _HOLD = "b = bytearray(150 << 20); b[::4096] = b'x' * len(b[::4096]); import time; time.sleep(30)"
@@ -48,7 +48,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return where sandboxes have their directories."""
+    """Return the directory above those of sandboxes."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return tmp_path / "re-bench" / "inspect-sandboxes"
 
@@ -70,7 +70,7 @@ def directories(state: Path) -> list[Path]:
     return [path for path in state.iterdir() if path.is_dir()]
 
 
-async def test_limits_hold_for_all_programs_together() -> None:
+async def test_limits_apply_to_all_programs_together() -> None:
     async with opened() as sandbox:
         results = await asyncio.gather(*(sandbox.exec(["python3", "-c", _HOLD], concurrency=False) for _ in range(3)))
         for result in results:
@@ -88,7 +88,7 @@ async def test_limits_hold_for_all_programs_together() -> None:
         assert await sandbox.read_file("kept") == "x"
 
 
-async def test_no_network_but_through_the_proxy() -> None:
+async def test_network_is_reachable_only_through_the_proxy() -> None:
     interfaces = ["python3", "-c", "import socket; print(socket.if_nameindex())"]
     async with opened() as sandbox:
         assert (await sandbox.exec(interfaces)).stdout == "[(1, 'lo')]\n"
@@ -97,9 +97,9 @@ async def test_no_network_but_through_the_proxy() -> None:
         assert (await sandbox.exec(["python3", "-c", _ASK])).stdout == "403 http://127.0.0.1:\n"
 
 
-async def test_a_time_out_has_what_was_written_until_then() -> None:
+async def test_a_timeout_returns_the_output_so_far() -> None:
     async with opened() as sandbox:
-        for limit_s in (1, 10, 30):  # a busy machine may need all of the first before it has begun
+        for limit_s in (1, 10, 30):  # on a busy machine the program may not start within the first limit
             with pytest.raises(TimeoutError) as caught:
                 await sandbox.exec(["sh", "-c", f"echo begun; : > begun; {LIMITED}"], timeout=limit_s)
             if (await sandbox.exec(["ls", "begun"])).success:
@@ -108,7 +108,7 @@ async def test_a_time_out_has_what_was_written_until_then() -> None:
         assert processes(LIMITED) == []
 
 
-async def test_what_is_cancelled_is_ended() -> None:
+async def test_cancelling_ends_all_processes() -> None:
     async with opened() as sandbox:
         task = asyncio.ensure_future(sandbox.exec(["sh", "-c", f"setsid {CANCELLED} & {CANCELLED}"]))
         while len(processes(CANCELLED)) < 2:  # noqa: ASYNC110 - of another process
@@ -121,7 +121,7 @@ async def test_what_is_cancelled_is_ended() -> None:
         assert processes(CANCELLED) == []
 
 
-async def test_twenty_at_once() -> None:
+async def test_twenty_programs_run_concurrently() -> None:
     async with opened() as sandbox:
         script = 'echo $1 >> "at-$1"; until [ "$(ls at-* | wc -l)" = 20 ]; do sleep 0.1; done; echo $1'
         results = await asyncio.gather(
@@ -130,7 +130,7 @@ async def test_twenty_at_once() -> None:
     assert [int(result.stdout) for result in results] == list(range(20))
 
 
-async def test_a_process_in_the_background_outlives_its_program_and_not_its_sandbox() -> None:
+async def test_background_processes_end_with_the_sandbox() -> None:
     async with opened() as sandbox:
         await sandbox.exec(["sh", "-c", f"setsid {LEFT} & {LEFT} &"])
         deadline = time.monotonic() + 60
@@ -140,16 +140,16 @@ async def test_a_process_in_the_background_outlives_its_program_and_not_its_sand
     assert processes(LEFT) == []
 
 
-async def test_one_user() -> None:
+async def test_agent_is_the_only_user() -> None:
     async with opened() as sandbox:
         assert (await sandbox.exec(["whoami"], user="agent")).stdout == "agent\n"
         assert (await sandbox.exec(["sh", "-c", "echo $HOME; pwd"])).stdout == "/home/agent\n/workspace\n"
         for user in ("root", "0", "nobody"):
-            with pytest.raises(SandboxUserUnsupportedError, match="one user"):
+            with pytest.raises(SandboxUserUnsupportedError, match="only user"):
                 await sandbox.exec(["true"], user=user)
 
 
-async def test_what_cannot_be_started() -> None:
+async def test_programs_that_cannot_start() -> None:
     async with opened() as sandbox:
         missing = await sandbox.exec(["no-such-program"])
         assert (missing.returncode, missing.stderr) == (127, "no-such-program: No such file or directory\n")
@@ -160,7 +160,7 @@ async def test_what_cannot_be_started() -> None:
             await sandbox.exec(["true"], cwd="/proc/1/root")
 
 
-async def test_links_lead_to_nothing_outside(tmp_path: Path) -> None:
+async def test_links_do_not_lead_outside(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("of the host")
     async with opened() as sandbox:
         await sandbox.exec(["ln", "-s", str(tmp_path / "secret"), "link"])
@@ -175,7 +175,7 @@ async def test_links_lead_to_nothing_outside(tmp_path: Path) -> None:
     assert (tmp_path / "secret").read_text() == "of the host"
 
 
-async def test_odd_names_of_files() -> None:
+async def test_hostile_file_names() -> None:
     async with opened() as sandbox:
         for name in ("-rf", "a\nb: Permission denied", "$(touch x)", "é\udcff", "a b/ c", "No such file or directory"):
             await sandbox.write_file(name, b"\xff\r\n")
@@ -186,7 +186,7 @@ async def test_odd_names_of_files() -> None:
                 await sandbox.read_file(f"{name}-not")
 
 
-async def test_a_sandbox_that_was_closed_is_unavailable(state: Path) -> None:
+async def test_a_closed_sandbox_is_unavailable(state: Path) -> None:
     async with opened() as sandbox:
         await sandbox.write_file("file", "x")
     assert directories(state) == []
@@ -196,7 +196,7 @@ async def test_a_sandbox_that_was_closed_is_unavailable(state: Path) -> None:
         await sandbox.read_file("file")
 
 
-async def test_a_sandbox_comes_back_when_all_in_it_was_killed() -> None:
+async def test_a_sandbox_restarts_after_all_its_processes_were_killed() -> None:
     async with opened() as sandbox:
         await sandbox.write_file("kept", "x")
         result = await sandbox.exec(["sh", "-c", "touch /var/tmp/kept; kill -9 -1"])
@@ -219,13 +219,13 @@ async def test_configurations(tmp_path: Path) -> None:
     ):
         with pytest.raises(PrerequisiteError, match=reason):
             await ReBenchSandbox.task_init("task", config)
-    for text, reason in (("memory_mib = 'much'", "memory_mib"), ("no toml", "no TOML"), ("memory = 1", "memory")):
+    for text, reason in (("memory_mib = 'much'", "memory_mib"), ("x y", "not valid TOML"), ("memory = 1", "memory")):
         file.write_text(text)
         with pytest.raises(PrerequisiteError, match=reason):
             await ReBenchSandbox.task_init("task", str(file))
 
 
-def test_what_a_killed_evaluation_leaves_is_removed_and_what_runs_is_kept(state: Path) -> None:
+def test_only_abandoned_directories_are_removed(state: Path) -> None:
     async def both() -> list[Any]:
         abandoned = state / "123-abandoned"
         (abandoned / "deep").mkdir(parents=True)

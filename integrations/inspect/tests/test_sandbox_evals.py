@@ -1,4 +1,4 @@
-"""Tasks that know nothing of re-bench, run by the real ``inspect`` command in the sandbox ``rebench``."""
+"""Test other tasks in the sandbox ``rebench`` with the real ``inspect`` command."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def tiny():
 """
 
 
-def words_of(inspect: InspectProcess, calls: str, *options: str) -> list[str]:
-    """Return the words that run the task with a model that makes these calls."""
+def eval_command(inspect: InspectProcess, calls: str, *options: str) -> list[str]:
+    """Return the arguments that run the task with a model that makes these calls."""
     (inspect.logs.parent / "tiny.py").write_text(TASK.replace("CALLS", calls))
     return ["eval", "tiny.py", "--log-dir", "logs", *options]
 
@@ -62,14 +62,14 @@ def outputs(sample: EvalSample) -> list[str]:
 
 
 def directories(place: Path) -> list[Path]:
-    """Return the directories of sandboxes."""
+    """Return the sandboxes' directories."""
     return [path for path in (place / "state" / "re-bench" / "inspect-sandboxes").iterdir() if path.is_dir()]
 
 
 @pytest.mark.slow
-def test_files_setup_and_the_tools_of_inspect(inspect: InspectProcess, tmp_path: Path) -> None:
+def test_sample_files_setup_and_tools_of_inspect(inspect: InspectProcess, tmp_path: Path) -> None:
     (tmp_path / "sandbox.toml").write_text("memory_mib = 2000\n")
-    words = words_of(
+    command = eval_command(
         inspect,
         'call("bash", command="cat made.txt; wc -c < empty; ulimit -d"),'
         'call("bash", command="sort data/numbers.txt; ls /etc/shadow"),'
@@ -80,7 +80,7 @@ def test_files_setup_and_the_tools_of_inspect(inspect: InspectProcess, tmp_path:
         "--sandbox",
         "rebench:sandbox.toml",
     )
-    done = inspect.run(*words)
+    done = inspect.run(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     (log,) = inspect.read_logs()
     (sample,) = log.samples or []
@@ -98,11 +98,9 @@ def test_files_setup_and_the_tools_of_inspect(inspect: InspectProcess, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_killed_evaluation_leaves_no_process_and_its_files_can_be_removed(
-    inspect: InspectProcess, tmp_path: Path
-) -> None:
+def test_sandbox_cleanup_removes_the_files_of_a_killed_evaluation(inspect: InspectProcess, tmp_path: Path) -> None:
     calls = 'call("bash", command="setsid sleep 931.5 & sleep 931.5")'
-    with inspect.start(*words_of(inspect, calls)) as evaluation:
+    with inspect.start(*eval_command(inspect, calls)) as evaluation:
         until(lambda: len([line for line in processes("sleep 931.5") if line == "sleep 931.5"]) == 2)
         evaluation.send_signal(signal.SIGKILL)
     until(lambda: not processes("sleep 931.5") and not processes(str(inspect.state.parent)))

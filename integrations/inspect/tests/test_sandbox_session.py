@@ -1,4 +1,4 @@
-"""The sandbox of a session at one of our tasks: programs beside its shell, in its workspace and within its hours."""
+"""Test the sandbox of a session: programs next to its shell, in its workspace and within its hours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the sessions' state apart, and bring made-up tasks."""
+    """Use a separate state directory and example tasks."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.syspath_prepend(str(make_tasks(tmp_path / "site")))
 
@@ -66,7 +66,7 @@ async def test_a_session_is_busy_until_its_last_program_has_ended() -> None:
     async with opened() as (sandbox, session):
         await sandbox.exec(["true"])
         long = asyncio.ensure_future(sandbox.exec(["sh", "-c", "until [ -e end ]; do sleep 0.05; done"]))
-        await session.run("echo beside", None)
+        await session.run("echo meanwhile", None)
         assert (session.activity, session.busy) == ("program", True)
         await sandbox.exec(["touch", "end"], concurrency=False)
         await long

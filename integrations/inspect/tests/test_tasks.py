@@ -1,10 +1,12 @@
-"""Tasks in the real ``inspect``: scores on the way, the final one, epochs, limits, and what is left when it ends."""
+"""Test tasks with the real ``inspect`` command: scores, epochs, limits, errors and clean-up."""
 
 from __future__ import annotations
 
 import math
+import re
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from integrations.inspect.tests.conftest import Call, InspectProcess
 
 FINAL: Call = ("answer", {"get_final_score": True})
+README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def bash(command: str, **options: float) -> Call:
@@ -34,7 +37,11 @@ def outputs(sample: EvalSample) -> list[str]:
     return [message.text for message in sample.messages if message.role == "tool"]
 
 
-def test_scores_on_the_way_and_at_the_end(quick: InspectProcess) -> None:
+def test_readme_lists_exactly_the_registered_tasks_and_agents() -> None:
+    assert set(re.findall(r"re_bench/(\w+)", README.read_text())) == set(TASKS) | {"validate", "mlab"}
+
+
+def test_intermediate_and_final_scores(quick: InspectProcess) -> None:
     quick.script = [
         ("answer", {}),
         bash("cd /tmp && export WHERE=here && echo -1 > /workspace/answer.txt"),
@@ -79,7 +86,7 @@ def test_scores_on_the_way_and_at_the_end(quick: InspectProcess) -> None:
 
 
 @pytest.mark.slow
-def test_a_hidden_score_is_in_the_log_alone(quick: InspectProcess) -> None:
+def test_a_hidden_score_is_only_in_the_log(quick: InspectProcess) -> None:
     quick.script = [bash("echo 2 > answer.txt"), ("answer", {}), bash("echo 3 > answer.txt"), FINAL]
     (sample,) = quick.eval("quiet").samples or []
     assert [score.value for score in scores(sample)] == [0.5, 0.75]
@@ -88,7 +95,7 @@ def test_a_hidden_score_is_in_the_log_alone(quick: InspectProcess) -> None:
 
 
 @pytest.mark.slow
-def test_every_epoch_counts_and_nothing_valid_is_unscored(quick: InspectProcess) -> None:
+def test_every_epoch_counts_and_samples_without_a_valid_attempt_are_unscored(quick: InspectProcess) -> None:
     quick.script = [bash("test $RANDOM -ge 0 && rm answer.txt"), FINAL]
     log = quick.eval("quick", "--epochs", "3", "--max-samples", "2")
     assert log.results
@@ -105,7 +112,7 @@ def test_every_epoch_counts_and_nothing_valid_is_unscored(quick: InspectProcess)
 
 
 @pytest.mark.slow
-def test_a_limit_ends_the_agent_and_the_workspace_is_scored(quick: InspectProcess) -> None:
+def test_the_workspace_is_scored_when_a_limit_ends_the_agent(quick: InspectProcess) -> None:
     quick.script = [bash("echo -2 > answer.txt"), bash("true")]
     (sample,) = quick.eval("quick", "--message-limit", "9").samples or []
     assert sample.limit is not None
@@ -123,14 +130,14 @@ def test_a_limit_ends_the_agent_and_the_workspace_is_scored(quick: InspectProces
         ({"attempts": 0}, "max_attempts: Input should be greater than or equal to 1"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any], text: str) -> None:
+def test_invalid_options_raise_prerequisite_error(options: dict[str, Any], text: str) -> None:
     with pytest.raises(PrerequisiteError) as refusal:
         TASKS["triton_cumsum"](**{"profile": "cpu", **options})
     assert text in str(refusal.value.message)
     assert str(refusal.value.message).startswith("re_bench/triton_cumsum: ")
 
 
-def test_a_refusal_has_no_traceback(inspect: InspectProcess) -> None:
+def test_errors_have_no_traceback(inspect: InspectProcess) -> None:
     done = inspect.run("eval", "re_bench/validate", "-T", "tasks=nothing")
     assert done.returncode != 0
     assert "nothing" in " ".join((done.stdout + done.stderr).split())
@@ -139,7 +146,7 @@ def test_a_refusal_has_no_traceback(inspect: InspectProcess) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_evaluation_leaves_nothing_that_runs(quick: InspectProcess) -> None:
+def test_a_killed_evaluation_leaves_no_processes(quick: InspectProcess) -> None:
     quick.script = [bash("sleep 1000 & echo began > answer.txt; sleep 1000", timeout=900.0)]
     with quick.start("eval", "re_bench/quick", *quick.options()) as process:
         while not list(quick.state.glob("*/sessions/*/home")):

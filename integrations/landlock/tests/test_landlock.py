@@ -1,4 +1,4 @@
-"""The sandbox without namespaces: what they would stop is stopped all the same, on every version of Landlock."""
+"""Test the sandbox ``landlock`` with every version of Landlock."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -44,13 +44,13 @@ except SandboxUnavailableError as unavailable:
 
 NEWEST = min(kernel.abi(), kernel.NEWEST_ABI)
 NOT_HELD = {"existence of files", "names in hidden directories"}
-"""What Landlock has no rules for, whatever its version; ``docs/sandboxes.md`` says so."""
+"""Attacks that no version of Landlock can stop, as documented in ``docs/sandboxes.md``."""
 WITHOUT_NAMESPACES = [
     "reading outside", "secrets in proc", "signals", "daemons", "limits of others", "changing what is outside",
     "hidden directories", "sockets with a path", "abstract sockets", "objects of others", "inherited descriptors",
     "processes that keep changing",
 ]  # fmt: skip
-"""Checks that take something else than the mounts and process ids of a namespace."""
+"""Attacks that other backends stop with namespaces."""
 
 
 def sh(script: str, **limits: int) -> Finished:
@@ -63,13 +63,13 @@ def tried(name: str) -> Outcome:
 
 
 @pytest.mark.parametrize("name", WITHOUT_NAMESPACES)
-def test_it_holds_what_takes_namespaces_elsewhere(name: str) -> None:
+def test_attacks_that_other_backends_stop_with_namespaces(name: str) -> None:
     outcome = tried(name)
     assert outcome.held, outcome.why
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="of an ordinary user's processes all count, also those of other tests")
-def test_a_process_or_thread_too_many_is_refused_and_the_program_goes_on() -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's limit counts all processes of that user")
+def test_a_program_continues_after_a_fork_fails_at_the_limit() -> None:
     for start in (
         "os.fork() or time.sleep(60)",
         "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
@@ -83,7 +83,7 @@ def test_a_process_or_thread_too_many_is_refused_and_the_program_goes_on() -> No
 @pytest.fixture(scope="module")
 def readable() -> Iterator[Path]:
     if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: only root can become another user; the tests above ran as an ordinary one")
+        pytest.skip("NOT TESTED: only root can become another user; the tests above ran as an ordinary user")
     with what_the_attacks_need() as place:
         yield place
 
@@ -98,18 +98,18 @@ def not_held_by_ordinary_user(readable: Path, version: int, *names: str) -> dict
     return {each["name"]: each["why"] for each in report["checks"] if not each["held"]}
 
 
-def test_an_ordinary_user_on_the_oldest_version_has_all_that_too(readable: Path) -> None:
+def test_attacks_as_an_ordinary_user_on_the_oldest_version(readable: Path) -> None:
     assert not_held_by_ordinary_user(readable, 1, *WITHOUT_NAMESPACES) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
-def test_every_check_as_an_ordinary_user(readable: Path, version: int) -> None:
+def test_every_attack_as_an_ordinary_user(readable: Path, version: int) -> None:
     assert set(not_held_by_ordinary_user(readable, version)) == NOT_HELD
 
 
 @pytest.mark.slow
-def test_every_check_as_root_of_a_container_with_dockers_capabilities(readable: Path) -> None:
+def test_every_attack_as_root_with_dockers_capabilities(readable: Path) -> None:
     kept = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod"
     bounds = ",".join(["-all", *(f"+{name}" for name in kept.split())])
     python = python_for_everybody(readable)
@@ -123,7 +123,7 @@ def test_every_check_as_root_of_a_container_with_dockers_capabilities(readable: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
-def test_every_check_as_we_are(name: str) -> None:
+def test_every_attack_as_the_current_user(name: str) -> None:
     outcome = tried(name)
     expected = NOT_HELD | ({"privileges"} if Landlock().name.endswith("as root") else set())
     assert outcome.held == (name not in expected), outcome.why
@@ -132,7 +132,7 @@ def test_every_check_as_we_are(name: str) -> None:
 def own_directory() -> str: ...
 
 
-def test_a_process_answers_by_a_connection_that_it_inherits(tmp_path: Path) -> None:
+def test_calls_use_an_inherited_connection(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text("import os\ndef own_directory() -> str:\n    return os.environ['TMPDIR']\n")
     with SandboxedProcess(Landlock(), module, SandboxSpec(limits=Limits(wall_s=30))) as process:
@@ -141,13 +141,13 @@ def test_a_process_answers_by_a_connection_that_it_inherits(tmp_path: Path) -> N
     assert not own.exists()
 
 
-def test_its_own_directory_is_empty_bounded_and_private() -> None:
+def test_private_directory_is_empty_limited_and_closed_to_others() -> None:
     assert sh("pwd; ls -A; test $HOME = $PWD -a $TMPDIR = $PWD && stat -c %a .").stdout.split()[1:] == ["700"]
     filled = sh("head -c 6000000 /dev/zero > a; sleep 100", tmp_mib=4)
     assert filled.stopped == "it wrote more than 4 MiB into its writable directories"
 
 
-def test_status_signal_and_output_are_the_programs() -> None:
+def test_exit_status_and_output_are_the_programs() -> None:
     finished = sh("echo out; echo err >&2; exit 7")
     assert (finished.status, finished.stdout, finished.stderr) == (7, "out\n", "err\n")
     assert run(Landlock(), [sys.executable, "-I", "-c", "1 // 0"], SandboxSpec()).status == 1
@@ -156,7 +156,7 @@ def test_status_signal_and_output_are_the_programs() -> None:
 
 
 def _open_pairs() -> list[int]:
-    """Attack, of a kind: open every kind of pair of sockets."""
+    """Attack: open every type of socket pair."""
     got = []
     for kind in range(1, 7):
         try:
@@ -167,12 +167,12 @@ def _open_pairs() -> list[int]:
     return got
 
 
-def test_pairs_of_sockets_with_a_stream_are_all_there_is(tmp_path: Path) -> None:
+def test_only_connected_socket_pairs_are_allowed(tmp_path: Path) -> None:
     assert Target(Landlock(), tmp_path).call(_open_pairs) == [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]
 
 
 def _use_modes(directory: str) -> list[bool]:
-    """Attack, of a kind: do what unpacking an archive does."""
+    """Attack: set modes and times like a program that unpacks an archive."""
     path = Path(directory, "file")
     path.touch()
     path.touch()
@@ -183,34 +183,34 @@ def _use_modes(directory: str) -> list[bool]:
     return [path.stat().st_mtime == 1]
 
 
-def test_setting_times_seems_to_succeed(tmp_path: Path) -> None:
+def test_setting_times_succeeds_without_effect(tmp_path: Path) -> None:
     spec = spec_showing(write=tmp_path / "work")
     assert Target(Landlock(), tmp_path).call(_use_modes, str(tmp_path / "work"), spec=spec) == [False]
 
 
-def test_it_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
+def test_unsupported_specs_are_refused(tmp_path: Path) -> None:
     address = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(address))
         for spec, reason in (
             (SandboxSpec(read_only={"/elsewhere": tmp_path}), "cannot show .* as /elsewhere"),
             (SandboxSpec(read_only={str(address): address}), "cannot show the socket"),
-            (SandboxSpec(writable={"/usr": Path("/usr")}, hidden=[Path("/usr/bin")]), "cannot keep /usr/bin"),
+            (SandboxSpec(writable={"/usr": Path("/usr")}, hidden=[Path("/usr/bin")]), "cannot protect /usr/bin"),
         ):
             with pytest.raises(SandboxUnavailableError, match=reason):
                 Landlock().launch(["true"], spec)
 
 
 @pytest.mark.parametrize("wanted", ["0", "x", str(NEWEST + 1)])
-def test_a_version_that_is_not_here_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_version_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VERSION, wanted)
     with pytest.raises(
-        UsageError, match=rf"{VERSION} is '{wanted}'; this machine has Landlock's versions 1 to {NEWEST}"
+        UsageError, match=rf"{VERSION}: unknown version '{wanted}'; this machine supports 1 to {NEWEST}"
     ):
         open_backend("landlock")
 
 
-def test_a_task_whose_submissions_need_a_socket_is_refused(tmp_path: Path) -> None:
+def test_a_task_with_a_model_socket_is_refused(tmp_path: Path) -> None:
     task = open_task(Path(__file__).parents[3] / "tasks" / "rust_codecontests")
     with pytest.raises(
         SandboxUnavailableError, match="cannot be scored in the sandbox 'landlock': its submissions reach"
@@ -218,23 +218,15 @@ def test_a_task_whose_submissions_need_a_socket_is_refused(tmp_path: Path) -> No
         core.score(task, load_task(task), tmp_path, profile="cpu", sandbox="landlock")
 
 
-def test_the_server_refuses_sessions_in_it(tmp_path: Path) -> None:
-    command = (
-        sys.executable,
-        "-m",
-        "re_bench.cli",
-        "serve",
-        "--sandbox",
-        "landlock",
-        "--state",
-        str(tmp_path / "state"),
-    )
+def test_the_server_refuses_it_for_sessions(tmp_path: Path) -> None:
+    options = ("serve", "--sandbox", "landlock", "--state", str(tmp_path / "state"))
+    command = (sys.executable, "-m", "re_bench.cli", *options)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 2
     assert "the sandbox 'landlock' is for scoring alone; sessions need bubblewrap or container" in done.stderr
 
 
-def test_daemons_end_with_a_scorer_that_is_killed() -> None:
+def test_daemons_end_when_the_scorer_is_killed() -> None:
     word = token()
     program = (
         "import sys; from re_bench_landlock.landlock import Landlock; from re_bench.sandbox.process import run\n"

@@ -1,4 +1,4 @@
-"""The sandbox that is another user's process: what it cannot reach, and that nothing of it stays."""
+"""Test the sandbox ``user``: isolation by permissions, limits and clean-up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sh(script: str, **limits: int) -> Finished:
     return run(OtherUser(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=100, **limits)))
 
 
-def test_a_program_is_of_a_user_of_its_own_without_rights() -> None:
+def test_each_program_has_a_new_user_without_capabilities() -> None:
     users = {sh("id -u; id -g; id -G").stdout for _time in range(2)}
     assert len(users) == 2
     for text in users:
@@ -34,7 +34,7 @@ def test_a_program_is_of_a_user_of_its_own_without_rights() -> None:
         assert line in status
 
 
-def test_it_can_neither_read_nor_write_what_is_of_root(tmp_path: Path) -> None:
+def test_roots_files_and_processes_are_protected(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("truth")
     secret.chmod(0o600)
@@ -42,7 +42,7 @@ def test_it_can_neither_read_nor_write_what_is_of_root(tmp_path: Path) -> None:
     assert secret.read_text() == "truth"
 
 
-def test_it_has_an_environment_of_its_own_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_is_private_and_limits_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "truth")
     assert "truth" not in sh("env; tr '\\\\0' '\\\\n' < /proc/$PPID/environ").stdout
     assert sh("ulimit -n; ulimit -u", open_files=70, processes=9).stdout.split()[0] == "70"
@@ -50,7 +50,7 @@ def test_it_has_an_environment_of_its_own_and_limits(monkeypatch: pytest.MonkeyP
     assert "fork" in many.stderr.lower()
 
 
-def test_what_detaches_itself_ends_with_it() -> None:
+def test_detached_processes_end_with_the_program() -> None:
     mark = str(10**6 + time.monotonic_ns() % 10**6)
     loop = f"trap '' TERM HUP; while true; do sleep {mark}; done"
     began = time.monotonic()
@@ -66,7 +66,7 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def test_it_refuses_to_show_what_the_user_could_not_read() -> None:
+def test_paths_that_other_users_cannot_read_are_refused() -> None:
     with temporary_directory("re-bench-test-") as top:
         top.chmod(0o755)
         shown = top / "closed" / "shown"
@@ -78,7 +78,7 @@ def test_it_refuses_to_show_what_the_user_could_not_read() -> None:
             OtherUser().launch(["true"], spec)
 
 
-def test_it_shows_no_path_elsewhere() -> None:
+def test_paths_that_need_a_mount_are_refused() -> None:
     spec = SandboxSpec(read_only={"/elsewhere": Path("/usr")})
     with pytest.raises(SandboxUnavailableError, match="'user' cannot show /usr as /elsewhere"):
         OtherUser().launch(["true"], spec)

@@ -1,7 +1,7 @@
-"""What stands in for a container of METR's Task Standard: files of its own where the Standard wants them, by mounts.
+"""Emulate a container of METR's Task Standard with mounts.
 
-It has its own ``/root``, ``/home``, additions to ``/opt`` and users, and shows nothing of the checkout, so that a
-family has to bring all that it needs. The rest is this machine's. It is no wall, and proves nothing about one.
+It has its own ``/root``, ``/home``, users and additions to ``/opt``, and hides the checkout, so that a family must
+bring all that it needs. Everything else is this machine's; it isolates nothing.
 """
 
 from __future__ import annotations
@@ -67,28 +67,25 @@ class Container:
     """A container of one family."""
 
     place: Path
-    """What its own files are kept in: an empty directory."""
+    """An empty directory for the container's files."""
     family: Path
     """The exported directory."""
     python: Path = field(default_factory=lambda: Path(sys.executable))
     cache: Path | None = None
-    """Prepared data to begin with, which is shared; None for none."""
+    """Shared prepared data, if any."""
 
     def __post_init__(self) -> None:
-        """Lay its files out, the family's below ``/root``.
-
-        Skips the test where that takes more rights.
-        """
+        """Create the container's files, with the family below ``/root``; skip the test without the required rights."""
         if os.geteuid() != 0 or shutil.which("unshare") is None:
-            pytest.skip("NOT TESTED: a stand-in for a container takes root, and unshare of util-linux")
+            pytest.skip("NOT TESTED: needs root, and unshare of util-linux")
         programs = json.loads((self.family / "assets" / "family.json").read_text())["programs"]
         if missing := [program for program in programs if shutil.which(program) is None]:
-            pytest.skip(f"NOT TESTED: install {', '.join(missing)}, else the family installs them on this machine")
+            pytest.skip(f"NOT TESTED: install {', '.join(missing)}; otherwise the family would, on this machine")
         for name in ("home/agent", "kept/opt", "nothing", "opt"):
             (self.place / name).mkdir(parents=True)
         os.chown(self.place / "home" / "agent", AGENT, AGENT)
         shutil.copytree(self.family, self.place / "root")
-        (self.place / "root").chmod(0o755)  # as a driver may leave it: the family itself has to close what is secret
+        (self.place / "root").chmod(0o755)  # a driver may leave it readable; the family must hide its secrets
         for name, line in (
             ("passwd", f"agent:x:{AGENT}:{AGENT}::/home/agent:/bin/bash\n"),
             ("group", f"agent:x:{AGENT}:\n"),
@@ -98,7 +95,7 @@ class Container:
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command as root, in ``/root``."""
-        # Of Python and Rust, what lies below a directory that is hidden.
+        # Python and Rust may lie below a hidden directory.
         rust = [str(path) for name in (".cargo", ".rustup") if (path := Path("/root", name)).is_dir()]
         programs = dict.fromkeys((sys.base_prefix, str(self.python.parents[1]), *rust))
         kept = [path for path in programs if Path(path).is_relative_to("/root") or Path(path).is_relative_to(TOP)]
@@ -110,15 +107,15 @@ class Container:
         return subprocess.run(words, capture_output=True, text=True, check=False, env=variables, cwd="/")
 
     def as_agent(self, script: str) -> subprocess.CompletedProcess[str]:
-        """Run a script of bash as the user ``agent``, in its home."""
+        """Run a bash script as the user ``agent`` in its home."""
         user = ("setpriv", f"--reuid={AGENT}", f"--regid={AGENT}", "--clear-groups", "--")
         return self.run(*user, "bash", "-c", f"cd /home/agent; {script}")
 
-    def operate(self, operation: str, *words: str) -> Any:
-        """Have the driver carry an operation out, and return its result."""
+    def operate(self, operation: str, *options: str) -> Any:
+        """Run an operation with the driver, and return its result."""
         driver = self.place / "driver.py"
         shutil.copy(Path(__file__).with_name("metr_driver.py"), driver)
-        done = self.run(self.python, "-P", driver, self.family.name, operation, *words)
+        done = self.run(self.python, "-P", driver, self.family.name, operation, *options)
         assert done.returncode == 0, done.stderr[-4000:]
         _before, result, _after = done.stdout.split(f"{SEPARATOR}\n")
         return json.loads(result)

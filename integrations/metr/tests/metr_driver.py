@@ -1,7 +1,7 @@
-"""A driver of METR's Task Standard: one operation of a family in the working directory, as its text describes them.
+"""Drive a family in the working directory by METR's Task Standard, one operation per call.
 
-``python metr_driver.py FAMILY OPERATION [--task NAME] [--submission TEXT] [--score-log JSON]``, as root in the
-container. The result is a line of JSON between two lines that are the separator; all else is the family's output.
+Run ``python metr_driver.py FAMILY OPERATION [--task NAME] [--submission TEXT] [--score-log JSON]`` as root in the
+container. The result is a line of JSON between two separator lines; all else is the family's output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OPERATIONS = ("get_tasks", "setup", "install", "start", "intermediate_score", "s
 
 
 def main() -> None:
-    """Carry the operation out and print its result."""
+    """Run the operation and print its result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("family")
     parser.add_argument("operation", choices=OPERATIONS)
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--submission", default="")
     parser.add_argument("--score-log", type=json.loads)
     options = parser.parse_args()
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - the entry that Python itself would add
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - as without -P
     family = importlib.import_module(options.family).TaskFamily
     if not isinstance(family.standard_version, str):
         sys.exit("standard_version must be a string")
@@ -53,18 +53,18 @@ def operate(family: Any, options: argparse.Namespace) -> Any:
         sys.exit("a family has either score, or intermediate_score and aggregate_scores")
     if options.operation in {"start", "intermediate_score", "score"}:
         need_variables(family)
-    carry_out = {
+    functions = {
         "setup": set_up,
         "start": start,
         "intermediate_score": intermediate_score,
         "score": score,
         "teardown": tear_down,
     }
-    return carry_out[options.operation](family, tasks[options.task], options)
+    return functions[options.operation](family, tasks[options.task], options)
 
 
 def set_up(family: Any, task: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Return what a driver asks a family before it starts a task."""
+    """Return the facts that a driver needs before it starts a task."""
     return {
         "task_names": [options.task],
         "permissions": family.get_permissions(task) if hasattr(family, "get_permissions") else [],
@@ -75,7 +75,7 @@ def set_up(family: Any, task: Any, options: argparse.Namespace) -> dict[str, Any
 
 
 def start(family: Any, task: Any, _options: argparse.Namespace) -> None:
-    """Have the family lay out what the agent finds, and give it to the agent."""
+    """Create the agent's files, and give them to the agent."""
     if hasattr(family, "start"):
         family.start(task)
     if not getattr(family, "skip_chown_after_start", False):
@@ -83,7 +83,7 @@ def start(family: Any, task: Any, _options: argparse.Namespace) -> None:
 
 
 def intermediate_score(family: Any, task: Any, _options: argparse.Namespace) -> Any:
-    """Return a score during the run, if it has the keys that the strictest driver wants."""
+    """Return an intermediate score with the keys that the strictest driver requires."""
     result = family.intermediate_score(task)
     if set(result) != {"score", "message", "details"} or not isinstance(result["score"], float | int | None):
         sys.exit(f"not the result of an intermediate scoring: {result}")
@@ -95,24 +95,24 @@ def score(family: Any, task: Any, options: argparse.Namespace) -> Any:
     if not hasattr(family, "aggregate_scores"):
         return family.score(task, options.submission)
     if options.score_log is None:
-        sys.exit("there is no score log to aggregate")
+        sys.exit("missing --score-log")
     return family.aggregate_scores(task, options.score_log)
 
 
 def tear_down(family: Any, _task: Any, _options: argparse.Namespace) -> Any:
-    """Have the family end what it has started."""
+    """Tear the family down."""
     return family.teardown() if hasattr(family, "teardown") else None
 
 
 def need_variables(family: Any) -> None:
-    """End with the reason if a variable that the family requires is not set."""
+    """Exit if a variable that the family requires is not set."""
     missing = [name for name in getattr(family, "required_environment_variables", []) if name not in os.environ]
     if missing:
         sys.exit(f"these variables are required: {', '.join(missing)}")
 
 
 def give_home_to_the_agent() -> None:
-    """Give the agent all of its home but what the group ``protected`` has, and hidden directories at the top."""
+    """Give the agent its home except for files of the group ``protected`` and hidden directories at the top."""
     try:
         protected = grp.getgrnam("protected").gr_gid
     except KeyError:

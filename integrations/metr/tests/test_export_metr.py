@@ -1,4 +1,4 @@
-"""A task as a family of METR's Task Standard: what is written, and a run by the Standard's operations."""
+"""Test the export of a family of METR's Task Standard, and a run by the Standard's operations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made_up(tmp_path: Path) -> TaskFolder:
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "user"])
-def test_a_run_by_the_operations_of_the_standard(made_up: TaskFolder, tmp_path: Path, sandbox: str) -> None:
+def test_a_run_by_the_standards_operations(made_up: TaskFolder, tmp_path: Path, sandbox: str) -> None:
     export_metr(made_up, tmp_path / "a_family", "cpu", sandbox)
     container = Container(tmp_path / "container", tmp_path / "a_family")
     (name,) = container.operate("get_tasks")
@@ -77,7 +77,7 @@ def test_a_run_by_the_operations_of_the_standard(made_up: TaskFolder, tmp_path: 
 
 
 @pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
-def test_an_export_holds_what_a_scorer_needs_and_nothing_else(directory: Path, tmp_path: Path) -> None:
+def test_exports_are_reproducible_and_contain_only_the_scorers_files(directory: Path, tmp_path: Path) -> None:
     task = open_task(directory)
     digests = []
     for place in ("once", "twice"):
@@ -101,7 +101,7 @@ def test_an_export_holds_what_a_scorer_needs_and_nothing_else(directory: Path, t
     assert all("==" in line and "+" not in line and not line.startswith("re-bench") for line in pins)
 
 
-def test_a_family_needs_the_standard_library_alone_before_it_is_installed(made_up: TaskFolder, tmp_path: Path) -> None:
+def test_a_family_imports_only_the_standard_library_before_install(made_up: TaskFolder, tmp_path: Path) -> None:
     export_metr(made_up, tmp_path / "a_family", "gpu")
     program = "import a_family, json; print(json.dumps(a_family.TaskFamily.get_tasks()))"
     command = [sys.executable, "-S", "-E", "-c", program]
@@ -112,21 +112,21 @@ def test_a_family_needs_the_standard_library_alone_before_it_is_installed(made_u
     assert resources["gpu"] == {"count_range": [1, 1], "model": "h100"}
 
 
-def test_a_profile_with_a_real_model_asks_for_its_key_and_for_the_network(tmp_path: Path) -> None:
+def test_a_profile_with_a_remote_model_requires_its_key_and_the_network(tmp_path: Path) -> None:
     export_metr(open_task(TOP / "tasks" / "rust_codecontests"), tmp_path / "a_family", "paper")
     facts = json.loads((tmp_path / "a_family" / "assets" / "family.json").read_text())
     assert (facts["required_environment_variables"], facts["permissions"]) == (["OPENAI_API_KEY"], ["full_internet"])
     assert facts["programs"]["rustc"] == "rustc"
 
 
-def test_a_task_with_a_model_is_refused_where_agents_could_use_its_socket(tmp_path: Path) -> None:
+def test_sandbox_user_is_refused_for_a_task_with_a_model(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="export it with --sandbox bubblewrap"):
         export_metr(open_task(TOP / "tasks" / "rust_codecontests"), tmp_path / "a_family", "cpu", "user")
     assert not (tmp_path / "a_family").exists()
 
 
 @pytest.mark.parametrize("name", ["2fast", "a-family", "Family", "class"])
-def test_a_directory_that_cannot_be_imported_is_refused(made_up: TaskFolder, tmp_path: Path, name: str) -> None:
+def test_a_directory_must_be_a_module_name(made_up: TaskFolder, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=r"such as re_bench_made_up"):
         export_metr(made_up, tmp_path / name, "cpu")
     assert not (tmp_path / name).exists()

@@ -1,4 +1,4 @@
-"""Every task as a family of METR's Task Standard, installed from what the export carries, from start to final score."""
+"""Test every task as a family of METR's Task Standard, from install to final score."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROFILE = "cpu"
 
 @pytest.fixture(scope="module")
 def python() -> Iterator[Path]:
-    """Return the Python of an environment that holds nothing but pip, for all families to install into."""
+    """Return the Python of an environment with only pip, into which all families install."""
     with temporary_directory("re-bench-metr-") as directory:
         directory.chmod(0o755)  # submissions run as other users
         subprocess.run([sys.executable, "-m", "venv", str(directory / "environment")], check=True)
@@ -50,9 +50,9 @@ def test_as_another_user(directory: Path, python: Path, tmp_path: Path) -> None:
     baseline = score_of(container, task, "baseline")
     assert baseline["details"]["details"]["sandbox"] == "user"
     assert baseline["score"] == pytest.approx(0, abs=task.profile(PROFILE).tolerance.baseline)
-    cheat = score_of(container, task, f"cheats/{first_refused(task)}")
+    cheat = score_of(container, task, f"cheats/{first_invalid_cheat(task)}")
     assert math.isnan(cheat["score"]), cheat
-    if recipe_of(task, "reference") is None:  # the others are made in the test that follows
+    if recipe_of(task, "reference") is None:  # the next test runs the others' commands
         reference = score_of(container, task, "reference")
         assert reference["score"] == pytest.approx(1, abs=task.profile(PROFILE).tolerance.reference)
 
@@ -62,7 +62,7 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     task = open_task(directory)
     container = started(task, python, tmp_path, "bubblewrap")
     where = container.run(python, "-c", "import importlib.util as u; print(u.find_spec('re_bench'))")
-    assert where.stdout == "None\n", "re_bench must come from the export"
+    assert where.stdout == "None\n", "re_bench must only come from the export"
     secret = f"/root/assets/tasks/{task.name}"
     assert container.run("ls", f"{secret}/score.py").returncode == 0
     assert container.as_agent(f"cat {secret}/score.py {secret}/task.toml; ls {secret}/reference").stdout == ""
@@ -70,7 +70,7 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     tolerance = task.profile(PROFILE).tolerance
     log = [score_of(container, task, "baseline")]
     assert log[0]["score"] == pytest.approx(0, abs=tolerance.baseline)
-    log.append(score_of(container, task, f"cheats/{first_refused(task)}"))
+    log.append(score_of(container, task, f"cheats/{first_invalid_cheat(task)}"))
     assert math.isnan(log[-1]["score"]), log[-1]
     assert log[-1]["message"]["status"] == "invalid"
     log.append(score_of(container, task, "reference"))
@@ -83,7 +83,7 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
 
 
 def started(task: TaskFolder, python: Path, place: Path, sandbox: str) -> Container:
-    """Return a container in which a family of the task has been installed and started."""
+    """Return a container with a family of the task, installed and started."""
     family = place / f"re_bench_{task.name}"
     export_metr(task, family, PROFILE, sandbox)
     cache_directory().mkdir(parents=True, exist_ok=True)
@@ -93,15 +93,15 @@ def started(task: TaskFolder, python: Path, place: Path, sandbox: str) -> Contai
     return container
 
 
-def first_refused(task: TaskFolder) -> str:
-    """Return a cheat that comes out invalid in the profile, one that need not be made if there is any."""
+def first_invalid_cheat(task: TaskFolder) -> str:
+    """Return a cheat that is invalid in the profile, without a command if possible."""
     expected = {name: cheat for name, cheat in sorted(task.manifest.cheats.items()) if cheat.runs_on(PROFILE)}
     refused = [name for name, cheat in expected.items() if cheat.expectation(PROFILE).expect == "invalid"]
     return min(refused, key=lambda name: expected[name].make is not None)
 
 
 def score_of(container: Container, task: TaskFolder, variant: str) -> dict[str, Any]:
-    """Lay one of our solutions over a fresh workspace, make it, and have it scored."""
+    """Copy a solution over a fresh workspace, run its command, and score it."""
     workspace, fresh = container.place / "home" / "agent" / "solution", container.place / "fresh"
     if not fresh.exists():
         shutil.copytree(workspace, fresh)

@@ -1,1 +1,1 @@
-"""Tasks as directories of Harbor, and the two programs that score them there."""
+"""Export tasks to Harbor, and score them in its containers."""

@@ -1,7 +1,7 @@
-"""The tool ``answer`` beside an agent's container: an MCP server that scores the workspace, and keeps the log.
+"""Serve the tool ``answer`` over MCP: score an agent's workspace while it works, and keep the attempt log.
 
-As a program: ``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N``. It needs the
-package mcp (``re-bench-harbor[mcp]``), and serves the transport ``streamable-http`` at ``/mcp``.
+``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N`` needs the package mcp
+(``re-bench-harbor[mcp]``) and serves the transport ``streamable-http`` at ``/mcp``.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
-_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - the agent is in another container of a network of their own
-_FAILED = "The workspace could not be scored, which is not your fault. Try again; the operator's log says why."
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - the agent's container is the only other one on the network
+_FAILED = "Internal error, not caused by your submission. Try again."
 
 
 @dataclass
 class Answers:
-    """What ``answer`` does, one call at a time."""
+    """Scores a workspace, one call at a time."""
 
     task: TaskFolder
     profile: str
     workspace: Path
     log: Path
     attempts: int
-    """How many attempts are scored; those with an internal error are not counted."""
+    """Maximum number of attempts; those with an internal error do not count."""
     sandbox: str | None = None
-    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self) -> str:
-        """Score a copy of the workspace as it is, and return what the agent is told."""
-        with self._one_at_a_time:
+        """Score a copy of the workspace, and return the message for the agent."""
+        with self._lock:
             if self._left() < 1:
                 return f"Nothing was scored: all {self.attempts} attempts are used up."
             try:
@@ -54,16 +54,16 @@ class Answers:
             except ReBenchError as error:
                 print_progress(f"answer: {error}")
                 return _FAILED
-            return f"Attempt {final.attempt}: {self._told(score)}\n{self._left()} attempts are left."
+            return f"Attempt {final.attempt}: {self._summary(score)}\n{self._left()} attempts are left."
 
     def _left(self) -> int:
         return self.attempts - sum(attempt.status != "error" for attempt in AttemptLog(self.log).read().attempts)
 
-    def _told(self, score: Score) -> str:
+    def _summary(self, score: Score) -> str:
         if score.status == "error":
             return _FAILED
         if score.status == "invalid":
-            return f"invalid, which counts as no score.\n{score.message}"
+            return f"invalid, no score.\n{score.message}"
         if not self.task.manifest.show_score:
             return f"valid. This task does not tell its score.\n{score.message}"
         reward = "" if score.reward is None else f", reward {score.reward:z.4f}"
@@ -71,13 +71,13 @@ class Answers:
 
 
 def serve(answers: Answers, host: str, port: int) -> None:
-    """Offer the tool until the process is ended.
+    """Serve the tool until the process is terminated.
 
     Raises:
         UsageError: if the package mcp is missing.
     """
     try:
-        from anyio.to_thread import run_sync  # noqa: PLC0415 - with mcp, which most users do not need
+        from anyio.to_thread import run_sync  # noqa: PLC0415 - mcp is optional
         from mcp.server.fastmcp import FastMCP  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(f"the package {error.name} is missing; run: pip install 're-bench-harbor[mcp]'") from None
@@ -86,7 +86,7 @@ def serve(answers: Answers, host: str, port: int) -> None:
         return await run_sync(answers.answer)
 
     server = FastMCP("re-bench", host=host, port=port, stateless_http=True)
-    text = f"Score a copy of the workspace as it is, up to {answers.attempts} times, and return what can be told of it."
+    text = f"Score a copy of the workspace, up to {answers.attempts} times, and return the result."
     server.add_tool(answer, description=text)
     server.run("streamable-http")
 
@@ -103,13 +103,13 @@ def main(
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
 ) -> None:
-    """Offer the tool ``answer`` over MCP until the process is ended.
+    """Serve the tool ``answer`` over MCP until the process is terminated.
 
     Args:
         task: The task's name, id or directory.
-        workspace: What is scored.
+        workspace: The directory to score.
         log: The attempt log.
-        attempts: How many attempts are scored.
+        attempts: The maximum number of attempts.
         host: The address to listen on.
         port: The port to listen on.
         profile: As of ``re-bench score``.
@@ -124,5 +124,5 @@ def main(
 
 
 if __name__ == "__main__":
-    with cli_entry_point("answer_server"):  # wrong words are usage errors too
+    with cli_entry_point("answer_server"):  # invalid arguments are usage errors too
         sys.exit(run_app(App(name="answer_server", default_command=main)))

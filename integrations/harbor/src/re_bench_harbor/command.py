@@ -1,4 +1,4 @@
-"""The command ``export harbor``."""
+"""Implement ``re-bench export harbor``."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def harbor(
         str | None, Parameter(help="The image that scores (default: re-bench/verifier-TASK:VERSION).")
     ] = None,
     max_attempts: Annotated[
-        Positive | None, Parameter(help="Add a tool that scores this many attempts on the way (default: none).")
+        Positive | None, Parameter(help="Add a tool that scores this many attempts during the run (default: none).")
     ] = None,
     cheats: Annotated[
         list[str] | None,
         Parameter(
             negative=(),
             consume_multiple=True,
-            help="Also write these cheats, or all if none is named, each as a task: DIR is then the directory of all.",
+            help="Also write cheats as tasks: these, or all if none is named. DIR is then the parent directory.",
         ),
     ] = None,
     profile: ProfileName = "auto",
     sandbox: Annotated[
         Literal["bubblewrap", "none"],
-        Parameter(help="What submissions run in; none protects nothing and is recorded in the score."),
+        Parameter(help="The sandbox of submissions; none gives no protection and is recorded in the score."),
     ] = "bubblewrap",
     json: Json = False,
 ) -> int:
-    """Write a task as a directory of Harbor."""
+    """Write a task as a Harbor task directory."""
     from re_bench.export import TaskFacts, digest_of  # noqa: PLC0415 - not for --help
     from re_bench.task.choices import profile_name  # noqa: PLC0415
     from re_bench.task.discovery import find_task  # noqa: PLC0415

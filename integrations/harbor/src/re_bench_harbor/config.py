@@ -1,7 +1,4 @@
-"""The ``task.toml`` of a Harbor task: who runs where with what, and what readers of rewards have to know.
-
-The keys are those of Harbor's schema 1.4, as its command ``harbor task schema`` prints it.
-"""
+"""Build the ``task.toml`` of a Harbor task, with the keys of Harbor's schema 1.4 (``harbor task schema``)."""
 
 from __future__ import annotations
 
@@ -20,32 +17,32 @@ if TYPE_CHECKING:
     from re_bench.export import TaskFacts
 
 ATTEMPTS = "/attempts"
-"""Where the answer service keeps its log, and where the verifier finds it."""
+"""Directory of the attempt log in the answer service's and the verifier's containers."""
 ANSWER = "answer"
-"""The compose service beside the agent's container, and the tool that it offers."""
+"""Name of the compose service that scores attempts, and of its tool."""
 ANSWER_PORT = 8000
 
-_PATIENCE_S = 120.0
-"""For a verifier to start Python, and to wait for what the machine does besides."""
+_STARTUP_S = 120.0
+"""Allowance for the verifier's start on a busy machine."""
 _BUILD_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class HarborOptions:
-    """What an operator chooses of a Harbor task."""
+    """The operator's choices for a Harbor task."""
 
     verifier_image: str | None = None
-    """The image that scores; None for :func:`verifier_image_of` the task."""
+    """The image that scores; by default :func:`verifier_image_of` the task."""
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
-    """What the verifier runs a submission in. bubblewrap needs a container that may make namespaces."""
+    """The sandbox of submissions in the verifier; bubblewrap needs a container that may create namespaces."""
     attempts: int = 0
-    """How many attempts an agent may have scored while it works; 0 for no tool to do so."""
+    """Attempts that the agent can have scored while it works; 0 for no tool."""
     hours: float = 8.0
-    """How long an agent may work."""
+    """The agent's time limit."""
 
 
 def verifier_image_of(facts: TaskFacts) -> str:
-    """Return the name of the image that ``nox -s images`` builds to score a task; its tag is the core's version."""
+    """Return the name of a task's verifier image, as built by ``nox -s images``; the tag is the core's version."""
     return f"re-bench/verifier-{facts.task.name}:{version('re-bench-common')}"
 
 
@@ -55,7 +52,7 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
     Args:
         facts: the task.
         options: the operator's choices.
-        cheat: the name of the cheat that is the solution in place of the reference, if one is.
+        cheat: name of the cheat that replaces the reference as the solution, if any.
     """
     manifest, resources = facts.manifest, facts.resources
     container = {"build_timeout_sec": _BUILD_S, "cpus": resources.cpus, "memory_mb": resources.memory_mib}
@@ -78,7 +75,7 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
         "metadata": _metadata(facts, options, cheat),
         "agent": {"timeout_sec": options.hours * 3600, "user": "agent"},
         "verifier": {
-            "timeout_sec": scorer_limit_s(facts.profile.time_limit_s) + _PATIENCE_S,
+            "timeout_sec": scorer_limit_s(facts.profile.time_limit_s) + _STARTUP_S,
             "user": "root",
             "environment_mode": "separate",
             "env": _verifier_env(facts),
@@ -92,7 +89,7 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
 
 
 def _artifacts(facts: TaskFacts) -> list[dict[str, Any]]:
-    """Return what of a workspace is brought to the verifier: what is copied of a submission."""
+    """Return the files that Harbor copies to the verifier: those that staging copies of a submission."""
     names = facts.manifest.staging.names or ()
     left_out = [f"./{name.removeprefix('!')}" for name in names if name.startswith("!")]
     if names and not left_out:
@@ -101,19 +98,19 @@ def _artifacts(facts: TaskFacts) -> list[dict[str, Any]]:
 
 
 def _metadata(facts: TaskFacts, options: HarborOptions, cheat: str | None) -> dict[str, Any]:
-    """Return the scale of scores, how the solution of a cheat has to fail, and what Harbor's linter should accept."""
+    """Return the scale of scores, the expected result of a cheat, and exceptions for Harbor's linter."""
     about = facts.scale() | {"verifier_sandbox": options.sandbox, "attempts": options.attempts}
     if cheat is not None:
         expectation = facts.manifest.cheats[cheat].expectation(facts.profile_name)
         expected = expectation.model_dump(include={"expect", "reason", "derived_from"}, exclude_none=True)
         about["cheat"] = {"name": cheat, **expected}
-    # The verifier's container makes the namespaces of the sandbox; see the README.
+    # The verifier's container creates the sandbox's namespaces.
     lint = {"harbor": {"lint": {"ignore": ["compose-additional-capabilities"]}}}
     return {"re_bench": about, **({} if options.sandbox == "none" else lint)}
 
 
 def _verifier_env(facts: TaskFacts) -> dict[str, str]:
-    """Return the verifier's variables: the instance that the workspace is of, and where the real model is."""
+    """Return the verifier's variables: the workspace's instance, and access to the real model."""
     variables = {}
     if facts.profile.instance == "chosen":
         chosen = instance_of(facts.task, facts.profile_name)

@@ -1,8 +1,8 @@
-"""An agent's image as a directory that builds by itself: the task's Dockerfile, and what it copies.
+"""Write a self-contained build context for an agent's image.
 
-A task's Dockerfile builds from the repository's root, or of a task elsewhere from its own directory, with a workspace
-as a second context of the name ``workspace``. Here both are beside it: files under their names there, the workspace in
-``workspace/``, which a stage of that name holds.
+A task's Dockerfile builds from the repository's root, or, outside the repository, from the task's directory, with a
+second context named ``workspace``. The context written here contains the files that it copies under the same names, and
+the workspace in ``workspace/``, which a stage with that name copies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WORKSPACE = "workspace"
 _WORKSPACE_STAGE = f"FROM scratch AS {_WORKSPACE}\nCOPY {_WORKSPACE}/ /\n"
 _SHOWN = ("instructions.md", "starter", "baseline")
-"""What of a task an agent may see."""
+"""Parts of a task that an agent may see."""
 _COMMENTS_IN_FRONT = re.compile(r"\A(#.*\n|[ \t]*\n)*")
 _COMMENT = re.compile(r"^#.*\n", re.MULTILINE)
 _FROM = re.compile(r"^FROM\s", re.IGNORECASE | re.MULTILINE)
@@ -34,19 +34,18 @@ _MOUNT = re.compile(r"--mount=(\S+)")
 
 
 def write_build_context(task: TaskFolder, directory: Path, workspace: Path, heading: str) -> None:
-    """Write ``Dockerfile``, with ``heading`` as its first lines, and the files that it copies into ``directory``.
+    """Write ``Dockerfile``, beginning with ``heading``, and the files that it copies into ``directory``.
 
     Raises:
-        UsageError: if the task has no Dockerfile, or that cannot be built from what is here.
-        ReBenchError: if it copies what no agent may see.
-        OSError: if something cannot be written.
+        UsageError: if the Dockerfile or a file that it copies is missing.
+        ReBenchError: if it copies files that no agent may see.
+        OSError: if a file cannot be written.
     """
     path = task.directory / "Dockerfile"
     try:
         text = _COMMENTS_IN_FRONT.sub("", path.read_text(encoding="utf-8"))
     except OSError as error:
-        reason = f"{error.strerror}; an export takes the agent's image from it"
-        raise UsageError(f"{path}: {reason}: write one as docs/task-authors.md says") from None
+        raise UsageError(f"{path}: {error.strerror}; write the agent's Dockerfile (docs/task-authors.md)") from None
     names = dict.fromkeys(_copied(text, path))
     alone = all((task.directory / name).exists() for name in names)
     root = task.directory if alone else task.directory.parent.parent
@@ -63,7 +62,7 @@ def write_build_context(task: TaskFolder, directory: Path, workspace: Path, head
 
 
 def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
-    """Yield the files and directories of the context that a Dockerfile copies or mounts."""
+    """Yield the files and directories that a Dockerfile copies or mounts from its context."""
     stages = {_WORKSPACE, *_STAGE.findall(text)}
     for line in _COMMENT.sub("", text).replace("\\\n", " ").splitlines():
         if _COPY.match(line):
@@ -73,15 +72,14 @@ def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
             if origin is None:
                 yield from map(PurePosixPath, [word for word in words if not word.startswith("--")][:-1])
             elif origin not in stages and not re.search(r"[/:$]", origin):
-                told = "there is no such stage, and no such context in an export"
-                raise UsageError(f"{path}: COPY --from={origin}: {told}")
+                raise UsageError(f"{path}: COPY --from={origin}: unknown stage; an export has no other contexts")
         for mount in _MOUNT.findall(line):
             options = dict(part.partition("=")[::2] for part in mount.split(","))
             source = options.get("source", options.get("src"))
             if options.get("type", "bind") != "bind":
                 continue
             if options.get("from", _WORKSPACE) not in stages:
-                raise UsageError(f"{path}: a mount from {options['from']!r} cannot be exported; copy files instead")
+                raise UsageError(f"{path}: cannot export a mount from {options['from']!r}; copy the files instead")
             if "from" not in options and source is not None:
                 yield PurePosixPath(source)
 
@@ -89,7 +87,7 @@ def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
 def _refuse_hidden(task: TaskFolder, root: Path, name: PurePosixPath) -> None:
     own = PurePosixPath(task.directory.relative_to(root).as_posix())
     if name.is_absolute() or ".." in name.parts or own.parent.is_relative_to(name):
-        raise ReBenchError(f"{task.name}: the Dockerfile copies {name}, which is more than an agent may see")
+        raise ReBenchError(f"{task.name}: the Dockerfile copies {name}, which includes files that agents may not see")
     if name.is_relative_to(own.parent) and not any(name.is_relative_to(own / part) for part in _SHOWN):
         shown = f"{', '.join(_SHOWN[:-1])} and {_SHOWN[-1]}"
-        raise ReBenchError(f"{task.name}: the Dockerfile copies {name}; of a task an agent may see {shown} alone")
+        raise ReBenchError(f"{task.name}: the Dockerfile copies {name}; agents may only see {shown} of a task")

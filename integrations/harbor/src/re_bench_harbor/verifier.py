@@ -1,11 +1,10 @@
-"""What Harbor's verifier runs: score a workspace and write ``reward.json``, as Harbor reads it.
+"""Score a workspace in Harbor's verifier and write ``reward.json``.
 
-As a program: ``python3 -m re_bench_harbor.verifier TASK --solution DIR --out reward.json [--profile P] [--log FILE]``.
+``python3 -m re_bench_harbor.verifier TASK --solution DIR --out reward.json [--profile P] [--log FILE]``
 
-The file holds one flat object of finite numbers: ``reward`` and ``valid``, 1 or 0, and ``raw`` where there is a raw
-score. An invalid submission has the reward 0. Where scoring fails by an internal error there is no file, so that the
-trial counts as an exception and not as a score. Beside it ``score.json`` has all that the scorer says, for the
-operator. The exit status is that of ``re-bench score``.
+The file contains one flat object of finite numbers: ``reward``, ``valid`` (1 or 0), and ``raw`` of a valid submission.
+An invalid submission has the reward 0. After an internal error there is no file, so the trial has an exception and no
+score. ``score.json`` next to it has the whole score for the operator. The exit status is that of ``re-bench score``.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ def main(
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
 ) -> int:
-    """Score, write the file of rewards, and return the exit status.
+    """Score, write the reward file, and return the exit status.
 
     Args:
         task: The task's name, id or directory.
         solution: The submission's directory.
-        out: The file of the rewards.
-        log: The attempts before this one: the final score counts.
+        out: The reward file.
+        log: The log of earlier attempts; with it, the final score of all attempts counts.
         profile: As of ``re-bench score``.
         sandbox: As of ``re-bench score``.
     """
     with cli_entry_point("verifier"):
-        out.unlink(missing_ok=True)  # an older one would count where this scoring fails
+        out.unlink(missing_ok=True)  # otherwise an older one would count if this scoring fails
         found = find_task(task)
         request = (found, solution, profile, sandbox)
         score, final = score_and_record(*request, log) if log else (score_submission(*request), None)
@@ -65,10 +64,10 @@ def main(
 
 
 def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[str, float] | None:
-    """Return what Harbor is told of a score, or of the final score of all attempts; None for an internal error.
+    """Return Harbor's rewards for a score, or for the final score of all attempts; None after an internal error.
 
     Raises:
-        UsageError: if a valid score has no reward, because the profile has no anchors.
+        UsageError: if a valid score has no reward because the profile has no anchors.
     """
     if score.status == "error":
         return None
@@ -77,9 +76,9 @@ def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[s
     if raw is None:
         return {"reward": 0.0, "valid": 0.0, **attempts}
     if reward is None:
-        raise UsageError(f"{task.name}: no reward in profile {score.profile}, which has no anchors; calibrate it first")
+        raise UsageError(f"{task.name}: profile {score.profile} has no anchors; run: re-bench calibrate {task.name}")
     if not (math.isfinite(reward) and math.isfinite(raw)):
-        raise ReBenchError(f"{task.name}: a score is not finite: raw {raw}, reward {reward}")
+        raise ReBenchError(f"{task.name}: score is not finite (raw {raw}, reward {reward})")
     return {"reward": reward, "valid": 1.0, "raw": raw, **attempts}
 
 
@@ -88,9 +87,9 @@ def _write(path: Path, value: dict[str, object] | dict[str, float]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(value, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; give a file that can be written with --out") from None
+        raise UsageError(f"{path}: {error.strerror}; choose a writable file with --out") from None
 
 
 if __name__ == "__main__":
-    with cli_entry_point("verifier"):  # wrong words are usage errors too
+    with cli_entry_point("verifier"):  # invalid arguments are usage errors too
         sys.exit(run_app(App(name="verifier", default_command=main)))

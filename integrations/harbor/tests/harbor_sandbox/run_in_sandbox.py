@@ -1,4 +1,4 @@
-"""Run a program in re-bench's sandbox: the request is JSON in the first argument, the outcome JSON on stdout."""
+"""Run a program in re-bench's sandbox: a JSON request in the first argument, a JSON result on stdout."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from re_bench.task.hidden_paths import hidden_directories
 
 
 def main() -> None:
-    """Run it."""
+    """Run the program of the request."""
     request = json.loads(sys.argv[1])
     limits = Limits(wall_s=1800, cpu_s=7200, memory_mib=8192, processes=1024, file_mib=4096, output_kib=1024)
     spec = SandboxSpec(
-        # Over the container's /tmp, below which this environment may lie.
+        # This environment may lie below the container's /tmp.
         read_only={str(path): path for path in python_directories()},
         writable={path: Path(outside) for path, outside in request["writable"].items()},
         environment=request["environment"],

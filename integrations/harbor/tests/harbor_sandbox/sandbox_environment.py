@@ -1,8 +1,7 @@
-"""Harbor's environment for the tests: an agent's container is our sandbox, a verifier's has our mounts alone.
+"""Provide an environment for Harbor without containers: a sandbox for the agent, mounts for the verifier.
 
-It runs in Harbor's own interpreter, which has nothing of re-bench. An image is not built: of a Dockerfile only what is
-copied below the directories of ``_SHOWN`` is carried out, and all else is this machine's. So it proves what a directory
-holds and how its parts work together, and nothing of the images.
+It runs in Harbor's interpreter, without re-bench. No image is built: of a Dockerfile only ``COPY`` to the directories
+``_SHOWN`` is done; everything else is this machine's. So it tests the exported files, and not the images.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ HERE = Path(__file__).parent
 PYTHON = os.environ.get("RE_BENCH_TEST_PYTHON", "python3")
 """The interpreter that has re-bench."""
 
-_TMP = "/tmp"  # noqa: S108 - the container's, in which Harbor packs what it transfers
+_TMP = "/tmp"  # noqa: S108 - the container's; Harbor packs transfers in it
 _SHOWN = ("/home/agent", "/solution", "/tests", "/logs", "/attempts", _TMP)
 _LOGS = ("/logs/agent", "/logs/verifier", "/logs/artifacts")
 _WORKSPACE = "/home/agent/solution"
 _LONGEST_S = 1800
 ADDRESS = "/home/agent/answer.url"
-"""Where an agent's container has the address of the service, which a network of Docker's would give a name."""
+"""File with the service's address in the agent's container; Docker's network would resolve its name."""
 
 
 class SandboxEnvironment(BaseEnvironment):
-    """A container that is a directory, and programs in it."""
+    """A directory in place of a container."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -64,32 +63,29 @@ class SandboxEnvironment(BaseEnvironment):
         del force_build
         self._root = Path(tempfile.mkdtemp(prefix="re-bench-harbor-"))
         self._root.chmod(0o755)
-        if not self._scores and os.geteuid() == 0:  # as root our sandbox hands over to an id that nobody else has
+        if not self._scores and os.geteuid() == 0:  # as root, run the sandbox under an unused user id
             self._user = (1 << 30) + int.from_bytes(os.urandom(3), "big")
         for path in (*_SHOWN, *_LOGS):
             self._outside(path).mkdir(parents=True, exist_ok=True)
         for line in (self.environment_dir / "Dockerfile").read_text().replace("\\\n", " ").splitlines():
             if line.startswith("COPY "):
-                words = shlex.split(line)[1:]
-                stage = "workspace" if "--from=workspace" in words else "."
-                self._copy(stage, [word for word in words if not word.startswith("--")])
-        self._hand_over(self._root)
+                arguments = shlex.split(line)[1:]
+                stage = "workspace" if "--from=workspace" in arguments else "."
+                self._copy(stage, [word for word in arguments if not word.startswith("--")])
+        self._chown(self._root)
         compose = Path(self.environment_dir) / "docker-compose.yaml"
         if not self._scores and compose.is_file():
             await self._start_service(yaml.safe_load(compose.read_text())["services"]["answer"]["command"])
 
-    async def _start_service(self, words: list[str]) -> None:
-        """Start the service beside the agent, and wait for it as its health check does.
-
-        Its own directory is ``/attempts``, and the workspace the agent's.
-        """
+    async def _start_service(self, service: list[str]) -> None:
+        """Start the answer service and wait until it accepts connections."""
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             port: int = listening.getsockname()[1]
         (self._root / ADDRESS.lstrip("/")).write_text(f"http://127.0.0.1:{port}/mcp")
         places = {"/workspace": self._outside(_WORKSPACE), "/attempts": self._attempts}
         self._attempts.mkdir()
-        command = [PYTHON, *words[1:], "--host", "127.0.0.1"]
+        command = [PYTHON, *service[1:], "--host", "127.0.0.1"]
         command[command.index("--port") + 1] = str(port)
         for inside, outside in places.items():
             command = [f"{outside}{word.removeprefix(inside)}" if word.startswith(inside) else word for word in command]
@@ -105,8 +101,8 @@ class SandboxEnvironment(BaseEnvironment):
     def _attempts(self) -> Path:
         return self._root / "service"
 
-    def _copy(self, stage: str, words: list[str]) -> None:
-        *sources, target = words
+    def _copy(self, stage: str, paths: list[str]) -> None:
+        *sources, target = paths
         if not target.startswith(_SHOWN):
             return
         for name in sources:
@@ -128,11 +124,11 @@ class SandboxEnvironment(BaseEnvironment):
         target = self._outside(target_path)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source_path, target)
-        self._hand_over(target)
+        self._chown(target)
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         shutil.copytree(source_dir, self._outside(target_dir), dirs_exist_ok=True, symlinks=True)
-        self._hand_over(self._outside(target_dir))
+        self._chown(self._outside(target_dir))
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         shutil.copy(self._outside(source_path), target_path)
@@ -141,7 +137,7 @@ class SandboxEnvironment(BaseEnvironment):
         shutil.copytree(self._outside(source_dir), target_dir, dirs_exist_ok=True, symlinks=True)
 
     async def stop_service(self, service: str) -> None:
-        """Do nothing: what runs in a sandbox has ended with its command."""
+        """Do nothing: processes of a sandbox end with its command."""
 
     async def service_is_dir(self, path: str, *, service: str | None = None, user: str | int | None = None) -> bool:
         if service != "answer":
@@ -188,7 +184,7 @@ class SandboxEnvironment(BaseEnvironment):
         return ExecResult(**json.loads(stdout))
 
     def _agent_command(self, command: str, cwd: str | None, variables: dict[str, str]) -> list[str]:
-        """Return what runs a command in our sandbox."""
+        """Return the command line that runs a command in the sandbox."""
         request = {
             "program": ["bash", "-c", command],
             "writable": {path: str(self._outside(path)) for path in _SHOWN},
@@ -200,9 +196,9 @@ class SandboxEnvironment(BaseEnvironment):
         return [PYTHON, str(HERE / "run_in_sandbox.py"), json.dumps(request)]
 
     def _verifier_command(self, command: str, cwd: str | None) -> list[str]:
-        """Return what runs a command among this machine's files, with the container's directories over them.
+        """Return the command line that runs a command with the container's directories mounted over this machine's.
 
-        The scorer has to be able to make its own sandbox inside: so there are all capabilities, and no walls.
+        The command has all capabilities, since the scorer creates its own sandbox inside.
         """
         words = ["bwrap", "--die-with-parent", "--cap-add", "ALL"]
         own = {Path(path) for path in _SHOWN}
@@ -214,18 +210,18 @@ class SandboxEnvironment(BaseEnvironment):
             else:
                 words += ["--dev-bind", str(path), str(path)]
         for inside in _SHOWN:
-            if inside != _TMP:  # the machine's, where scorers put what sandboxes see
+            if inside != _TMP:  # scorers share files with sandboxes in the machine's /tmp
                 words += ["--bind", str(self._outside(inside)), inside]
         return [*words, "--dev-bind", _TMP, _TMP, "--chdir", cwd or "/", "bash", "-c", command]
 
     def _outside(self, path: str) -> Path:
-        """Return where a path of the container lies on this machine."""
+        """Return the path on this machine of a path in the container."""
         if self._scores and path.startswith(f"{_TMP}/"):
             return Path(path)
         return self._root / path.lstrip("/")
 
-    def _hand_over(self, path: Path) -> None:
-        """Make a file or a tree the container's user's."""
+    def _chown(self, path: Path) -> None:
+        """Give a file or tree to the container's user."""
         if self._user is not None:
             for entry in (path, *path.rglob("*")):
                 os.chown(entry, self._user, self._user, follow_symlinks=False)

@@ -1,7 +1,6 @@
-"""The episode of a sample at a task of re-bench: its session, its attempts, their scores, and the agent's tools.
+"""Score a sample at a task of re-bench: its session, attempts, scorer, and the agent's tools.
 
-The scorer scores a copy of the workspace, so that it can be called at any time and any number of times; each call but
-the last is an attempt of the session, whoever makes it.
+The scorer scores a copy of the workspace, so it can be called at any time; each call is an attempt of the session.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ if TYPE_CHECKING:
     from re_bench_server.session import Session
 
 _LONGEST_DETAILS = 1 << 16
-"""Characters of an attempt's details as JSON; longer ones are in the attempt log alone."""
+"""Characters of an attempt's details as JSON; longer ones are only in the attempt log."""
 _KEPT_DETAILS = ("anchors", "instance")
-"""What readers of scores need of the details."""
+"""Details that scores depend on."""
 _FINAL_TRIES = 3
 _MAX_COMMAND = 1 << 20
 _last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
-"""The response to the last attempt that the scorer made of a session, for the tool that called the scorer."""
+"""Passes the response from the scorer to the tool that called the scorer."""
 
 
 def session_of_sample() -> Session | None:
-    """Return the session of the sample that runs; None where it has another sandbox, or none."""
+    """Return the session of the running sample, or None if it has none."""
     try:
         session: Session | None = sandbox().as_type(ReBenchSandbox).session
     except (ProcessLookupError, TypeError):
@@ -56,25 +55,25 @@ def session_of_sample() -> Session | None:
 
 
 def current_session() -> Session:
-    """Return the session of the sample that runs.
+    """Return the session of the running sample.
 
     Raises:
         ToolError: if it has none.
     """
     session = session_of_sample()
     if session is None:
-        raise ToolError("this needs a task of re-bench: its sandbox has no session")
+        raise ToolError("this sample has no re-bench session; use a task of re-bench")
     return session
 
 
 def _report_wait(response: ToolResponse) -> None:
-    """Tell Inspect how long a call waited for a GPU's turn or in the queue of scorings: that is no working time."""
+    """Exclude waiting for the GPU or the scoring queue from Inspect's working time."""
     if waited_s := response.metadata.get("waited_s"):
         report_sample_waiting_time(waited_s)
 
 
 async def _record_attempts(store: Store, session: Session) -> SessionStore:
-    """Write what the session's log and record have into the sample's store, and return that part of the store."""
+    """Copy the session's log and record into the sample's store; return that part of the store."""
     await session.shell.refresh_cost()
     contents = await asyncio.to_thread(AttemptLog(session.directory / ATTEMPTS).read)
     record, kept = session.record, SessionStore(store=store)
@@ -87,7 +86,7 @@ async def _record_attempts(store: Store, session: Session) -> SessionStore:
 
 
 def _plain(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as JSON values, of long details only what scores depend on."""
+    """Return an attempt as JSON values, with long details cut to those that scores depend on."""
     values = asdict(attempt)
     if len(json.dumps(values["details"])) > _LONGEST_DETAILS:
         values["details"] = {name: values["details"][name] for name in _KEPT_DETAILS if name in values["details"]}
@@ -96,7 +95,7 @@ def _plain(attempt: Attempt) -> dict[str, Any]:
 
 @metric(name="best")
 def best() -> Metric:
-    """Return the metric that is the highest score of all epochs: best of k runs."""
+    """Return the metric for the highest score of all epochs: best of k runs."""
 
     def compute(scores: list[SampleScore]) -> float:
         return max((score.score.as_float() for score in scores), default=float("nan"))
@@ -106,15 +105,15 @@ def best() -> Metric:
 
 @scorer(metrics=[mean(), stderr(), best()], name="reward")
 def reward() -> Scorer:
-    """Return the scorer of the tasks: the reward, 0 at the starting score and 1 at the reference's.
+    """Return the scorer of the tasks: the reward, 0 at the baseline and 1 at the reference.
 
-    A sample without a valid attempt is unscored, and no part of a mean.
+    A sample without a valid attempt is unscored, so means leave it out.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
         del target
         session = session_of_sample()
-        if session is None:  # a log is scored again
+        if session is None:  # `inspect score` on a log
             return _final_score(SessionStore(store=state.store))
         if state.completed:
             return _final_score(await end_episode(state.store, session))
@@ -131,11 +130,7 @@ def reward() -> Scorer:
 
 
 async def end_episode(store: Store, session: Session) -> SessionStore:
-    """Score the workspace once more and end the episode, unless it has ended; return what the store has then.
-
-    Raises:
-        ReBenchError: if the log cannot be written.
-    """
+    """End the episode with a last scoring unless it has ended; return the session's part of the store."""
     for _try in range(_FINAL_TRIES):
         if session.record.state == "finished":
             break
@@ -160,9 +155,9 @@ def _final_score(kept: SessionStore) -> Score:
         text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:zg} ({unit})"
         return Score(value=final.reward, explanation=text, metadata=metadata)
     if final.raw is not None:
-        reason, text = "no_anchors", f"raw score {final.raw:zg}, and no anchors to make a reward of it"
+        reason, text = "no_anchors", f"raw score {final.raw:zg}; no reward, since the profile has no anchors"
     elif any(attempt["status"] == "error" for attempt in kept.attempts):
-        reason, text = "scoring_failed", "no attempt was valid, and one had an internal error: see their messages"
+        reason, text = "scoring_failed", "no valid attempt, and an internal error; see the attempts' messages"
     else:
         reason, text = "no_valid_attempt", f"none of {final.attempts} attempts was valid"
     return Score.unscored(reason=reason, explanation=text, metadata=metadata)
@@ -170,19 +165,19 @@ def _final_score(kept: SessionStore) -> Score:
 
 @tool(name="bash", parallel=False)
 def bash() -> Tool:
-    """Return the tool that runs commands in the session's shell, which lasts, unlike that of Inspect's own tool."""
+    """Return the tool that runs commands in the session's persistent shell."""
 
     async def execute(command: str, timeout: float | None = None) -> str:  # noqa: ASYNC109 - the model's word
         """Run a command in the workspace's shell. Directory, variables and background processes stay between calls.
 
         Args:
-            command: the command, as one would type it into bash
+            command: the bash command
             timeout: seconds after which the command is stopped
         """
         if len(command) > _MAX_COMMAND:
-            raise ToolError(f"the command has {len(command)} characters; write what is long to a file in pieces")
+            raise ToolError(f"command: too long ({len(command)} characters); write a long text to a file in parts")
         if timeout is not None and not timeout > 0:
-            raise ToolError(f"timeout must be more than 0 seconds, not {timeout}")
+            raise ToolError(f"timeout: must be more than 0 seconds, not {timeout}")
         session = current_session()
         try:
             response = command_response(*await session.run(command, timeout))
@@ -196,13 +191,13 @@ def bash() -> Tool:
 
 @tool(name="answer", parallel=False)
 def answer() -> Tool:
-    """Return the tool that has the workspace scored; each score is an event of the transcript."""
+    """Return the tool that scores the workspace; each score is an event of the transcript."""
 
     async def execute(get_final_score: bool = False) -> str:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts.
 
         Args:
-            get_final_score: true: end the episode with the final score of all attempts, this one included
+            get_final_score: whether to end the episode with the final score of all attempts, this one included
         """
         return (await score_workspace(final=get_final_score)).text
 
@@ -210,15 +205,15 @@ def answer() -> Tool:
 
 
 async def score_workspace(*, final: bool) -> ToolResponse:
-    """Score the sample's workspace as it is, as the tool ``answer`` does; the final score ends the episode.
+    """Score the running sample's workspace; the final score ends the episode.
 
-    An attempt that does not end the episode is scored by the task's scorer, so that Inspect shows it where it was made.
+    Other attempts go through Inspect's scorer, so that they appear in the transcript.
 
     Raises:
         ToolError: if the episode has ended.
     """
     state, session = sample_state(), current_session()
-    assert state is not None, "a session belongs to a sample"
+    assert state is not None
     try:
         if not final:
             await score_now(state)

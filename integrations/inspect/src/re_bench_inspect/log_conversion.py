@@ -1,7 +1,6 @@
-"""Reads logs of Inspect into directories of runs: ``python -m re_bench_inspect.log_conversion LOG DIR [LOG DIR ...]``.
+"""Convert Inspect logs to run directories: ``python -m re_bench_inspect.log_conversion LOG DIR [LOG DIR ...]``.
 
-Anybody may have written a log, so this is a separate program with bounded memory, and nothing in a log is trusted:
-it becomes records, attempt logs and transcripts that are checked like those of a server.
+Logs are untrusted: this program has limited memory, and its output is checked like a server's files.
 """
 
 from __future__ import annotations
@@ -45,29 +44,29 @@ _MOST_TOKENS = 1 << 53
 _NOT_READ = {"messages", "output", "timelines"}
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 _REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": "messages", "turn": "steps"}
-"""The words of run records for limits, by Inspect's."""
+"""Inspect's names of limits, and those of run records."""
 _ATTEMPT = TypeAdapter(Attempt)
 _SESSION = "session"
 _LONGEST_TEXT = 2000
 _MOST_CALLS = 100_000
 _ACTION = re.compile(r"(?:^|\n\n)\*\*Action: ([^\n]*)\*\*\n\n(`{3,})json\n(.*?)\n\2", re.DOTALL)
-"""An action of mlab and its arguments in Markdown, as :mod:`re_bench_inspect.mlab.steps` writes them."""
+"""An action of mlab with its arguments, as :mod:`re_bench_inspect.mlab.steps` writes it in Markdown."""
 _OBSERVATION = "**Observation**\n\n"
 
 
 def convert(log: Path, directory: Path) -> None:
-    """Write the runs of a log and its record into a directory.
+    """Write the runs of a log and its record ``log.json`` into a directory.
 
     Raises:
         OSError: if the directory cannot be written.
     """
-    # Under a fixed name: Inspect takes paths with "::" or "://" in them for addresses.
+    # A link with a fixed name: Inspect takes paths with "::" or "://" for URLs.
     name = directory / f".link{log.suffix}"
     name.symlink_to(log.resolve())
     try:
         record = _convert(name, directory)
-    except Exception as error:  # noqa: BLE001 - whatever the library raises over what a stranger wrote
-        record = ConvertedLog(problem=f"it is no log of Inspect that can be read: {_message(error)}")
+    except Exception as error:  # noqa: BLE001 - whatever Inspect raises for a malformed log
+        record = ConvertedLog(problem=f"not a readable log of Inspect: {_message(error)}")
     record.save(directory)
 
 
@@ -76,13 +75,13 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
     header = read_eval_log(str(log), header_only=True)
     spec = header.eval
     if spec.task_attribs.get("kind") == "maintenance" or (spec.metadata or {}).get("maintenance"):
-        return ConvertedLog(created=spec.created, problem="its task is one of maintenance: no agent's runs")
+        return ConvertedLog(created=spec.created, problem="log of a maintenance task, which has no runs of an agent")
     samples: list[ConvertedSample] = []
     problems: dict[str, str] = {}
     number = 0
     for number, (name, sample) in enumerate(_samples(log), 1):
         if isinstance(sample, Exception):
-            problems[name] = f"it cannot be read: {_message(sample)}"
+            problems[name] = f"unreadable sample: {_message(sample)}"
             continue
         try:
             samples.append(_write_run(sample, header, directory / f"{number:04}"))
@@ -90,9 +89,8 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
             problems[name] = _message(error)
     expected = (spec.dataset.samples or 0) * (spec.config.epochs or 1)
     if number < expected:
-        ended = f"has ended with status {header.status}"
-        state = "goes on, or was killed" if header.status == "started" else ended
-        problems["samples"] = f"{number} of {expected} samples are in it: its evaluation {state}"
+        state = "is running or was killed" if header.status == "started" else f"ended with status {header.status}"
+        problems["samples"] = f"only {number} of {expected} samples: the evaluation {state}"
     return ConvertedLog(
         task_id=valid_unicode(spec.task_id or spec.eval_id),
         created=spec.created,
@@ -104,22 +102,17 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
 
 
 def _check_sizes(log: Path) -> None:
-    """Do nothing if a log says that it can be read with the memory that there is; it may lie, and end us then.
-
-    Raises:
-        ValueError: if it is too large.
-        BadZipFile: if it is no archive.
-    """
+    """Raise ValueError if a log is too large by the sizes that it states; a log that lies hits the memory limit."""
     sizes = [log.stat().st_size]
     if log.suffix == ".eval":
         with zipfile.ZipFile(log) as archive:
             sizes = [member.file_size for member in archive.infolist()]
     if max(sizes, default=0) > _LARGEST:
-        raise ValueError(f"a part of it has {max(sizes):,} bytes, more than {_LARGEST:,}")
+        raise ValueError(f"a part has {max(sizes):,} bytes; the limit is {_LARGEST:,}")
 
 
 def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
-    """Yield the samples with the names of their files, one at a time where the format can, or why one is unreadable."""
+    """Yield each sample, or the error of reading it, with its file's name; ``.eval`` logs are read one by one."""
     if log.suffix == ".json":
         whole: EvalLog = read_eval_log(str(log), resolve_attachments="core")
         for sample in whole.samples or ():
@@ -136,7 +129,7 @@ def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
 
 
 def _plan(spec: EvalSpec) -> dict[str, Any]:
-    """Return what decides whether runs can be averaged, and the hours of a run as plans of evaluations have them."""
+    """Return the settings that averaged runs must share, with the hours as in plans of ``re-bench evaluate``."""
     hours = [spec.task_args.get("hours"), (spec.config.working_limit or 0) / 3600]
     known = [value for value in hours if isinstance(value, int | float) and value > 0]
     plan: dict[str, Any] = {
@@ -151,18 +144,18 @@ def _plan(spec: EvalSpec) -> dict[str, Any]:
 
 
 def _write_run(sample: EvalSample, log: EvalLog, directory: Path) -> ConvertedSample:
-    """Write what a sample's store and events say of its session into a run's directory, which is made.
+    """Create a run's directory from a sample's store and events.
 
     Raises:
-        ValueError: if it is no sample of re-bench, or its store is not as re-bench leaves it.
-        OSError: if nothing can be written.
+        ValueError: if it is not a sample of re-bench, or its store is malformed.
+        OSError: if the directory cannot be written.
     """
     store = sample.store_as(SessionStore)
     if not store.task:
         ended = f"; it ended with an error: {_text(sample.error.message)}" if sample.error else ""
-        raise ValueError(f"it is no sample of a re-bench task, or no session had begun{ended}")
+        raise ValueError(f"not a sample of a re-bench task, or its session never began{ended}")
     if sample.invalidation is not None:
-        raise ValueError("it was marked as invalid in Inspect, so it is left out")
+        raise ValueError("left out: the sample is marked as invalid in Inspect")
     task = TaskRecord.model_validate(store.task)
     attempts = list(_attempts(store.attempts))
     session = directory / SERVER / SESSIONS / _SESSION
@@ -181,23 +174,23 @@ def _write_run(sample: EvalSample, log: EvalLog, directory: Path) -> ConvertedSa
 
 
 def _attempts(values: Sequence[dict[str, Any]]) -> Iterator[Attempt]:
-    """Yield the attempts that are whole, numbered as a log numbers them."""
+    """Yield the well-formed attempts, numbered from 1."""
     number = 0
     for value in values:
         try:
             attempt = _ATTEMPT.validate_json(json.dumps(value), strict=True)
             line = encoded(replace(attempt, n=number + 1))
         except (ValueError, TypeError, RecursionError):
-            continue  # the record counts it, so that a report says that it is missing
+            continue  # the record still counts it, so the report shows that it is missing
         number += 1
         yield _ATTEMPT.validate_python(json.loads(line)["attempt"])
 
 
 def _link_submissions(log: Path, directory: Path, attempts: Sequence[Attempt]) -> None:
-    """Let the copies of submissions be seen where the session's directory is on this machine.
+    """Link the kept submissions if the session's directory is on this machine.
 
-    A log can name any directory, so the one that it names must have an attempt log that says the same, but for details,
-    of which Inspect's log may have fewer.
+    A log can name any directory, so the attempt log there must match this one; details may differ, since Inspect's log
+    shortens them.
     """
     original = directory / ATTEMPTS
     copies = original.with_name(f"{original.name}.submissions")
@@ -218,7 +211,7 @@ def _without_details(attempt: Attempt) -> bytes:
 def _record(
     sample: EvalSample, log: EvalLog, task: TaskRecord, store: SessionStore, attempts: Sequence[Attempt]
 ) -> RunRecord:
-    """Return the record of a run; the final score is the log's, or computed where it has none."""
+    """Return the record of a run; without a final score in the log, compute it from the attempts."""
     if store.final is not None:
         raw, reward = as_finite(store.final.get("raw")), as_finite(store.final.get("reward"))
     else:
@@ -255,12 +248,12 @@ def _record(
 
 
 def _agent(log: EvalLog) -> str:
-    """Return the name of the solver or agent, with the arguments that it was given on the command line."""
+    """Return the name of the solver or agent, with its command-line arguments."""
     steps = log.plan.steps
     name = log.eval.solver or (steps[-1].solver if steps else "") or "agent"
     arguments = (log.eval.solver_args_passed or {}) if log.eval.solver else {}
-    words = ", ".join(f"{key}={value}" for key, value in sorted(arguments.items()))
-    return _text(name.rpartition("/")[2] + (f"({words})" if words else ""), _LONGEST_NAME)
+    given = ", ".join(f"{key}={value}" for key, value in sorted(arguments.items()))
+    return _text(name.rpartition("/")[2] + (f"({given})" if given else ""), _LONGEST_NAME)
 
 
 def _sum(dollars: Iterable[float | None]) -> float | None:
@@ -268,7 +261,7 @@ def _sum(dollars: Iterable[float | None]) -> float | None:
 
 
 def _text(text: str, longest: int = _LONGEST) -> str:
-    """Return a text of a log on one line."""
+    """Shorten a text of a log to one line."""
     return shortened(valid_unicode(" ".join(text.split())), longest)
 
 
@@ -280,7 +273,7 @@ def _message(error: Exception) -> str:
 
 
 class _Call(NamedTuple):
-    """A call of a tool, an action of mlab, or what was done in the sandbox."""
+    """A tool call, an action of mlab, or an operation of the sandbox."""
 
     ended: dt.datetime
     name: str
@@ -289,7 +282,7 @@ class _Call(NamedTuple):
 
 
 def _transcript(events: Sequence[Event]) -> Iterator[bytes]:
-    """Yield the actions of mlab, else the calls of tools, else what was done in the sandbox, without newlines."""
+    """Yield transcript lines: the actions of mlab, or the tool calls, or the operations of the sandbox."""
     calls = list(_actions(events)) or list(_tool_calls(events)) or list(_sandbox_calls(events))
     for seq, call in enumerate(calls[:_MOST_CALLS]):
         entry = {
@@ -318,7 +311,7 @@ def _actions(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def _unfenced(text: str) -> str:
-    """Return the text of a Markdown block, without its first and last line."""
+    """Return the text of a fenced Markdown block."""
     return "\n".join(text.split("\n")[1:-1])
 
 
@@ -331,7 +324,7 @@ def _tool_calls(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def _result_text(result: object) -> str:
-    """Return the texts of a result of several parts."""
+    """Join the texts of a result with several parts."""
     parts = result if isinstance(result, list) else [result]
     return "\n".join(getattr(part, "text", None) or str(getattr(part, "type", part)) for part in parts)
 
@@ -344,11 +337,11 @@ def _sandbox_calls(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def main() -> None:
-    """Convert the logs that the command line names, each into the directory after it."""
-    words = [Path(word) for word in sys.argv[1:]]
-    with suppress(ValueError, OSError):  # there is a lower limit already
+    """Convert each log of the command line into the directory named after it."""
+    paths = [Path(word) for word in sys.argv[1:]]
+    with suppress(ValueError, OSError):  # a lower limit is set already
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    for log, directory in zip(words[::2], words[1::2], strict=True):
+    for log, directory in zip(paths[::2], paths[1::2], strict=True):
         convert(log, directory)
 
 

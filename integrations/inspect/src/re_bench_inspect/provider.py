@@ -1,4 +1,4 @@
-"""The sandbox provider ``rebench``: the sandboxes of re-bench for any task of Inspect, without root or Docker."""
+"""Provide the sandbox ``rebench`` to any task of Inspect, without root or Docker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from re_bench_server.shell.program import ProgramOutput
 
 _KILLED = 137
-"""The exit status that Docker has for a program over the memory limit too."""
+"""Docker's exit status of a program over its memory limit."""
 _USER = "agent"
 _FILE_TIMEOUT_S = 600.0
 _FILE_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -46,27 +46,26 @@ _FILE_ERRORS = (
     (errno.ENOENT, "nonexistent"),  # dash, for a directory
     (errno.EACCES, "Permission denied"),
     (errno.EACCES, "Operation not permitted"),
-    (errno.EACCES, "Read-only file system"),  # of which Inspect knows nothing
+    (errno.EACCES, "Read-only file system"),  # Inspect does not handle EROFS
     (errno.EISDIR, "Is a directory"),
     (errno.ENAMETOOLONG, "File name too long"),
     (errno.ELOOP, "Too many levels of symbolic links"),
     (errno.ENOSPC, "No space left on device"),
 )
-"""What the tools say at the end of their message, and the error that it stands for."""
+"""Errors by the end of the tools' messages."""
 
 
 @sandboxenv(name="rebench")
 class ReBenchSandbox(SandboxEnvironment):
-    """The sandbox of a sample: that of a session at a task of re-bench, or one of its own."""
+    """The sandbox of a sample, with or without a session at a task of re-bench."""
 
     def __init__(self, inner: Session | PlainSandbox) -> None:
-        """Run programs in the sandbox of a session, or in one without."""
         super().__init__()
         self._inner = inner
 
     @property
     def session(self) -> Session | None:
-        """The session at a task of re-bench; None for a sandbox alone."""
+        """The session at a task of re-bench, if any."""
         return None if isinstance(self._inner, PlainSandbox) else self._inner
 
     async def exec(  # noqa: PLR0917 - Inspect's
@@ -77,18 +76,16 @@ class ReBenchSandbox(SandboxEnvironment):
         env: dict[str, str] | None = None,
         user: str | None = None,
         timeout: int | None = None,  # noqa: ASYNC109 - Inspect's name
-        timeout_retry: bool = True,  # noqa: ARG002 - a program that took too long would again
+        timeout_retry: bool = True,  # noqa: ARG002 - a retry would take as long
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a program in ``/workspace``, as Inspect's protocol says; a time-out ends all that it has started.
+        """Run a program in ``/workspace`` by Inspect's protocol; a timeout also ends all processes that it started.
 
         Raises:
-            SandboxUserUnsupportedError: for a user other than the sandbox's one.
+            SandboxUserUnsupportedError: if ``user`` is not ``agent``.
         """
         if user not in {None, _USER}:
-            raise SandboxUserUnsupportedError(
-                f"the sandbox rebench cannot run programs as {user!r}: it has one user, {_USER!r}, without privileges"
-            )
+            raise SandboxUserUnsupportedError(f"sandbox rebench: no user {user!r}; its only user is {_USER!r}")
         async with _slot() if concurrency else nullcontext():
             output = await self._execute(
                 cmd,
@@ -101,10 +98,10 @@ class ReBenchSandbox(SandboxEnvironment):
         return _result(output)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        """Write a file by a program in the sandbox, with its user's rights and through no link out of it.
+        """Write a file from inside the sandbox, so that no link leads out of it.
 
         Raises:
-            OSError: as Inspect's protocol says, or for another reason, such as the limit on the disk.
+            OSError: by Inspect's protocol, or for another reason, such as the disk limit.
         """
         await self._use_file(_WRITE, file, stdin=contents.encode() if isinstance(contents, str) else contents)
 
@@ -115,11 +112,11 @@ class ReBenchSandbox(SandboxEnvironment):
     async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
-        """Return the contents of a file, read like :meth:`write_file` writes.
+        """Read a file from inside the sandbox.
 
         Raises:
-            OSError: as Inspect's protocol says.
-            OutputLimitExceededError: if it is longer than Inspect takes.
+            OSError: by Inspect's protocol.
+            OutputLimitExceededError: if the file is larger than Inspect's limit.
         """
         limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
         output = await self._use_file(_READ, file, str(limit + 1), output_bytes=limit + 2)
@@ -128,16 +125,16 @@ class ReBenchSandbox(SandboxEnvironment):
         return output.stdout.decode() if text else output.stdout
 
     async def _use_file(self, script: str, file: str, *arguments: str, **options: Any) -> ProgramOutput:
-        path = file if file.startswith("/") else f"./{file}"  # which no tool takes for an option
+        path = file if file.startswith("/") else f"./{file}"  # no tool takes it for an option
         command = ["/bin/sh", "-c", script, "sh", path, *arguments]
         output = await self._execute(command, environment=_FILE_ENVIRONMENT, timeout_s=_FILE_TIMEOUT_S, **options)
         if output.timed_out:
-            raise TimeoutError(f"{file}: it took longer than {_FILE_TIMEOUT_S:.0f} s")
+            raise TimeoutError(f"{file}: timeout of {_FILE_TIMEOUT_S:.0f} s")
         if output.status != 0:
             message = output.stderr.decode(errors="replace").strip() or output.error
-            reason = message or "it cannot be written; the sandbox's disk may be full"
+            reason = message or "cannot be written; the sandbox's disk may be full"
             code = next((code for code, text in _FILE_ERRORS if message.endswith(text)), errno.EIO)
-            raise OSError(code, reason, file)  # of which Python makes the subclass
+            raise OSError(code, reason, file)  # Python picks the subclass
         return output
 
     async def _execute(self, command: Sequence[str], **options: Any) -> ProgramOutput:
@@ -151,10 +148,10 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @classmethod
     async def task_init(cls, task_name: str, config: BaseModel | str | None) -> None:  # noqa: ARG003 - Inspect's
-        """Check that the task's sandboxes can be had, before the first sample.
+        """Check the configuration before the first sample.
 
         Raises:
-            PrerequisiteError: if not, with the reason and the remedy.
+            PrerequisiteError: if this machine does not support it.
         """
         try:
             wanted = SandboxConfig.of(config)
@@ -171,9 +168,9 @@ class ReBenchSandbox(SandboxEnvironment):
         cls,
         task_name: str,  # noqa: ARG003 - Inspect's
         config: BaseModel | str | None,
-        cleanup: bool,  # noqa: ARG003 - nothing of a sandbox outlives its evaluation
+        cleanup: bool,  # noqa: ARG003 - no sandbox outlives its evaluation
     ) -> None:
-        """End what the task's sandboxes share."""
+        """Close what the task's sandboxes share."""
         wanted = SandboxConfig.of(config)
         if wanted.task is not None:
             await sessions.task_cleanup(wanted)
@@ -185,10 +182,10 @@ class ReBenchSandbox(SandboxEnvironment):
         config: BaseModel | str | None,
         metadata: dict[str, str],  # noqa: ARG003 - Inspect's
     ) -> dict[str, SandboxEnvironment]:
-        """Open a sample's sandbox, which has one name, ``default``.
+        """Open a sample's sandbox, named ``default``.
 
         Raises:
-            PrerequisiteError: if what is configured cannot be had here.
+            PrerequisiteError: if this machine does not support the configuration.
             ReBenchError: if the sandbox does not start.
         """
         try:
@@ -206,30 +203,30 @@ class ReBenchSandbox(SandboxEnvironment):
         environments: dict[str, SandboxEnvironment],
         interrupted: bool,
     ) -> None:
-        """End all that runs in a sample's sandbox, and remove its files; a session's log and copies stay."""
+        """End all processes of a sample's sandbox and remove its files; a session's log and copies stay."""
         reason = "the sample was interrupted" if interrupted else "the sample has ended"
         for environment in environments.values():
             await environment.as_type(cls)._inner.close(reason)  # noqa: SLF001 - of this class
 
     @classmethod
-    async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's; there is nothing to choose
-        """Remove what killed evaluations have left: files alone, since their programs end with them."""
+    async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's
+        """Remove files of killed evaluations; their processes have ended with them."""
         removed = sandboxes.remove_abandoned(sandboxes.default_directory())
-        print("\n".join(f"removed {name}" for name in removed) or "nothing is left of a killed evaluation")
+        print("\n".join(f"removed {name}" for name in removed) or "nothing to remove")
 
     @classmethod
     def default_concurrency(cls) -> int | None:
-        """Return how many sandboxes there are at a time, unless ``--max-sandboxes`` says otherwise."""
+        """Return the default of ``--max-sandboxes``."""
         return 2 * len(os.sched_getaffinity(0))
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """Return the configuration that a log has."""
+        """Return the configuration stored in a log."""
         return SandboxConfig.model_validate(config)
 
 
 def _slot() -> AbstractAsyncContextManager[object]:
-    """Return one of the places for programs on this machine, which all local providers share."""
+    """Return one of the slots for programs that all local providers share."""
     return concurrency("subprocesses", max_subprocesses_context_var.get(), resizable=True)
 
 
@@ -237,7 +234,7 @@ def _result(output: ProgramOutput) -> ExecResult[str]:
     stdout, stderr = (data.decode(errors="replace") for data in (output.stdout, output.stderr))
     if output.timed_out:
         error = TimeoutError(f"the command was ended after {output.seconds:.0f} seconds")
-        error.truncated_output = stdout + stderr  # type: ignore[attr-defined] # which Inspect shows the model
+        error.truncated_output = stdout + stderr  # type: ignore[attr-defined] # Inspect shows it to the model
         raise error
     if output.errno in {errno.EACCES, errno.EPERM}:
         raise PermissionError(output.errno, output.error)

@@ -1,4 +1,4 @@
-"""What Inspect's entry point loads: everything here that Inspect knows by name."""
+"""Register everything that Inspect finds by name; its entry point loads this module."""
 
 from re_bench_inspect.episode import answer, bash, best, reward
 from re_bench_inspect.mlab import mlab
@@ -9,4 +9,3 @@ from re_bench_inspect.validate import lay_in, validate, verdict
 __all__ = ["TASKS", "ReBenchSandbox", "answer", "bash", "best", "lay_in", "mlab", "reward", "validate", "verdict"]
 
 TASKS = make_tasks()
-"""The tasks, by name."""

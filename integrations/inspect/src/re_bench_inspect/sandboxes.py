@@ -1,7 +1,7 @@
-"""The configuration of sandboxes, which Inspect's logs have, and the sandboxes without a session.
+"""Configure sandboxes, and open sandboxes without a session.
 
-A sandbox without a session has a directory of its own, which is removed with the sample. A lock next to it is released
-by the system when this process ends, however it does.
+A sandbox without a session has its own directory, which is removed with the sample. The kernel releases the lock next
+to it even if this process is killed.
 """
 
 from __future__ import annotations
@@ -35,83 +35,82 @@ _SOCKETS_PREFIX = "re-bench-inspect-"
 
 
 class SandboxConfig(BaseModel):
-    """What a sandbox offers, and the task whose session it belongs to."""
+    """Resources and network of a sandbox, and the task of its session."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: str | None = None
-    """The id of a task of re-bench; None for a sandbox alone."""
+    """The id of a task of re-bench; None for a sandbox without a session."""
     profile: str = "auto"
     """The task's profile."""
     network: Literal["none", "proxy", "open"] = "none"
-    """No network, a proxy to the hosts in ``allow``, or the machine's own network."""
+    """No network, a proxy to the hosts in ``allow``, or the machine's network."""
     allow: tuple[str, ...] = ()
-    """The hosts that can be reached through the proxy."""
+    """Hosts that the proxy lets through."""
     hours: float = Field(default=8.0, gt=0)
-    """Working hours in which a session can run commands."""
+    """Working hours of a session."""
     max_attempts: int = Field(default=100, ge=1)
-    """How many attempts of a session are scored."""
+    """Scored attempts of a session."""
     memory_mib: int = Field(default=Settings.memory_mib, gt=0)
-    """Memory of all programs in the sandbox together, and what its ``/tmp`` may hold, in MiB."""
+    """Memory of all programs together, and the size of ``/tmp``, in MiB."""
     disk_mib: int = Field(default=Settings.disk_mib, gt=0)
-    """How much the working directory, the home directory and ``/var/tmp`` may grow together, in MiB."""
+    """Growth of the working directory, the home directory and ``/var/tmp`` together, in MiB."""
     processes: int = Field(default=Settings.processes, gt=0)
     """Processes and threads at a time."""
     gpu: str | None = None
-    """Index or UUID of the one GPU that programs may use; a task's session has the one that its profile asks for."""
+    """Index or UUID of a GPU; with a task, its profile decides."""
 
     @model_validator(mode="after")
     def _check_task(self) -> Self:
         if self.task is not None and self.gpu is not None:
-            raise ValueError("gpu is for a sandbox without a task; a task's profile says whether it has one")
+            raise ValueError("gpu cannot be set for a task; its profile decides")
         return self
 
     @classmethod
     def of(cls, config: BaseModel | str | None) -> SandboxConfig:
-        """Return the configuration that Inspect gives a provider: an object, or the path of a TOML file.
+        """Return the configuration in the form that Inspect passes: an object or the path of a TOML file.
 
         Raises:
-            UsageError: if it is another provider's, or the file cannot be used.
+            UsageError: if it belongs to another provider, or the file is unusable.
         """
         if config is None:
             return cls()
         if isinstance(config, cls):
             return config
         if not isinstance(config, str):
-            raise UsageError(f"the sandbox rebench takes a SandboxConfig or a TOML file, not {type(config).__name__}")
+            raise UsageError(f"sandbox rebench: expected a SandboxConfig or a TOML file, not {type(config).__name__}")
         try:
             return cls.model_validate(tomllib.loads(Path(config).read_text(encoding="utf-8")))
         except OSError as error:
-            raise UsageError(f"{config}: the sandbox's configuration cannot be read ({error.strerror})") from None
+            raise UsageError(f"{config}: cannot be read ({error.strerror})") from None
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"{config}: the sandbox's configuration is no TOML: {error}") from None
+            raise UsageError(f"{config}: not valid TOML: {error}") from None
         except ValidationError as error:
             raise UsageError(f"{config}: {problems_of(error)}") from None
 
 
 def problems_of(error: ValidationError) -> str:
-    """Return what is wrong with which fields."""
+    """Return the invalid fields and their errors on one line."""
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 
 
 class PlainSandbox:
-    """A sandbox of its own: a shell, the directory that it shows, and the proxy next to it."""
+    """A sandbox without a session: a shell, its directory, and its proxy."""
 
     def __init__(self, shell: Shell, resources: AsyncExitStack) -> None:
-        """Run programs in a shell, and own what is closed with it."""
         self.execute = shell.execute
         self._resources = resources
 
     async def close(self, _reason: str = "") -> None:
-        """End all that runs, and remove the directory."""
+        """End all processes and remove the directory."""
         await self._resources.aclose()
 
 
 async def open_sandbox(config: SandboxConfig) -> PlainSandbox:
-    """Open a sandbox.
+    """Open a sandbox without a session.
 
     Raises:
-        UsageError: if the configuration cannot be had here.
+        UsageError: if this machine does not support the configuration.
         ReBenchError: if the sandbox does not start.
     """
     resources = AsyncExitStack()
@@ -132,7 +131,7 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
         for path in (directory, directory / "workspace"):
             path.mkdir(mode=0o700)
         resources.push_async_callback(asyncio.to_thread, _remove, directory)
-        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # whose paths must be short
+        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # paths of sockets must be short
         (directory / "sockets").symlink_to(sockets)
     except OSError as error:
         raise _unusable(root, error) from None
@@ -158,10 +157,10 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
 
 
 def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
-    """Return the network of a sandbox, and the UUID of its GPU if it has one.
+    """Return the network policy and the GPU's UUID of a configuration.
 
     Raises:
-        UsageError: if the settings contradict one another, or one cannot be had here.
+        UsageError: if options contradict one another, or this machine does not support one.
     """
     policy = NetworkPolicy.from_options(config.network, list(config.allow), None)
     policy.check_sandbox(open_backend().name)
@@ -169,11 +168,7 @@ def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
 
 
 def default_directory() -> Path:
-    """Return where sandboxes have their directories.
-
-    Raises:
-        UsageError: if the user has no home.
-    """
+    """Return the directory above those of sandboxes."""
     return default_state().with_name("inspect-sandboxes")
 
 
@@ -181,12 +176,12 @@ def remove_abandoned(root: Path) -> list[str]:
     """Remove the directories of sandboxes whose evaluation was killed; return their names.
 
     Raises:
-        UsageError: if they cannot be read.
+        UsageError: if ``root`` cannot be read.
     """
     removed = []
     try:
         for directory in sorted(path for path in root.glob("*") if path.is_dir()):
-            with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # which an evaluation that runs holds
+            with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # a running evaluation has the lock
                 _remove(directory)
                 removed.append(directory.name)
     except OSError as error:
@@ -204,7 +199,7 @@ def _lock_of(directory: Path) -> Path:
 
 def _limits_of(config: SandboxConfig) -> Limits:
     return Limits(
-        wall_s=_YEAR_S,  # Inspect bounds its time
+        wall_s=_YEAR_S,  # Inspect limits its time
         cpu_s=_YEAR_S,
         memory_mib=config.memory_mib,
         processes=config.processes,

@@ -1,8 +1,7 @@
-"""Sessions of re-bench's environment within an evaluation of Inspect, without a server.
+"""Run re-bench sessions inside an Inspect evaluation, without a server.
 
-Everything that sessions share (catalog, prepared tasks, gateways, the queue of scorings) is opened once for all samples
-of an event loop and closed with the last task of it. A state directory of its own holds the sessions' attempt logs and
-the copies of what was scored; they stay when the evaluation has ended.
+Shared resources (catalog, prepared tasks, gateways, the scoring queue) are opened once per event loop and closed after
+its last task. Attempt logs and copies of scored submissions stay in a state directory when the evaluation has ended.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ if TYPE_CHECKING:
     from re_bench_server.session import Session
 
 _SECRETS = ("OPENAI_API_KEY",)
-"""Variables of this process whose values sessions get as secrets: keys of the tasks' chat models."""
+"""Environment variables that sessions get as secrets: keys of the tasks' chat models."""
 _LOG = "sessions.log"
 _KILLED = "the evaluation was ended"
 
 
 @dataclass
 class _Host:
-    """What all sessions with the same settings share."""
+    """Resources shared by all sessions with the same settings."""
 
     tasks: set[str] = field(default_factory=set)
-    """Ids of the tasks that the evaluation has."""
+    """Ids of the evaluation's tasks."""
     users: int = 0
-    """Tasks of the evaluation that have begun and not ended."""
+    """Number of the evaluation's running tasks."""
     registry: SessionRegistry | None = None
     log: TextIO | None = None
 
@@ -56,10 +55,10 @@ _hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[SandboxConfig, _Host]]
 
 
 def settings_of(config: SandboxConfig, state: Path, tasks: set[str]) -> Settings:
-    """Return the settings of what serves sessions with this configuration.
+    """Return the environment's settings for a configuration.
 
     Raises:
-        UsageError: if the network's settings contradict one another.
+        UsageError: if the network options contradict one another.
     """
     return Settings(
         state=state,
@@ -70,14 +69,14 @@ def settings_of(config: SandboxConfig, state: Path, tasks: set[str]) -> Settings
         memory_mib=config.memory_mib,
         disk_mib=config.disk_mib,
         processes=config.processes,
-        max_sessions=1 << 20,  # Inspect bounds samples and sandboxes
+        max_sessions=1 << 20,  # Inspect limits samples and sandboxes
         network=NetworkPolicy.from_options(config.network, list(config.allow), None),
         transcripts=False,  # Inspect's log has everything
     )
 
 
 async def task_init(config: SandboxConfig) -> None:
-    """Note that a task of an evaluation begins, whose samples will have sessions."""
+    """Register a task of the evaluation."""
     host = _host(config)
     host.users += 1
     if config.task is not None:
@@ -85,7 +84,7 @@ async def task_init(config: SandboxConfig) -> None:
 
 
 async def task_cleanup(config: SandboxConfig) -> None:
-    """End what sessions share, with the last task of an evaluation."""
+    """Unregister a task of the evaluation; the last one closes the shared resources."""
     host = _host(config)
     host.users -= 1
     if host.users > 0:
@@ -102,10 +101,10 @@ async def task_cleanup(config: SandboxConfig) -> None:
 
 
 async def open_session(config: SandboxConfig) -> Session:
-    """Open a session, and create its workspace.
+    """Open a session and create its workspace.
 
     Raises:
-        UsageError: if the task is not there, or cannot be served here.
+        UsageError: if the task is unknown or cannot be served here.
         ReBenchError: if the session cannot be opened.
     """
     host = _host(config)
@@ -125,7 +124,7 @@ async def open_session(config: SandboxConfig) -> Session:
 
 
 def _shared(config: SandboxConfig) -> SandboxConfig:
-    """Return what sessions must have in common to share a host: everything but the task."""
+    """Return the settings that sessions of one host share: all but the task."""
     return config.model_copy(update={"task": None})
 
 
@@ -147,9 +146,9 @@ def _open(host: _Host, config: SandboxConfig) -> None:
 
 
 def _end_killed(root: Path) -> None:
-    """End what killed evaluations have left: their processes and workspaces; logs and copies stay."""
-    for marker in root.glob("*/sockets"):  # which an evaluation that ends removes
-        with suppress(UsageError):  # another one still uses it
+    """End the processes and remove the workspaces of killed evaluations; logs and copies stay."""
+    for marker in root.glob("*/sockets"):  # an evaluation removes it when it ends
+        with suppress(UsageError):  # a running evaluation uses it
             directory = StateDirectory(marker.parent)
             for record in directory.open_records:
                 record.state, record.ended, record.reason = "ended", utc(), _KILLED

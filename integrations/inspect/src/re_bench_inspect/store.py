@@ -1,4 +1,4 @@
-"""What a sample's log keeps of its session: the task, and every attempt as the session's attempt log has it."""
+"""Define what a sample's log keeps of its session: the task and every attempt."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pydantic import Field
 
 
 class SessionStore(StoreModel):
-    """The part of a sample's store that is about its session; the log of an evaluation holds it."""
+    """The session's part of a sample's store."""
 
     task: dict[str, Any] = Field(default_factory=dict)
-    """The task as it was, a :class:`re_bench.records.TaskRecord`."""
+    """A :class:`re_bench.records.TaskRecord`."""
     session: str = ""
     """The session's name."""
     directory: str = ""
-    """The session's directory, with the attempt log, the copies of what was scored, and the scorer's log."""
+    """The session's directory, with the attempt log, copies of scored submissions, and the scorer's log."""
     attempts: list[dict[str, Any]] = Field(default_factory=list)
-    """The attempts so far: :class:`re_bench.attempts.log.Attempt` as plain JSON values, in order."""
+    """Each :class:`re_bench.attempts.log.Attempt` as JSON values, in order."""
     final: dict[str, Any] | None = None
-    """The final score, a :class:`re_bench.attempts.log.FinalScore`; None before, and where nothing was scored."""
+    """A :class:`re_bench.attempts.log.FinalScore`, once there is one."""
     hours: float | None = None
-    """Working hours that the session has used."""
+    """Working hours used."""
     model_dollars: float | None = None
-    """What the session's own calls to the task's model have cost; None without a model or a price."""
+    """Cost of the session's calls to the task's model; None without a model or a price."""
     scoring_model_dollars: float | None = None
-    """What the calls of its scorings have cost."""
+    """Cost of the scorings' calls to the task's model."""

@@ -1,4 +1,4 @@
-"""The tasks of re-bench as tasks of Inspect: all that are discovered here, also those of other packages."""
+"""Register every discovered task of re-bench as a task of Inspect."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
     from re_bench_server.catalog import ServedTask
 
-_GO_ON = (
-    "Go on with the task. When there is nothing left to improve, call answer with get_final_score=true, which ends the "
-    "episode with the score of all attempts."
+_CONTINUE = (
+    "Continue with the task. When there is nothing left to improve, call answer with get_final_score=true, which ends "
+    "the episode with the score of all attempts."
 )
 _HOUR_S = 3600
 PREFIX = "re_bench/"
-"""What the names of tasks and agents begin with: ``inspect eval re_bench/triton_cumsum``."""
+"""Prefix of registered names: ``inspect eval re_bench/triton_cumsum``."""
 
 Function = TypeVar("Function", bound="Callable[..., object]")
 Build = Callable[..., inspect_ai.Task]
 
 
 def without_package(function: Function) -> Function:
-    """Have Inspect's decorator register a function by the name that it is given, with no package's name before it.
+    """Have Inspect register a function without its package's name as a prefix.
 
-    Inspect takes the package from the function's module, which cannot be ``re_bench`` where the core is installed
-    editable: its distribution has another name. Functions of no installed package get nothing before their names.
+    Inspect takes the prefix from the module's distribution, which has another name than ``re_bench``. Functions of the
+    standard library get none.
     """
     function.__module__ = builtins.__name__
     return function
 
 
 def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
-    """Return the decorator that registers a function as ``re_bench/NAME``, whose errors are shown without a traceback.
+    """Return the decorator that registers a task as ``re_bench/NAME`` and reports its errors without a traceback.
 
     Args:
         name: the task's name.
-        attributes: of the task, as Inspect's own decorator takes them.
+        attributes: passed to Inspect's decorator.
     """
 
     def register(build: Build) -> Build:
@@ -79,14 +79,14 @@ def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
     return register
 
 
-def words(values: str | Sequence[str]) -> list[str]:
-    """Return the words of an option; Inspect's command line makes a list of what has commas in it."""
+def split_option(values: str | Sequence[str]) -> list[str]:
+    """Split a comma-separated option, which Inspect's command line may have split already."""
     parts = values.split(",") if isinstance(values, str) else map(str, values)
     return [part.strip() for part in parts if part.strip()]
 
 
 def make_task(task: TaskFolder) -> Build:
-    """Return the function that Inspect calls for a task of re-bench, registered as ``re_bench/NAME``."""
+    """Register the function that builds a task of Inspect as ``re_bench/NAME``, and return it."""
 
     def build(
         profile: str = "auto",
@@ -98,8 +98,8 @@ def make_task(task: TaskFolder) -> Build:
         config = SandboxConfig(
             task=task.manifest.id,
             profile=profile,
-            network=network,  # type: ignore[arg-type] # pydantic checks what the command line gives
-            allow=tuple(words(allow)),
+            network=network,  # type: ignore[arg-type] # pydantic checks it
+            allow=tuple(split_option(allow)),
             hours=hours,
             max_attempts=attempts,
         )
@@ -113,16 +113,16 @@ def make_task(task: TaskFolder) -> Build:
         hours: working hours in which commands can run
         attempts: how many attempts are scored
         network: none, proxy or open: the sandbox's network
-        allow: hosts that the proxy lets through, with commas between them
+        allow: comma-separated hosts that the proxy lets through
     """
     return register_task(task.name)(build)
 
 
 def task_of(config: SandboxConfig) -> inspect_ai.Task:
-    """Return the task of Inspect for a configuration: one sample, whose sandbox is a session.
+    """Return the task of Inspect for a configuration: one sample with a session as its sandbox.
 
     Raises:
-        UsageError: if the task cannot be served here in this profile, or the settings contradict one another.
+        UsageError: if the task cannot be served here in this profile, or options contradict one another.
         ManifestError: if its manifest is malformed.
     """
     assert config.task is not None
@@ -141,7 +141,7 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
         dataset=MemoryDataset([sample], name=served.task.name),
         solver=tool_agent(),
         scorer=reward(),
-        epochs=Epochs(1, []),  # no mean over epochs before the metrics: each run counts
+        epochs=Epochs(1, []),  # no reducer: the metrics see every epoch
         working_limit=round(config.hours * _HOUR_S),
         version=manifest.version,
         display_name=manifest.title,
@@ -151,18 +151,18 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
 
 
 def tool_agent() -> Agent:
-    """Return the agent that runs unless another is chosen: Inspect's ReAct loop with the tools of a session."""
+    """Return the default agent: Inspect's ReAct loop with the tools of a session."""
 
-    async def go_on(state: AgentState) -> bool | str:
+    async def on_continue(state: AgentState) -> bool | str:
         if current_session().record.state == "finished":
             return False
-        return True if state.output.message.tool_calls else _GO_ON
+        return True if state.output.message.tool_calls else _CONTINUE
 
-    return react(prompt=None, tools=[bash(), answer()], submit=False, on_continue=go_on, truncation="auto")
+    return react(prompt=None, tools=[bash(), answer()], submit=False, on_continue=on_continue, truncation="auto")
 
 
 def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
-    """Return what a reader of scores has to know of the scale."""
+    """Return the facts that readers of scores need."""
     manifest, anchors = served.manifest, served.manifest.anchors(served.profile_name)
     return {
         "task": served.task.name,
@@ -179,13 +179,5 @@ def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
 
 
 def make_tasks() -> dict[str, Build]:
-    """Return the functions of all tasks that are here, by name.
-
-    Raises:
-        RuntimeError: if they cannot be discovered.
-    """
-    try:
-        tasks = find_tasks()
-    except ReBenchError as error:
-        raise RuntimeError(f"the tasks of re-bench cannot be read: {error}") from None
-    return {name: make_task(task) for name, task in tasks.items() if task.scorer.is_file()}
+    """Register all discovered tasks; return the functions that build them, by name."""
+    return {name: make_task(task) for name, task in find_tasks().items() if task.scorer.is_file()}

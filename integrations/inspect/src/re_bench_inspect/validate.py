@@ -1,8 +1,7 @@
-"""``re_bench/validate``: shows without a model that tasks, sandbox and scorer give the expected scores in Inspect.
+"""``re_bench/validate``: check the scores of known solutions in Inspect, without a model.
 
-For each task one sample for the baseline, the reference and two cheats. A solution gets into the sandbox as an agent
-would bring it, through the provider, and its command runs there; the session scores it, and the verdict is that of
-``re-bench validate``.
+Each task has samples for the baseline, the reference and two cheats. The provider writes a solution's files into the
+sandbox, its command runs there, the session scores it, and ``re-bench validate``'s rules judge the score.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from re_bench.task.discovery import find_task, find_tasks
 from re_bench.task.workspace import recipe_of, solution_files
 from re_bench_inspect.episode import current_session, end_episode
 from re_bench_inspect.sandboxes import SandboxConfig
-from re_bench_inspect.tasks import register_task, words
+from re_bench_inspect.tasks import register_task, split_option
 from re_bench_server.catalog import build_catalog
 from re_bench_server.shell.shell import WORKSPACE
 
@@ -37,25 +36,25 @@ if TYPE_CHECKING:
 
 _CHEATS = 2
 _TAIL = 2000
-_OF_SCORES = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
+_SCORE_FIELDS = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
 
 
 @register_task("validate", kind="maintenance")
 def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.Task:
-    """Check that baseline, reference and two cheats of each task score as expected; no model is asked.
+    """Check that baseline, reference and two cheats of each task score as expected, without a model.
 
     Args:
-        tasks: names with commas between them; all that are here by default
+        tasks: comma-separated names; all tasks by default
         profile: auto, cpu, gpu or paper: the size of the tasks
 
     Raises:
-        UsageError: if there is no such task, or it cannot be had here in this profile.
+        UsageError: if a task is unknown or unavailable here in this profile.
     """
-    names = words(tasks)
+    names = split_option(tasks)
     chosen = [find_task(name) for name in names] if names else list(find_tasks().values())
     served = build_catalog(profile, [task.name for task in chosen]).by_id.values()
     if names and len(served) < len(chosen):
-        raise UsageError(f"not all of {', '.join(names)} can be had here in profile {profile}")
+        raise UsageError(f"not all of {', '.join(names)} are available here in profile {profile}")
     samples = [_sample(task, variant) for task in served for variant in _variants(task)]
     return inspect_ai.Task(
         dataset=MemoryDataset(samples, name="solutions"),
@@ -66,7 +65,7 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
 
 
 def _variants(served: ServedTask) -> Iterator[str]:
-    """Yield the solutions: the cheats are two that need nothing but the baseline beside them, refused ones first."""
+    """Yield the solutions to score, with two cheats that are not compared with another solution, invalid ones first."""
     yield from ("baseline", "reference")
     profile, cheats = served.profile_name, served.manifest.cheats
     known = {name: cheat.expectation(profile) for name, cheat in cheats.items() if cheat.runs_on(profile)}
@@ -90,7 +89,7 @@ def _sample(served: ServedTask, variant: str) -> Sample:
 
 @solver
 def lay_in() -> Solver:
-    """Return the solver that puts the sample's solution into the workspace and runs its command."""
+    """Return the solver that writes the sample's solution into the workspace and runs its command."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         del generate
@@ -103,7 +102,7 @@ def lay_in() -> Solver:
             command, seconds = list(recipe.command), round(recipe.time_limit_s)
             done = await sandbox().exec(command, cwd=WORKSPACE, env={"RE_BENCH_SEED": "0"}, timeout=seconds)
             if not done.success:
-                raise ReBenchError(f"{variant}: its command failed:\n{(done.stdout + done.stderr)[-_TAIL:]}")
+                raise ReBenchError(f"{variant}: command failed:\n{(done.stdout + done.stderr)[-_TAIL:]}")
         return state
 
     return solve
@@ -111,15 +110,15 @@ def lay_in() -> Solver:
 
 @scorer(metrics=[accuracy()])
 def verdict() -> Scorer:
-    """Return the scorer that tells whether a solution scored as expected."""
+    """Return the scorer that checks whether a solution scored as expected."""
 
     async def score(state: TaskState, target: Target) -> Score:
         del target
         session, variant = current_session(), str(state.metadata["variant"])
         kept = await end_episode(state.store, session)
-        attempts = ({name: attempt[name] for name in _OF_SCORES} for attempt in kept.attempts)
+        attempts = ({name: attempt[name] for name in _SCORE_FIELDS} for attempt in kept.attempts)
         scores = {variant: [TaskScore(**attempt) for attempt in attempts]}
-        if variant != "baseline":  # whose reward is 0 by definition
+        if variant != "baseline":  # its reward is 0 by definition
             scores["baseline"] = [replace(entry, status="valid", reward=0.0) for entry in scores[variant]]
         row = judge(session.served.task, variant, scores)
         metadata = {"reward": row.reward, "message": row.scores[-1].message}

@@ -1,4 +1,4 @@
-"""Tasks for logs: their agent follows a script, and their tools fill a sample's store as those of re-bench do."""
+"""Define tasks with a scripted agent and tools that fill a sample's store like those of re-bench."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ RECORD = TaskRecord(
 )  # fmt: skip
 USAGE = ModelUsage(input_tokens=100, output_tokens=20, total_tokens=120, total_cost=0.25)
 FAIL = "fail"
-"""While this file is in the directory of sessions, the agent breaks at the end of its second epoch."""
+"""While this file is in the directory of sessions, the agent fails at the end of its second epoch."""
 
 
 @tool(name="bash")
 def bash() -> Tool:
-    """Return a tool that says what it was told."""
+    """Return a tool that echoes its command."""
 
     async def execute(command: str) -> str:
         """Run a command.
@@ -50,13 +50,13 @@ def bash() -> Tool:
 
 @tool(name="answer")
 def answer() -> Tool:
-    """Return a tool that logs an attempt, with a copy of what was handed in, as a session does."""
+    """Return a tool that logs an attempt with a copy of the submission, like a session."""
 
     async def execute(raw: float) -> str:
-        """Hand in a solution.
+        """Submit a solution.
 
         Args:
-            raw: what it scores; below 0 for one that is refused.
+            raw: its raw score; negative for an invalid submission.
         """
         session = store_as(SessionStore)
         log = AttemptLog(Path(session.directory) / ATTEMPTS)
@@ -83,9 +83,9 @@ def _attempt(raw: float, submission: str, before: int) -> Attempt:
 
 @solver(name="open_session")
 def open_session(directory: str, record: dict[str, Any]) -> Solver:
-    """Return what begins a session."""
+    """Return the solver that begins a session."""
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - a part of Inspect's protocol
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - Inspect's protocol
         session = store_as(SessionStore)
         session.task = record
         session.directory = tempfile.mkdtemp(prefix="session-", dir=directory)
@@ -99,11 +99,11 @@ def scripted(script: str = "ls;1.5;-1;1.2", *, infos: bool = False) -> Solver:
     """Return an agent that calls a tool for each word: ``answer`` with a number, ``bash`` with anything else.
 
     Args:
-        script: the words, with semicolons between them.
-        infos: whether it writes what mlab does to the transcript first.
+        script: the words, separated by semicolons.
+        infos: whether to first write steps like mlab's to the transcript.
     """
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - a part of Inspect's protocol
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - Inspect's protocol
         outputs = [_output(word) for word in script.split(";")]
         model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
         for word in script.split(";") if infos else ():
@@ -136,7 +136,7 @@ def _output(word: str) -> ModelOutput:
 
 @scorer(metrics=[mean()], name="aggregate")
 def aggregate() -> Scorer:
-    """Return what scores a session by its attempt log."""
+    """Return the scorer of a session's attempt log."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - as above
         session = store_as(SessionStore)
@@ -163,5 +163,5 @@ def made_up(directory: str, hours: float = 2.0, version: int = 3) -> Task:
 
 @task
 def plain() -> Task:
-    """Return a task that has nothing to do with re-bench."""
+    """Return a task that is not of re-bench."""
     return Task(dataset=[Sample(id="plain", input="Say it.")], solver=scripted("ls"))

@@ -1,4 +1,4 @@
-"""Run Inspect and write logs below a directory: ``python write_logs.py DIR``. A program of its own, as Inspect is."""
+"""Run Inspect and write logs below a directory: ``python write_logs.py DIR``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from logged_task import FAIL, made_up, plain, scripted
 
 
 def run(task: Task, directory: Path, epochs: int = 1, token_limit: int | None = None) -> EvalLog:
-    """Run a task and return its log, which is in the directory."""
+    """Run a task with its log in a directory, and return the log."""
     (log,) = eval(
         task, model="mockllm/model", epochs=epochs, token_limit=token_limit, log_dir=str(directory), display="none"
     )
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def hostile(log: EvalLog, path: Path) -> None:
-    """Write a log whose store says what no session of ours does."""
+    """Write a log with a forged store."""
     (sample,) = log.samples or []
     (attempt,) = sample.store["SessionStore:attempts"]
     valid = attempt | {"status": "valid", "raw": 1.5, "reward": 0.5, "message": "<b>\x1b[31m\u202e</b>" * 9}

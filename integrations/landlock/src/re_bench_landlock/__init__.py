@@ -1,1 +1,1 @@
-"""Two sandboxes for machines that allow no namespaces: ``landlock`` and ``user``."""
+"""Provide the sandboxes ``landlock`` and ``user`` for machines without namespaces."""

@@ -1,6 +1,6 @@
-"""What confines a process by the kernel alone, by ctypes: Landlock's rules, seccomp filters, no capabilities.
+"""Call the kernel by ctypes: Landlock rules, seccomp filters, capabilities.
 
-https://docs.kernel.org/userspace-api/landlock.html; constants are those of <linux/landlock.h> and <linux/prctl.h>.
+https://docs.kernel.org/userspace-api/landlock.html; constants are from <linux/landlock.h> and <linux/prctl.h>.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NEWEST_ABI = 7
-"""The newest version whose features are used."""
+"""The newest supported version of Landlock."""
 FILES, TRUNCATE, NETWORK, DEVICES, SCOPES, LOGGING = 1, 3, 4, 5, 6, 7
-"""The version from which on there is each feature; the second brings REFER, which only allows."""
+"""The version that introduced each feature; version 2 adds REFER, which only allows."""
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG, _MAKE_SOCK = (1 << bit for bit in range(4, 10))
@@ -31,17 +31,17 @@ RIGHTS = {
     "write": _READ | _WRITE_FILE | _TRUNCATE | _CHANGE,
     "device": _READ_FILE | _WRITE_FILE | _IOCTL_DEV,
 }
-"""What a rule allows, by the name of its kind; all but ``device`` hold for everything below a directory too."""
+"""Rights by kind of rule; all but ``device`` also apply below a directory."""
 
 _OF_PROCESS = (
     "auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts",
     "smaps", "smaps_rollup", "stat", "statm", "status",
 )  # fmt: skip
 _MADE_UP = ("/proc/", "/sys/")
-"""Where a file that the kernel has forgotten becomes another one to its rules: what has one here is kept open."""
+"""File systems whose inodes may be recreated; files with rules are kept open so that the rules still apply."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers everywhere
-_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records of refusals, of nested domains neither
+_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records, also of nested domains
 _BIND_AND_CONNECT, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_SUBREAPER = 1, 22, 24, 36
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, _FILTER = 38, 47, 4, 2
@@ -52,18 +52,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def abi() -> int:
-    """Return the version of Landlock that this kernel has.
+    """Return this kernel's version of Landlock.
 
     Raises:
-        OSError: if it has none, or a container's filter of system calls keeps it away.
+        OSError: if there is none, or a container's seccomp filter blocks it.
     """
     return _call(_CREATE_RULESET, None, 0, _VERSION)
 
 
 def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
-    """Return the descriptor of a set of rules that allows what ``rules`` (path, kind) name and nothing else.
+    """Return the descriptor of a rule set that only allows ``rules`` (path, kind).
 
-    Paths that are not there are left out. What a device does by ``ioctl`` is bounded from version 5 on.
+    Missing paths are left out. ``ioctl`` of devices is restricted from version 5 on.
 
     Raises:
         OSError: if the kernel refuses.
@@ -78,10 +78,10 @@ def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
 
 
 def signal_scope() -> int:
-    """Return the descriptor of a set of rules that refuses signals to whoever is not confined by it, and no more.
+    """Return the descriptor of a rule set that only refuses signals to processes outside of it.
 
     Raises:
-        OSError: if the kernel refuses, as one without :data:`SCOPES` does.
+        OSError: if the kernel refuses, such as one without :data:`SCOPES`.
     """
     return _create(0, 0, _SIGNALS, SCOPES)
 
@@ -93,17 +93,17 @@ def _create(handled: int, network: int, scopes: int, version: int) -> int:
 
 
 def allow_process(rules: int, pid: int) -> None:
-    """Allow to read what ``/proc`` says of a process, but for the machine's network.
+    """Allow reading a process's files in ``/proc``, except for the machine's network.
 
     Raises:
         OSError: if the kernel refuses.
     """
-    for path, kind in of_process(pid):
+    for path, kind in process_rules(pid):
         _allow(rules, path, RIGHTS[kind])
 
 
-def of_process(pid: int) -> list[tuple[str, str]]:
-    """Return the rules by which a process is shown."""
+def process_rules(pid: int) -> list[tuple[str, str]]:
+    """Return the rules that show a process."""
     return [(f"/proc/{pid}", "list"), *((f"/proc/{pid}/{name}", "read") for name in _OF_PROCESS)]
 
 
@@ -121,7 +121,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 
 def restrict(rules: int, version: int) -> None:
-    """Hold this process, and all that it will start, to a set of rules; it cannot be undone.
+    """Confine this process and its descendants to a rule set, irreversibly.
 
     Raises:
         OSError: if the kernel refuses.
@@ -131,7 +131,7 @@ def restrict(rules: int, version: int) -> None:
 
 
 def install_filter(program: bytes) -> None:
-    """Hold this process, and all that it will start, to a seccomp filter.
+    """Install a seccomp filter for this process and its descendants.
 
     Raises:
         OSError: if the kernel refuses.
@@ -141,23 +141,23 @@ def install_filter(program: bytes) -> None:
 
 
 def prepared_filter(program: bytes) -> tuple[object, bytes]:
-    """Return what has to be kept until a filter is installed, and the filter as the kernel takes it."""
+    """Return a buffer to keep alive until the filter is installed, and the filter in the kernel's format."""
     code = ctypes.create_string_buffer(program, len(program))
-    # struct sock_fprog: the count of instructions, of 8 bytes each, and where they are.
+    # struct sock_fprog: the number of instructions, 8 bytes each, and their address.
     return code, struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
 
 
 def drop_bounding_set() -> None:
-    """Give up the capabilities that a program of root's would get, as far as we have the one that this takes."""
+    """Drop the capabilities of later programs, as far as this process may."""
     for capability in range(_LAST_CAPABILITY + 1):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
-    """Give up all capabilities that we have; without new privileges, no program brings them back.
+    """Drop all capabilities; without new privileges, no program regains them.
 
     Raises:
-        OSError: if they cannot be given up.
+        OSError: if they cannot be dropped.
     """
     _prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     if _libc.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)) != 0:
@@ -165,12 +165,12 @@ def drop_capabilities() -> None:
 
 
 def end_with_parent(number: int) -> None:
-    """Have the kernel send this process the signal ``number`` when the thread that started it ends."""
+    """Make the kernel send this process a signal when the thread that started it ends."""
     _prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of every descendant whose own parent ends."""
+    """Make this process the parent of its orphaned descendants."""
     _prctl(_PR_SET_SUBREAPER, 1, 0, 0, 0)
 
 

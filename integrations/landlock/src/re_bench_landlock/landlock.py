@@ -1,8 +1,8 @@
-"""The backend for a machine that allows no namespaces: Landlock's rules and a seccomp filter hold a child process.
+"""Sandbox backend ``landlock``: confine a child process with Landlock rules and a seccomp filter, without namespaces.
 
-It needs no privilege. :mod:`re_bench_landlock.supervisor` confines the program and ends all of it. Nothing is
-mounted, so everything shown is where it is outside, and ``/tmp`` and ``/dev/shm`` are out of reach: ``TMPDIR`` is a
-directory of the program's own.
+It needs no privileges. :mod:`re_bench_landlock.supervisor` confines the program and ends all its processes. Without
+mounts, every path is the same inside and outside; ``/tmp`` and ``/dev/shm`` are not accessible, and ``TMPDIR`` is a
+private directory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 VERSION = "RE_BENCH_LANDLOCK_ABI"
-"""The environment variable that has an older version of Landlock used than the kernel's, to see what that holds."""
+"""Environment variable that selects an older version of Landlock than the kernel's, for tests."""
 
 _KERNEL = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
@@ -56,14 +56,14 @@ _END_S = 10.0
 
 
 class Landlock:
-    """Files by Landlock's rules, no sockets, no signals to others; as root, also a user id that nobody else has."""
+    """Restricts files, sockets and signals; as root, it also uses an unused user id."""
 
     sessions = False
     sockets = False
 
     @property
     def name(self) -> str:
-        """``landlock`` with the version that is used, and whether programs stay root."""
+        """``landlock`` with its version, and whether programs run as root."""
         return f"landlock ABI {_version()}" + " as root" * _stays_root()
 
     @property
@@ -72,17 +72,17 @@ class Landlock:
         return sys.executable
 
     def probe(self) -> None:
-        """Run this interpreter, confined.
+        """Run this interpreter in the sandbox.
 
         Raises:
-            SandboxUnavailableError: if the kernel, a container's settings or the lack of libseccomp do not allow it.
-            UsageError: if the variable :data:`VERSION` names no version that is here.
+            SandboxUnavailableError: if the kernel, the container's settings or a missing libseccomp prevent it.
+            UsageError: if the variable :data:`VERSION` is not an available version.
         """
         _version()
         if not seccomp.available():
             raise SandboxUnavailableError(
-                "no sandbox: libseccomp not found, without which Landlock leaves too much open; install it with "
-                "`apt-get install libseccomp2` or your system's equivalent"
+                "no sandbox: libseccomp not found, which Landlock needs in addition; run `apt-get install libseccomp2` "
+                "or your system's equivalent"
             )
         finished = run(self, [self.python, "-I", "-c", ""], SandboxSpec(limits=Limits(wall_s=30)))
         if finished.status != 0:
@@ -90,14 +90,14 @@ class Landlock:
             raise SandboxUnavailableError(f"no sandbox: Landlock cannot confine {self.python} here ({reason})")
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program``, confined. What it writes into its own directory is bounded from outside.
+        """Return how to start ``program`` in the sandbox.
 
-        A word of ``program`` that is the path of a socket is connected to, since the program can connect to none, and
-        becomes ``descriptor:N``.
+        The program cannot connect to sockets: an argument that is a socket's path is replaced with ``descriptor:N``, a
+        connection to it.
 
         Raises:
-            SandboxUnavailableError: if ``spec`` shows a path elsewhere, a socket, or what another user cannot read, or
-                keeps something in a writable directory from being written.
+            SandboxUnavailableError: if ``spec`` shows a path at another place, a socket, or a file that other users
+                cannot read, or protects a path in a writable directory.
         """
         user = (private_user() if spec.user is None else spec.user) if _changes_user() else None
         shown = {**spec.read_only, **spec.writable}
@@ -116,14 +116,12 @@ class Landlock:
             directory=str(own) if spec.directory == SandboxSpec.directory else spec.directory,
             rules=[*shown_rules, (str(own), "write")],
             abi=_version(),
-            filters=[
-                rules.hex() for rules in (seccomp.program(), system_calls.program(_version(), same_user=user is None))
-            ],
+            filters=[seccomp.program().hex(), system_calls.program(_version(), same_user=user is None).hex()],
             limits=_limits(spec.limits, gpu=spec.gpu is not None),
             processes=spec.limits.processes,
-            gate=system_calls.process_gate(),
+            fork_filter=system_calls.fork_filter(),
             user=user,
-            connected=[number for number, word in enumerate(program) if _is_socket(Path(word))],
+            connect=[number for number, word in enumerate(program) if _is_socket(Path(word))],
             starter=os.getpid(),
         )
         return Launch(
@@ -138,29 +136,24 @@ class Landlock:
 
 
 def _version() -> int:
-    """Return the version of Landlock to use.
-
-    Raises:
-        SandboxUnavailableError: if the kernel has none.
-        UsageError: if the variable :data:`VERSION` names none that is here.
-    """
+    """Return the version of Landlock to use."""
     try:
         newest = min(kernel.abi(), kernel.NEWEST_ABI)
     except OSError as error:
         raise SandboxUnavailableError(
-            f"no sandbox: this kernel offers no Landlock here ({error.strerror}); it takes Linux 5.13 or later with "
-            "CONFIG_SECURITY_LANDLOCK, `landlock` in the kernel's parameter lsm=, and in a container a filter of "
-            "system calls that allows it, as Docker's own does in recent versions"
+            f"no sandbox: Landlock is unavailable ({error.strerror}); it needs Linux 5.13 or later with "
+            "CONFIG_SECURITY_LANDLOCK, `landlock` in the kernel's parameter lsm=, and in a container a seccomp filter "
+            "that allows it, such as Docker's default in recent versions"
         ) from None
     wanted = os.environ.get(VERSION, str(newest))
     if wanted not in map(str, range(1, newest + 1)):
-        raise UsageError(f"{VERSION} is {wanted!r}; this machine has Landlock's versions 1 to {newest}")
+        raise UsageError(f"{VERSION}: unknown version {wanted!r}; this machine supports 1 to {newest}")
     return int(wanted)
 
 
 @cache
 def _changes_user() -> bool:
-    """Tell whether we are root, may become another user, and have a Python that others may read."""
+    """Return whether this process is root, may change its user, and has a Python that other users can read."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
     if os.geteuid() != 0 or effective & _TO_CHANGE_USER != _TO_CHANGE_USER:
@@ -181,18 +174,18 @@ def _check_shown(inside: str, outside: Path) -> None:
         raise SandboxUnavailableError(f"the backend 'landlock' cannot show {outside} as {inside}; use bubblewrap")
     if _is_socket(outside):
         raise SandboxUnavailableError(
-            f"the backend 'landlock' cannot show the socket {outside}: a program that may connect to one may "
-            "connect to all that its user can, Docker's and D-Bus's too; use bubblewrap or container"
+            f"the backend 'landlock' cannot show the socket {outside}: the program could then connect to every socket "
+            "of its user, such as Docker's and D-Bus's; use bubblewrap or container"
         )
 
 
 def _check_writable(spec: SandboxSpec) -> None:
-    """Do nothing, or refuse what lies in a writable directory and may not be written: a rule holds for all below."""
+    """Refuse protected paths in writable directories, since a rule applies to everything below."""
     tops = {path.resolve() for path in spec.writable.values()}
     for path in {path.resolve() for path in (*spec.read_only.values(), *spec.hidden) if path.exists()}:
         for top in tops.intersection(path.parents):
             raise SandboxUnavailableError(
-                f"the backend 'landlock' cannot keep {path} from being written, which lies in {top}; use bubblewrap"
+                f"the backend 'landlock' cannot protect {path} in the writable directory {top}; use bubblewrap"
             )
 
 
@@ -211,14 +204,14 @@ def _environment(spec: SandboxSpec, own: Path) -> dict[str, str]:
 
 
 def _limits(limits: Limits, *, gpu: bool) -> dict[str, int]:
-    """Return what bounds each process; see :func:`re_bench.sandbox.bubblewrap.rlimits` about a ``gpu``."""
+    """Return the resource limits of each process; see :func:`re_bench.sandbox.bubblewrap.rlimits` about ``gpu``."""
     data = {} if gpu else {"DATA": limits.memory_mib * _MIB}
     own = {"CPU": limits.cpu_s, "FSIZE": limits.file_mib * _MIB, "NOFILE": limits.open_files, "CORE": 0}
     return data | own
 
 
 def _rules(spec: SandboxSpec) -> Iterator[tuple[str, str]]:
-    """Yield what may be done with files, of the deepest path that ``spec`` or we show or hide."""
+    """Yield the rules for files and devices."""
     driver = [DRIVER] if spec.gpu else []
     system = [*map(Path, (*SYSTEM, *ETC)), *python_directories(), *driver]
     devices = [*_DEVICES, *map(str, device_nodes(spec.gpu) if spec.gpu else ())]
@@ -232,10 +225,10 @@ def _rules(spec: SandboxSpec) -> Iterator[tuple[str, str]]:
 
 
 def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield rules for all below ``top`` but for what is hidden there.
+    """Yield rules for everything below ``top`` except for hidden directories.
 
-    A rule holds for everything below, so that around something hidden each neighbour needs its own. Of the directories
-    that lead there, and thus of the hidden one too, names can still be listed: without them, Python imports nothing.
+    A rule applies to everything below it, so each neighbour of a hidden directory gets its own. Names in hidden
+    directories and their parents can still be listed: otherwise Python could not import from their neighbours.
     """
     if top in hidden:
         return
@@ -245,12 +238,12 @@ def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
     yield top, "list"
     with os.scandir(top) as entries:
         for entry in entries:
-            if not entry.is_symlink():  # what it leads to has rules of its own, or none
+            if not entry.is_symlink():  # its target has its own rules or none
                 yield from _around(entry.path, kind, hidden)
 
 
 def _memory_file(plan: supervisor.Plan) -> int:
-    """Return a descriptor from which ``plan`` can be read."""
+    """Return a descriptor of a file in memory that contains ``plan``."""
     descriptor = os.memfd_create("re-bench-landlock", os.MFD_CLOEXEC)
     with os.fdopen(os.dup(descriptor), "w", encoding="utf-8", errors="surrogateescape") as file:
         json.dump(asdict(plan), file)
@@ -259,12 +252,12 @@ def _memory_file(plan: supervisor.Plan) -> int:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a program's own directory, however deep it has made it."""
+    """Remove a program's private directory, which may be deeper than Python's functions handle."""
     subprocess.run(["rm", "-rf", "--", directory], check=False, stderr=subprocess.DEVNULL)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the supervisor end all that it has started; where it does not, do so as far as that can be seen."""
+    """Ask the supervisor to end all its processes; as a fallback, end the visible ones."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)

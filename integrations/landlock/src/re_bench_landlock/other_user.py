@@ -1,6 +1,6 @@
-"""The backend for a container that may make no namespaces: a child process of a user that owns nothing.
+"""Sandbox backend ``user``: run a child process as an unused user id, in a container that may not create namespaces.
 
-What protects is the container around it, and the permissions of files. METR's Task Standard keeps its secrets so.
+The container and file permissions protect everything else, as in METR's Task Standard.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KILL_ALL = ("sh", "-c", "kill -9 -1")
-"""Ends all that this user may signal, in one step, so that nothing starts meanwhile; only who says it goes on."""
+"""Kills all processes that the user may signal in one step, so that none can start meanwhile."""
 _GONE_S = 30.0
 _READABLE, _SEARCHABLE = stat.S_IROTH, stat.S_IXOTH
 
 
 class OtherUser(Unprotected):
-    """A process of a user id that nobody else has: it reads what all users may, and shares network and ``/tmp``."""
+    """Runs programs as an unused user id, which can read world-readable files and shares network and ``/tmp``."""
 
     sessions = False
 
@@ -43,23 +43,23 @@ class OtherUser(Unprotected):
         """Run this interpreter as another user.
 
         Raises:
-            SandboxUnavailableError: if we are not root, a program is missing, or the interpreter cannot be read.
+            SandboxUnavailableError: without root, a required program, or an interpreter that other users can read.
         """
         missing = [tool for tool in ("prlimit", "setpriv") if shutil.which(tool) is None]
         if os.geteuid() != 0 or missing:
-            what = f"{', '.join(missing)} not found; install util-linux" if missing else "it takes root"
-            raise SandboxUnavailableError(f"no sandbox: programs cannot run as another user here ({what})")
+            cause = f"{', '.join(missing)} not found; install util-linux" if missing else "requires root"
+            raise SandboxUnavailableError(f"no sandbox: programs cannot run as another user here ({cause})")
         finished = run(self, [self.python, "-I", "-c", ""], SandboxSpec(limits=Limits(wall_s=30)))
         if finished.status != 0:
             reason = finished.stderr.strip() or finished.status
             raise SandboxUnavailableError(f"no sandbox: another user cannot run {self.python} here ({reason})")
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` as a new user, with its limits; its end takes all processes of that user.
+        """Return how to start ``program`` as an unused user; the cleanup ends all processes of that user.
 
         Raises:
-            SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts, or the user
-                cannot read it: without a mount it would seem to be missing, by the submission's fault.
+            SandboxUnavailableError: if a path would need a mount, or other users cannot read it, so that the
+                submission would be blamed for a missing file.
         """
         for shown in (*spec.read_only.values(), *spec.writable.values()):
             need_readable(shown.resolve(), self.name)
@@ -67,18 +67,14 @@ class OtherUser(Unprotected):
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
-        path = {"PATH": os.environ.get("PATH", os.defpath)}  # and nothing that a program could read of ours
+        path = {"PATH": os.environ.get("PATH", os.defpath)}  # no other variable, which the program could read
         return replace(
             plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path, user=user
         )
 
 
 def need_readable(path: Path, backend: str) -> None:
-    """Do nothing, or refuse a path that other users cannot read.
-
-    Raises:
-        SandboxUnavailableError: if they cannot; the text names what is closed.
-    """
+    """Raise SandboxUnavailableError if other users cannot read a path."""
     entries = _SEARCHABLE | _READABLE if path.is_dir() else _READABLE
     needed = dict.fromkeys(path.parents, _SEARCHABLE) | {path: entries}
     for entry, bits in needed.items():

@@ -1,8 +1,8 @@
-"""The program that the backend ``landlock`` starts: it confines another one, waits for it, and ends all that is left.
+"""Start a program confined by Landlock, wait for it, and end all its processes.
 
-Run as ``python -I -S landlock_supervisor.py DESCRIPTOR``, from which it reads a JSON object: :class:`Plan`. It becomes
-the parent of every orphan among its descendants, so that none gets out of sight, and on SIGTERM it ends them all. The
-exit status is the program's, or 128 plus the number of the signal that ended it.
+Run ``python -I -S supervisor.py DESCRIPTOR``, which reads a :class:`Plan` as JSON. The supervisor becomes the parent of
+orphaned descendants, so that it can find them, and ends all of them on SIGTERM. Its exit status is the program's, or
+128 plus the number of the signal that ended the program.
 """
 
 from __future__ import annotations
@@ -28,58 +28,58 @@ _MOST_PROCESSES = 1 << 22
 
 @dataclass(frozen=True)
 class Plan:
-    """What to start, and how it is confined."""
+    """A program and its confinement."""
 
     program: list[str]
     environment: dict[str, str]
     directory: str
     rules: list[tuple[str, str]]
-    """What the program may do with files, as :func:`re_bench_landlock.kernel.rule_set` takes it."""
+    """Rules for :func:`re_bench_landlock.kernel.rule_set`."""
     abi: int
     """The version of Landlock to use."""
     filters: list[str]
-    """Seccomp filters, in hexadecimal."""
+    """Seccomp filters in hexadecimal."""
     limits: dict[str, int]
-    """Hard limits of each process, by the names in :mod:`resource`."""
+    """Hard limits of each process, by their names in :mod:`resource`."""
     processes: int
-    """How many processes and threads there may be at a time."""
-    gate: tuple[str, int]
-    """The filter of :mod:`re_bench_landlock.process_gate` in hexadecimal, and the number of the system call for it."""
+    """Maximum number of processes and threads."""
+    fork_filter: tuple[str, int]
+    """The filter of :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of ``seccomp``."""
     user: int | None
-    """The user id that nobody else has, to run the program as; None to stay who we are."""
-    connected: list[int]
-    """Which words of ``program`` are paths of sockets: each is connected to, and becomes ``descriptor:N``."""
+    """An unused user id to switch to; None to keep the current user."""
+    connect: list[int]
+    """Indexes of arguments that are paths of sockets; each is replaced with ``descriptor:N``, a connection to it."""
     starter: int
-    """The process id of who started us."""
+    """Process id of the supervisor's parent."""
 
 
 def main() -> NoReturn:
-    """Do what the module says."""
+    """Run the program of the plan, and exit with its status."""
     sys.path.append(str(Path(__file__).parents[1]))
-    from re_bench_landlock import kernel  # noqa: PLC0415 - which is found only then
+    from re_bench_landlock import kernel  # noqa: PLC0415 - needs the path
 
     with os.fdopen(int(sys.argv[1]), "rb") as file:
         plan = Plan(**json.load(file))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
     kernel.end_with_parent(signal.SIGTERM)
-    if os.getppid() != plan.starter:  # it ended before we could ask for the signal
+    if os.getppid() != plan.starter:  # the parent ended before the signal was set up
         sys.exit(_FAILED)
     kernel.adopt_orphans()
     scoped = plan.user is None and plan.abi >= kernel.SCOPES
     if scoped:
-        _scope_our_signals(plan.starter)
+        _scope_signals(plan.starter)
     others = _processes_of_user() if plan.user is None else 0
     if others is None and not scoped:
-        sys.exit("landlock: below version 6, root's programs cannot all be found and ended; run as another user")
+        sys.exit("landlock: below version 6, not all processes of root can be found and ended; run as another user")
     rules = kernel.rule_set(plan.rules, plan.abi)
-    ours, theirs = socket.socketpair()
+    supervisor_end, program_end = socket.socketpair()
     first = os.fork()
     if first == 0:
-        _become(plan, rules, others, theirs)
-    theirs.close()
+        _become(plan, rules, others, program_end)
+    program_end.close()
     if others is None:
-        _answer(ours, plan.processes)
-    for path, _kind in kernel.of_process(first):  # whose rules hold as long as these are open
+        _limit_forks(supervisor_end, plan.processes)
+    for path, _kind in kernel.process_rules(first):  # their rules apply only while these are open
         with suppress(FileNotFoundError):
             os.open(path, os.O_PATH)
     status = _wait(first, plan.processes if others is None else None)
@@ -88,12 +88,8 @@ def main() -> NoReturn:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _scope_our_signals(outside: int) -> None:
-    """Confine our own signals to our descendants, so that one to everybody reaches those alone.
-
-    Raises:
-        OSError: if a signal would still reach who is outside.
-    """
+def _scope_signals(outside: int) -> None:
+    """Confine this process's signals to its descendants, so that ``kill(-1)`` reaches no others."""
     from re_bench_landlock import kernel  # noqa: PLC0415 - as above
 
     kernel.restrict(kernel.signal_scope(), kernel.SCOPES)
@@ -102,29 +98,29 @@ def _scope_our_signals(outside: int) -> None:
         raise OSError("signals are not confined")
 
 
-def _answer(channel: socket.socket, most: int) -> None:
-    """Answer for each new process, unless the program could not be made to ask: then they are only counted."""
-    from re_bench_landlock import process_gate  # noqa: PLC0415 - as above
+def _limit_forks(channel: socket.socket, limit: int) -> None:
+    """Limit forks by the program's filter; without one, processes are only counted."""
+    from re_bench_landlock import fork_limiter  # noqa: PLC0415 - as above
 
     _message, descriptors, _flags, _address = socket.recv_fds(channel, 4, 1)
     for listener in descriptors:
-        process_gate.ProcessGate(listener, most, _tasks)
+        fork_limiter.ForkLimiter(listener, limit, _tasks)
 
 
 def _become(plan: Plan, rules: int, others: int | None, channel: socket.socket) -> NoReturn:
-    """Become the program; say on stderr why, if that fails."""
+    """Become the program; report a failure on stderr."""
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGCHLD})
         _confine(plan, rules, others, channel)
         os.execvpe(plan.program[0], plan.program, plan.environment)  # noqa: S606 - no shell is wanted
-    except BaseException as error:  # noqa: BLE001 - nothing of us may go on as the program
+    except BaseException as error:  # noqa: BLE001 - this process must not continue unconfined
         os.write(2, f"landlock: {plan.program[0]} cannot be started: {error}\n".encode())
     os._exit(_FAILED)
 
 
 def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket) -> None:
-    from re_bench_landlock import kernel, process_gate  # noqa: PLC0415 - as above
+    from re_bench_landlock import fork_limiter, kernel  # noqa: PLC0415 - as above
 
     supervisor = os.getppid()
     kernel.allow_process(rules, os.getpid())
@@ -134,11 +130,11 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
         os.setresgid(plan.user, plan.user, plan.user)
         os.setresuid(plan.user, plan.user, plan.user)
     kernel.drop_capabilities()
-    kernel.end_with_parent(signal.SIGKILL)  # which a change of user would undo
+    kernel.end_with_parent(signal.SIGKILL)  # after the change of user, which would undo it
     if os.getppid() != supervisor:
         raise OSError("the supervisor has ended")
     os.chdir(plan.directory)
-    for index in plan.connected:
+    for index in plan.connect:
         plan.program[index] = f"descriptor:{_connected(plan.program[index])}"
     if others is not None:
         _limit(resource.RLIMIT_NPROC, others + plan.processes)
@@ -147,16 +143,16 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
     kernel.restrict(rules, plan.abi)
     os.close(rules)
     if others is None:
-        filter_, call = plan.gate
-        with suppress(OSError):  # where the kernel cannot ask, they are only counted
-            process_gate.ask_through(channel, bytes.fromhex(filter_), call)
+        filter_, call = plan.fork_filter
+        with suppress(OSError):  # without support by the kernel, processes are only counted
+            fork_limiter.install(channel, bytes.fromhex(filter_), call)
     channel.close()
     for program in plan.filters:
         kernel.install_filter(bytes.fromhex(program))
 
 
 def _connected(path: str) -> int:
-    """Return a descriptor, which the program inherits, of a connection to a Unix socket."""
+    """Return an inheritable descriptor connected to a Unix socket."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(path)
     connection.set_inheritable(True)
@@ -170,9 +166,9 @@ def _limit(which: int, most: int) -> None:
 
 
 def _processes_of_user() -> int | None:
-    """Return how many processes and threads our user has, or None if the kernel does not limit them, which are root's.
+    """Return the number of the user's processes and threads, or None for root, whom the kernel does not limit.
 
-    The kernel also counts those in other containers, which cannot be seen; so it is asked, by trying to start one more.
+    The kernel also counts processes in other containers, which are not visible, so this measures by trying to fork.
     """
     before = resource.getrlimit(resource.RLIMIT_NPROC)
     if _can_fork(0, before[1]):
@@ -189,7 +185,7 @@ def _processes_of_user() -> int | None:
 
 
 def _can_fork(limit: int, hard: int) -> bool:
-    """Tell whether a process can be started where so many are allowed."""
+    """Return whether a process can be started under a limit."""
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
     try:
@@ -203,11 +199,7 @@ def _can_fork(limit: int, hard: int) -> bool:
 
 
 def _wait(first: int, processes: int | None) -> int:
-    """Wait for the program, and for orphans meanwhile; end it on SIGTERM, or with more than so many processes.
-
-    Returns:
-        Its status as :func:`os.waitpid` has it, or that of one that was killed.
-    """
+    """Wait for the program, SIGTERM, or more than ``processes`` processes; return a status like :func:`os.waitpid`."""
     while True:
         if processes is None:
             number = signal.sigwait({signal.SIGTERM, signal.SIGCHLD})
@@ -228,11 +220,10 @@ def _wait(first: int, processes: int | None) -> int:
 def _end_all(user: int | None, *, scoped: bool) -> None:
     """End all descendants, and wait until they have ended.
 
-    One signal to everybody leaves no moment in which another could be started. It is one to everybody of ``user``, or
-    to everybody in our scope. Where there is neither, the dead are left unburied meanwhile: they count as processes of
-    our user, so that descendants that replace each other run into their limit.
+    A single ``kill(-1)`` as ``user``, or within the signal scope, leaves no time to start new processes. With neither,
+    zombies are not reaped until all are killed: they count for the user's limit, which stops endless forking.
     """
-    while not _buried():
+    while not _reaped_all():
         if user is not None:
             _kill_all_of(user)
         elif scoped:
@@ -250,7 +241,7 @@ def _kill_all_of(user: int) -> None:
     try:
         if os.fork():
             return
-    except BlockingIOError:  # the container's limit of processes is used up: what ends makes room
+    except BlockingIOError:  # at the container's limit of processes: killing some makes room
         for pid in _descendants():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -262,8 +253,8 @@ def _kill_all_of(user: int) -> None:
         os._exit(0)
 
 
-def _buried() -> bool:
-    """Wait for the children that have ended; tell whether none is left."""
+def _reaped_all() -> bool:
+    """Reap children that have ended; return whether none is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -273,17 +264,17 @@ def _buried() -> bool:
 
 
 def _tasks() -> int:
-    """Return how many processes and threads our descendants are."""
+    """Return the number of processes and threads of all descendants."""
     return sum(_threads(pid) for pid in _descendants())
 
 
 def _descendants() -> Iterator[int]:
-    """Yield our descendants, as far as they can be seen."""
-    waiting = _children(os.getpid())
-    while waiting:
-        pid = waiting.pop()
+    """Yield the visible descendants."""
+    pending = _children(os.getpid())
+    while pending:
+        pid = pending.pop()
         yield pid
-        waiting += _children(pid)
+        pending += _children(pid)
 
 
 def _children(pid: int) -> list[int]:
@@ -296,7 +287,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _threads(pid: int) -> int:
-    """Return how many threads a process has; 0 if it has ended."""
+    """Return a process's number of threads; 0 if it has ended."""
     with suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
         fields = file.read().rpartition(b")")[2].split()
         return 0 if fields[0] in {b"Z", b"X"} else int(fields[17])

@@ -1,7 +1,7 @@
-"""The system calls that the backend ``landlock`` refuses besides those of :mod:`re_bench.sandbox.seccomp`.
+"""Build the seccomp filter of the backend ``landlock``, in addition to :mod:`re_bench.sandbox.seccomp`.
 
-Where there are no namespaces, a program could reach by them what Landlock does not guard: sockets by their paths,
-objects of System V and POSIX, other processes of the same user, and what a file says of itself: mode, owner, times.
+It covers what namespaces would isolate and Landlock does not: sockets with paths, System V and POSIX objects, other
+processes of the same user, and the mode, owner and times of files.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _OBJECTS = (
     "inotify_init", "inotify_init1", "inotify_add_watch",
 )  # fmt: skip
 _TIMES = {"utime": 1, "utimes": 1, "utimensat": 2, "futimesat": 2}
-"""By name, and the position of the times."""
+"""The position of the times, by name."""
 _MODES = ("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr: the same numbers everywhere
 _FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR of <linux/fs.h>
 _OF_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _PRIORITIES = {"setpriority": 2, "ioprio_set": 3}
-"""By name, and what stands for all processes of the user."""
+"""The value for all processes of the user, by name."""
 _OWNERS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
-"""F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP: a file sends a signal to a process of the user."""
+"""F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP: they make a file send signals to a process."""
 _SIGNALS = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 _OPENS = {"open": 1, "openat": 2}
 _LOW_WORD = 0xFFFFFFFF
@@ -42,22 +42,22 @@ def program(version: int, *, same_user: bool) -> bytes:
     """Return the filter as a BPF program; empty without libseccomp.
 
     Args:
-        version: Landlock's, whose gaps it closes.
-        same_user: whether the program runs as the user of the scorer, whose files and processes are then its own.
+        version: the version of Landlock, whose gaps the filter closes.
+        same_user: whether the program runs as the scorer's user, who owns other files and processes.
     """
     return compiled(lambda seccomp: _Rules(seccomp).build(version, same_user=same_user))
 
 
 @lru_cache
-def process_gate() -> tuple[str, int]:
-    """Return the filter that asks before each new process, in hexadecimal, and the number of ``seccomp``."""
+def fork_filter() -> tuple[str, int]:
+    """Return the filter of :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of ``seccomp``."""
 
     def rules(seccomp: Any) -> Any:
-        asking = seccomp.SyscallFilter(seccomp.ALLOW)
-        for name in ("fork", "vfork", "clone"):  # clone3 is not there: seccomp.program()
+        notifying = seccomp.SyscallFilter(seccomp.ALLOW)
+        for name in ("fork", "vfork", "clone"):  # seccomp.program() refuses clone3
             with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
-                asking.add_rule(seccomp.NOTIFY, name)
-        return asking
+                notifying.add_rule(seccomp.NOTIFY, name)
+        return notifying
 
     program = compiled(rules)
     return program.hex(), _number_of("seccomp") if program else -1
@@ -70,7 +70,7 @@ def _number_of(call: str) -> int:
 
 
 class _Rules:
-    """Makes the filter."""
+    """Builds the filter."""
 
     def __init__(self, seccomp: Any) -> None:
         self._seccomp, self._rules = seccomp, seccomp.SyscallFilter(seccomp.ALLOW)
@@ -78,8 +78,8 @@ class _Rules:
     def build(self, version: int, *, same_user: bool) -> Any:
         for name in (*_SOCKETS, *_OBJECTS):
             self._refuse(name)
-        self._refuse_kinds_of_socket_pairs()
-        self._ignore_times()  # a file that all may write has no owner's alone
+        self._restrict_socket_pairs()
+        self._ignore_times()
         for name in _MODES if same_user else ():
             self._refuse(name, code=0)
         for name in _ATTRIBUTES:
@@ -101,30 +101,30 @@ class _Rules:
         return self._seccomp.Arg(position, self._seccomp.MASKED_EQ, mask, value)
 
     def _ignore_times(self) -> None:
-        """Have what sets times do nothing and seem to succeed, as on file systems without them: archives unpack.
+        """Make setting times succeed without effect, so that archives can be unpacked.
 
-        What sets the time of a path to now is refused instead, since Python's ``Path.touch`` takes a success to mean
-        that the file is there.
+        Setting a path's time to now fails instead, since Python's ``Path.touch`` takes success to mean that the file
+        exists.
         """
         for name, times in _TIMES.items():
             now = self._seccomp.Arg(times, self._seccomp.EQ, 0)
             self._refuse(name, self._seccomp.Arg(times, self._seccomp.NE, 0), code=0)
             if times == 1:
                 self._refuse(name, now)
-            else:  # the path may be missing, where a descriptor is meant
+            else:  # without a path, the call is about a descriptor
                 self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.NE, 0))
                 self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.EQ, 0), code=0)
 
-    def _refuse_kinds_of_socket_pairs(self) -> None:
-        """Leave pairs of Unix sockets with a stream: a datagram of theirs could go to any other socket's address."""
+    def _restrict_socket_pairs(self) -> None:
+        """Only allow connected types of Unix socket pairs; datagrams could be sent to any socket's address."""
         self._refuse("socketpair", self._seccomp.Arg(0, self._seccomp.NE, int(socket.AF_UNIX)))
         for kind in set(range(16)) - {int(socket.SOCK_STREAM), int(socket.SOCK_SEQPACKET)}:
             self._refuse("socketpair", self._equal(1, kind, 15))
 
     def _refuse_odd_opens(self, version: int) -> None:
-        """Refuse what Landlock takes for opening a file neither to read nor to write it.
+        """Refuse access modes that Landlock treats as neither reading nor writing.
 
-        Such a descriptor takes a device's commands, and its file is truncated all the same before version 3.
+        Such a descriptor accepts a device's ioctls, and before version 3 it can truncate the file.
         """
         for name, position in _OPENS.items():
             self._refuse(name, self._equal(position, os.O_ACCMODE, os.O_ACCMODE))
@@ -134,7 +134,7 @@ class _Rules:
             self._refuse("truncate")
 
     def _guard_processes(self, version: int) -> None:
-        """Refuse what changes other processes of our user; signals too, where Landlock does not confine them."""
+        """Refuse changes of other processes of the user, and signals if Landlock does not confine them."""
         for name in _OF_A_PROCESS:
             self._refuse(name, self._seccomp.Arg(0, self._seccomp.NE, 0))
         for name, user in _PRIORITIES.items():
@@ -144,6 +144,6 @@ class _Rules:
             for command in commands:
                 self._refuse(name, self._equal(1, command))
         if version < kernel.SCOPES:
-            self._refuse("kill", self._seccomp.Arg(0, self._seccomp.NE, 0))  # 0: its own group
+            self._refuse("kill", self._seccomp.Arg(0, self._seccomp.NE, 0))  # 0: the caller's process group
             for name in _SIGNALS:
                 self._refuse(name)

@@ -1,4 +1,4 @@
-"""The command ``export metr``."""
+"""Implement ``re-bench export metr``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from re_bench.options import Json, ProfileName, TaskName, print_json
 @export_app.command
 def metr(
     task: TaskName,
-    directory: Annotated[Path, Parameter(name="DIR", help="The family's directory, named like the family.")],
+    directory: Annotated[Path, Parameter(name="DIR", help="The new directory; its name is the family's.")],
     /,
     *,
     profile: ProfileName = "auto",
     sandbox: Annotated[
         Literal["bubblewrap", "user"],
-        Parameter(help="What submissions run in; user is for containers that may make no namespaces."),
+        Parameter(help="The sandbox of submissions; user is for containers that may not create namespaces."),
     ] = "bubblewrap",
     json: Json = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""Writing a task as a family of METR's Task Standard: its program, its manifest, and all that it needs as files."""
+"""Write a task as a family of METR's Task Standard: its program, its manifest and all files that it needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.export import FINAL, TaskFacts, copy_file, copy_tree, new_directory, write_text
 from re_bench.task import CANARY
 from re_bench.task.requirements import CORE, requirements_of, with_dependencies
-from re_bench_metr import SANDBOXES
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -23,58 +22,54 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _PROGRAM = Path(__file__).with_name("family.py")
-"""The program of every family. It is never imported here, where no assets lie beside it."""
+"""The program of every family; it cannot be imported here, without a family's assets."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
 _OWN = "re-bench-"
-"""How the distributions of this repository begin, which no index has: they are carried along."""
+"""Prefix of this repository's distributions, which are copied into the family since no index has them."""
 _PACKAGES = {CORE: ("re_bench",), "re-bench-server": ("re_bench_gateway", "re_bench_server")}
-"""The packages of distributions that are not called like their one package."""
+"""Packages of distributions whose names differ."""
 _PLUG_INS = {"user": ("re-bench-landlock",)}
-"""The distributions that a backend is in, besides the core."""
+"""Distributions of backends outside the core."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _SANDBOX_NOTES = {
-    "bubblewrap": "It needs a container that may make namespaces (`CAP_SYS_ADMIN`), and gives no score without.",
-    "user": "They are another user's processes and share the container's network and `/tmp` with the agent's.",
+    "bubblewrap": "It requires a container that may create namespaces (`CAP_SYS_ADMIN`); otherwise nothing is scored.",
+    "user": "They run as another user and share the container's network and `/tmp` with the agent.",
 }
 _METADATA = ("METADATA", "entry_points.txt")
 _KEY = "OPENAI_API_KEY"
 _GPU = "h100"
-"""Of the Standard's names the one that the published anchors were measured on."""
+"""The Standard's name of the GPU of the published anchors."""
 _MIB_PER_GB = 1000**3 / 1024**2
 
 
-def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = SANDBOXES[0]) -> None:
-    """Write a task in one profile as a family, whose name is the directory's.
-
-    The same task in the same environment gives the same bytes each time.
+def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = "bubblewrap") -> None:
+    """Write a task in one profile as a family; the same environment always gives the same bytes.
 
     Args:
         task: the task.
-        directory: the family's directory, which does not exist yet.
+        directory: the family's new directory; its name is the family's.
         profile: the name of one of the task's profiles.
-        sandbox: one of :data:`SANDBOXES`, in which submissions run.
+        sandbox: ``bubblewrap`` or ``user``. The other backends need a container engine, or would run submissions as
+            root next to the truth.
 
     Raises:
-        UsageError: if there is no such profile, the directory has no name for a family or exists, the task cannot be
+        UsageError: if there is no such profile, the directory exists or cannot name a family, the task cannot be
             scored in the sandbox, or a package that it needs is not installed here.
         ReBenchError: if a file cannot be read or written.
     """
     name = directory.resolve().name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(
-            f"{directory}: a family is called like its directory; give one named with a-z, 0-9 and _, "
-            f"such as re_bench_{task.name}"
-        )
+        raise UsageError(f"{directory}: not a name of a family; use a-z, 0-9 and _, such as re_bench_{task.name}")
     facts = TaskFacts(task, profile)
     task.profile(profile)
     if sandbox == "user" and task.manifest.model is not None:
         raise UsageError(
-            f"{task.name} cannot be scored in the sandbox 'user': its submissions reach a model by a socket that the "
-            "agent's own programs could use as well; export it with --sandbox bubblewrap"
+            f"{task.name}: cannot be scored in the sandbox 'user', since the agent could use the socket by which "
+            "submissions reach the model; export it with --sandbox bubblewrap"
         )
     needed = dict(sorted(with_dependencies([*requirements_of(task), *_PLUG_INS.get(sandbox, ())]).items()))
-    # A local version such as +cpu says where a build came from, and is left out.
+    # Without local versions such as +cpu, which only name the build's origin.
     pins = [f"{key}=={Version(one.version).public}\n" for key, one in needed.items() if not key.startswith(_OWN)]
     with new_directory(directory) as top:
         copy_file(_PROGRAM, top / f"{name}.py")
@@ -95,11 +90,11 @@ def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = 
 
 
 def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
-    """Copy the packages of a distribution, and of its metadata what programs ask for: its version and its commands."""
+    """Copy a distribution's packages, version and entry points."""
     for package in _PACKAGES.get(name, (name.replace("-", "_"),)):
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
-            raise ReBenchError(f"the package {package} of the distribution {name} cannot be found")
+            raise ReBenchError(f"{name}: package {package} not found")
         copy_tree(Path(spec.submodule_search_locations[0]), target / package)
     information = target / f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"
     for file in _METADATA:
@@ -108,7 +103,7 @@ def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
 
 
 def _family(facts: TaskFacts, sandbox: str) -> dict[str, Any]:
-    """Return what the family's program reads."""
+    """Return the data of the family's program."""
     task, manifest = facts.task, facts.manifest
     asks = manifest.asks_model(facts.profile_name)
     below = task.import_directory == task.directory
@@ -127,7 +122,7 @@ def _family(facts: TaskFacts, sandbox: str) -> dict[str, Any]:
 
 
 def _manifest(facts: TaskFacts) -> str:
-    """Return ``manifest.yaml``. JSON is YAML too, and takes no package to write."""
+    """Return ``manifest.yaml`` as JSON, which is valid YAML."""
     manifest, resources = facts.manifest, facts.resources
     needs: dict[str, Any] = {
         "cpus": resources.cpus,
@@ -147,13 +142,13 @@ def _manifest(facts: TaskFacts) -> str:
 
 
 def _lines(facts: TaskFacts) -> list[str]:
-    """Return what the agent is told of the place where it works."""
+    """Return the lines of the instructions about the agent's environment."""
     return [
         *facts.workspace_lines(),
-        "You are the user `agent`. The rest of your home is no part of a submission.",
-        f"Asking for an intermediate score scores a copy of the workspace as it is; you are told {facts.shown}.",
-        f"The final score is that of all scores together: the {FINAL[facts.manifest.aggregation]}.",
-        "What you submit as text is not read.",
+        "You are the user `agent`. The rest of your home directory is not part of a submission.",
+        f"An intermediate score is that of a copy of your workspace; you see {facts.shown}.",
+        f"Your final score is the {FINAL[facts.manifest.aggregation]} one of all your scores.",
+        "The text that you submit is ignored.",
     ]
 
 
@@ -163,12 +158,12 @@ def _readme(facts: TaskFacts, name: str, sandbox: str) -> str:
 # {name}
 
 {manifest.title}: `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`, as a family of
-METR's Task Standard, written by `re-bench export metr`. Change the task and export it again rather than this directory.
+METR's Task Standard, written by `re-bench export metr`. Do not edit it; change the task and export it again.
 
-`install` runs as root with pip and apt-get: set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch
-without CUDA. A reward is 0 at the baseline and 1 at the reference, and not clipped. Submissions run in the sandbox
+`install` runs pip and apt-get as root: set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch
+without CUDA. The reward is 0 at the baseline and 1 at the reference, and not clipped. Submissions run in the sandbox
 `{sandbox}`. {_SANDBOX_NOTES[sandbox]}
-docs/exports.md of the repository says what each member does, and what is lost against re-bench's own server.
+docs/exports.md of the repository describes the family's members and the differences from re-bench's own server.
 """
 
 

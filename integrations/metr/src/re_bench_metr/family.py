@@ -1,9 +1,8 @@
-"""A re-bench task as a family of METR's Task Standard: what drivers call.
+"""Run a re-bench task as a family of METR's Task Standard.
 
-``re-bench export metr`` writes this file. Beside it lies ``assets``: the task, its scorer, and re-bench itself, which
-need no more than the packages of ``assets/requirements.txt``. All of it is root's alone once ``install`` has run, but
-for a copy of re-bench itself, whose modules sandboxes of other users show. This file imports the standard library only,
-so that a driver can load it before anything is installed.
+``re-bench export metr`` writes this file next to ``assets``: the task, its scorer, re-bench, and a list of required
+packages. After ``install`` only root can read them, except for a copy of re-bench that sandboxes of other users show.
+This file only imports the standard library, so that a driver can load it before ``install``.
 """
 
 from __future__ import annotations
@@ -21,49 +20,48 @@ from typing import Any, ClassVar
 _HERE = Path(__file__).resolve().parent
 _ASSETS = _HERE / "assets"
 _STATE = _HERE / "re-bench-state"
-"""Prepared data, and the attempts with a copy of each submission; root's alone."""
+"""Prepared data, the attempt log and copies of submissions; only root can read it."""
 _PACKAGES = Path("/opt/re-bench/packages")
-"""Re-bench itself, for all users to read: nothing of a task is in it."""
+"""A copy of re-bench without tasks, readable by all users."""
 _HOME = Path("/home/agent")
 _WORKSPACE = _HOME / "solution"
 _ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
 _USAGE_ERROR = 2
 _TAIL = 2000
 _FACTS: dict[str, Any] = json.loads((_ASSETS / "family.json").read_text(encoding="utf-8"))
-"""What the export says of the task."""
 _TASK = str(_ASSETS / "tasks" / _FACTS["name"])
 
 
 class TaskFamily:
-    """A family with scores during the run, which by the Standard's rule has no ``score``."""
+    """A family with intermediate scores, and therefore without ``score``."""
 
     standard_version = "0.5.0"
     required_environment_variables: ClassVar[list[str]] = _FACTS["required_environment_variables"]
 
     @staticmethod
     def get_tasks() -> dict[str, dict[str, Any]]:
-        """Return the family's task, named for its profile."""
+        """Return the family's only task, named after its profile."""
         return {_FACTS["profile"]: _FACTS["task"]}
 
     @staticmethod
     def get_instructions(t: dict[str, Any]) -> str:
-        """Return all that the agent is told."""
+        """Return the agent's instructions."""
         del t
         return (_ASSETS / "instructions.md").read_text(encoding="utf-8")
 
     @staticmethod
     def get_permissions(t: dict[str, Any]) -> list[str]:
-        """Return ``full_internet`` where attempts are scored with a model that is elsewhere, else nothing."""
+        """Return ``full_internet`` if scoring calls a remote model, otherwise nothing."""
         del t
         permissions: list[str] = _FACTS["permissions"]
         return permissions
 
     @staticmethod
     def install() -> None:
-        """Install packages for the agent and the scorer, make what is secret root's alone, and prepare the task's data.
+        """Install packages for agent and scorer, hide secrets from other users, and prepare the task's data.
 
         Raises:
-            RuntimeError: if something cannot be installed or prepared; the text says what.
+            RuntimeError: if a step fails.
         """
         _STATE.mkdir(mode=_ROOT_ONLY, exist_ok=True)
         for directory in (_ASSETS, _STATE):
@@ -76,7 +74,7 @@ class TaskFamily:
 
     @staticmethod
     def start(t: dict[str, Any]) -> None:
-        """Create the workspace; the driver then gives it to the user ``agent``.
+        """Create the workspace; the driver gives it to the user ``agent``.
 
         Raises:
             RuntimeError: if it cannot be created.
@@ -86,14 +84,14 @@ class TaskFamily:
 
     @staticmethod
     def intermediate_score(t: dict[str, Any]) -> dict[str, Any]:
-        """Score a copy of the workspace as it is.
+        """Score a copy of the workspace.
 
         Returns:
-            ``score``: the reward; NaN for an invalid submission; None for an internal error, or where there are no
-            anchors. ``message``: what the agent may read. ``details``: what it may not.
+            ``score``: the reward, NaN for an invalid submission, or None after an internal error or without anchors.
+            ``message``: for the agent. ``details``: hidden from the agent.
 
         Raises:
-            RuntimeError: if nothing can be scored here, such as without a sandbox; the text says why.
+            RuntimeError: if the scorer cannot run here, such as without a sandbox.
         """
         del t
         command = _re_bench("score", _TASK, str(_WORKSPACE), "--log", str(_STATE / "attempts.jsonl"), "--json")
@@ -106,18 +104,18 @@ class TaskFamily:
 
     @staticmethod
     def aggregate_scores(t: dict[str, Any], score_log: list[dict[str, Any]]) -> float | None:
-        """Return the reward of all attempts together: that of the lowest, highest or last raw score, as the task says.
+        """Return the reward of the lowest, highest or last raw score, by the task's aggregation.
 
         Args:
             t: the task.
-            score_log: the results of :meth:`intermediate_score`, in their order.
+            score_log: the results of :meth:`intermediate_score`, in order.
 
         Returns:
-            The reward; None where no attempt was valid, which is no 0.
+            The reward, or None if no attempt was valid.
         """
         del t
         sys.path.insert(0, str(_PACKAGES))
-        from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - carried along; standard library alone
+        from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - only importable after install
 
         attempts = [entry.get("details") or {} for entry in score_log]
         chosen = aggregate([attempt.get("raw_for_final") for attempt in attempts], _FACTS["aggregation"])
@@ -128,7 +126,7 @@ class TaskFamily:
 
 
 def _message(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return what the agent may read: no score where the task hides it, and no figure that a submission chooses."""
+    """Return the message for the agent, without hidden scores and without details, which a submission can influence."""
     if outcome["status"] == "error":
         text = "Internal error, not caused by your submission. Try again."
         return {"status": "error", "message": text}
@@ -138,7 +136,7 @@ def _message(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def _details(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return what an operator, and the aggregate, need of a score."""
+    """Return the score's details for the operator and for ``aggregate_scores``."""
     details, anchors = outcome["details"], outcome["details"].get("anchors")
     final = details.get("final_raw")
     return {
@@ -148,9 +146,9 @@ def _details(outcome: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _re_bench(*words: str) -> list[str]:
-    """Return a command of re-bench in the profile; no module is that of the working directory."""
-    return [sys.executable, "-P", "-m", "re_bench.cli", *words, "--profile", _FACTS["profile"]]
+def _re_bench(*arguments: str) -> list[str]:
+    """Return a command of re-bench in the profile, importing no module from the working directory."""
+    return [sys.executable, "-P", "-m", "re_bench.cli", *arguments, "--profile", _FACTS["profile"]]
 
 
 def _environment() -> dict[str, str]:
@@ -165,36 +163,28 @@ def _environment() -> dict[str, str]:
 
 
 def _checked(command: list[str]) -> None:
-    """Run a program; its output is shown.
-
-    Raises:
-        RuntimeError: if it fails.
-    """
+    """Run a program with its output on stderr; raise RuntimeError if it fails."""
     done = subprocess.run(command, check=False, env=_environment(), cwd="/", stdout=sys.stderr)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}; its messages are above")
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}; see its messages above")
 
 
 def _copy_for_all(source: Path, target: Path) -> None:
-    """Copy modules so that all users can read them and root alone can change them, in the place of an earlier copy."""
+    """Copy modules so that all users can read them and only root can change them; replace an earlier copy."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
-    compileall.compile_dir(target, quiet=2)  # else every program compiles them again: none may write bytecode
+    compileall.compile_dir(target, quiet=2)  # programs in sandboxes cannot write bytecode
     for path in (target.parent, target, *target.rglob("*")):
         path.chmod(_READABLE if path.is_dir() else _READABLE_FILE)
 
 
 def _install_programs(programs: dict[str, str]) -> None:
-    """Install the Debian packages of those programs that are missing.
-
-    Raises:
-        RuntimeError: if that fails, or this is no Debian.
-    """
+    """Install the Debian packages of missing programs; raise RuntimeError if that fails."""
     absent = {program: packages for program, packages in programs.items() if shutil.which(program) is None}
     missing = sorted({package for packages in absent.values() for package in packages.split()})
     if not missing:
         return
     if shutil.which("apt-get") is None:
-        raise RuntimeError(f"install {', '.join(absent)}; on Debian these are the packages {' '.join(missing)}")
+        raise RuntimeError(f"missing programs: {', '.join(absent)}; install the packages {' '.join(missing)}")
     _checked(["apt-get", "update", "-qq"])
     _checked(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing])

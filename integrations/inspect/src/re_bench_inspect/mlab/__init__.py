@@ -1,4 +1,4 @@
-"""The MLAgentBench research agent as an agent of Inspect."""
+"""Run the MLAgentBench research agent as an agent of Inspect."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from inspect_ai.model import CachePolicy, Model  # noqa: TC002 - Inspect reads t
 from pydantic import ValidationError
 
 from re_bench_inspect.mlab.run import Options, Run
-from re_bench_inspect.mlab.workspace import Answer, Answered
 from re_bench_inspect.tasks import PREFIX, without_package
 
-__all__ = ["Answer", "Answered", "mlab"]
-
-_DESCRIPTION = "The research agent of MLAgentBench: it looks at files, edits and runs scripts, and submits an answer."
+_DESCRIPTION = "The research agent of MLAgentBench: reads files, edits and runs scripts, and submits an answer."
 
 
 @agent(name=f"{PREFIX}mlab", description=_DESCRIPTION)
@@ -38,35 +35,33 @@ def mlab(
     python: str | None = None,
     read_only: list[str] | str = "",
     score: bool | None = None,
-    answer: Answer | None = None,
     trace_directory: str | None = None,
 ) -> Agent:
     """Return the research agent of MLAgentBench, for any task with a sandbox.
 
     Args:
-        fast_model: for questions about files and summaries: a role, or a model's name; None for the role ``fast`` if it
-            is given, else the model of the steps.
-        edit_model: for edits; None for the role ``edit`` if it is given, else the fast model.
-        tools: ``text`` for actions as text, else native tool calls where the provider has them.
-        cache: of calls to models, as Inspect's ``generate`` has it.
-        max_steps: then the agent is asked for its final answer; None for no limit but those of the sample.
-        script_seconds: the longest that a script may run.
-        max_malformed: so many malformed replies in a row end the run.
-        repeat_remark: the model is told that it did the same so many times in a row; 0 for never.
-        recent_steps: so many steps at least are shown word for word.
-        context_tokens: what the model reads and writes together; None for what Inspect knows of it.
-        max_output_tokens: of a reply; None for Inspect's setting.
-        sandbox: its name; None for the default one.
-        directory: the workspace, in the sandbox; None for the sample's working directory.
-        python: the interpreter of Python scripts; None for the first one of the sandbox's path.
-        read_only: patterns of files that must stay as they are, a list or with commas between them.
-        score: whether the agent may ask for scores; None for tasks of re-bench alone, since the scorers of others may
-            tell the model the right answer.
-        answer: gives scores; None for the session of a task of re-bench, or the scorers of any other task.
-        trace_directory: gets a directory with the trace of each run; None for one next to the log.
+        fast_model: role or name of the model for questions about files and summaries; by default the role ``fast`` if
+            there is one, otherwise the main model.
+        edit_model: the model for edits; by default the role ``edit`` if there is one, otherwise the fast model.
+        tools: ``text`` for actions as text; otherwise native tool calls if the provider supports them.
+        cache: passed to Inspect's ``generate``.
+        max_steps: steps before the agent must give its final answer; None for the sample's limits only.
+        script_seconds: time limit of a script.
+        max_malformed: consecutive malformed replies that end the run.
+        repeat_remark: consecutive equal actions after which the model gets a remark; 0 for never.
+        recent_steps: minimum number of steps kept verbatim in the prompt.
+        context_tokens: size of the model's context; by default Inspect's figure.
+        max_output_tokens: limit of a reply; by default Inspect's setting.
+        sandbox: the sandbox's name; None for the default one.
+        directory: the workspace in the sandbox; by default the sample's working directory.
+        python: interpreter of Python scripts; by default the first one on the sandbox's path.
+        read_only: patterns of files that must not change, as a list or comma-separated.
+        score: whether to offer the action Score; by default only in tasks of re-bench, since other scorers may reveal
+            the target to the model.
+        trace_directory: parent directory of traces; by default next to the log.
 
     Raises:
-        PrerequisiteError: if an option is wrong.
+        PrerequisiteError: if an option is invalid.
     """
     try:
         options = Options(**locals())

@@ -1,4 +1,4 @@
-"""The thread of a run: it calls functions of the event loop, and sees what is left of the sample's limits."""
+"""Call async functions from a run's thread, and read the sample's remaining limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REASONS = {"token": "tokens", "cost": "cost", "time": "time", "working": "time"}
-"""The agent's words for Inspect's limits."""
+"""The agent's names of Inspect's limits."""
 
 
 @dataclass
@@ -34,10 +34,10 @@ class _Call(Generic[T]):
 
 
 class LoopCalls:
-    """The calls of one thread; they run in the task that waits for the thread, one after the other.
+    """Runs calls from a thread in the task that waits for it, one at a time.
 
-    So they have the task's context (Inspect's transcript, spans, limits and sandbox). ``anyio.from_thread`` would copy
-    it for each call: a span that one call opens could not be closed by another. What cancels the task ends the thread.
+    Calls share the task's context (Inspect's transcript, spans, limits and sandbox). ``anyio.from_thread`` copies the
+    context for each call, so a span opened by one could not be closed by another. Cancelling the task ends the thread.
     """
 
     def __init__(self) -> None:
@@ -45,17 +45,12 @@ class LoopCalls:
         self._stopped: RunStopped | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run ``work`` in a thread, and serve its calls until it ends.
-
-        Raises:
-            Exception: what a call has raised, unless the call expected it; the thread has ended then, as it has when
-                this is cancelled.
-        """
+        """Run ``work`` in a thread and serve its calls until it ends; an unexpected exception of a call ends both."""
         results: list[T] = []
         errors: list[Exception] = []
 
         async def run_thread() -> None:
-            limiter = anyio.CapacityLimiter(1)  # not that of all threads, which long work would use up
+            limiter = anyio.CapacityLimiter(1)  # long runs would exhaust the shared limiter
             with self._send, contextlib.suppress(RunStopped):
                 try:
                     results.append(await to_thread.run_sync(work, limiter=limiter))
@@ -72,14 +67,10 @@ class LoopCalls:
         return results[0]
 
     def call(self, function: Callable[[], Awaitable[T]], *expected: type[Exception]) -> T:
-        """Call a function in the task, and return its result; only the thread may use this.
-
-        Args:
-            function: without arguments.
-            expected: exceptions that are raised here; every other one ends the task, and the thread.
+        """Call a function in the task from the thread, and return its result.
 
         Raises:
-            RunStopped: if the task is over.
+            RunStopped: if the task has ended, also by an exception of ``function`` that is not in ``expected``.
         """
         call = _Call(function, expected)
         from_thread.run_sync(self._submit, call)
@@ -92,7 +83,7 @@ class LoopCalls:
             call.result.set_exception(self._stopped)
 
     async def _serve(self) -> Exception | None:
-        """Carry calls out; return the exception that ended this before the thread did."""
+        """Run calls; return the exception that stopped this before the thread ended."""
         call: _Call[Any] | None = None
         try:
             async for call in self._receive:
@@ -106,14 +97,14 @@ class LoopCalls:
                 call = self._receive.receive_nowait()
             if call is not None and not call.result.done():
                 call.result.set_exception(self._stopped)
-            if isinstance(error, Exception):  # returned, since a task group would wrap it
+            if isinstance(error, Exception):  # a task group would wrap a raised one
                 return error
             raise
         return None
 
 
 def _stopped(error: BaseException) -> RunStopped:
-    """Return why the agent is to end, after an exception or a cancellation has ended the task."""
+    """Return why the agent must end after an exception or cancellation of the task."""
     if isinstance(error, LimitExceededError):
         return RunStopped(f"Inspect: {error.message}", _REASONS.get(error.type, "stopped"))
     if isinstance(error, Exception):
@@ -123,7 +114,7 @@ def _stopped(error: BaseException) -> RunStopped:
 
 
 def seconds_left() -> float | None:
-    """Return what is left of the sample's time, by the limit that is reached first; None without limit or sample."""
+    """Return the time until the sample's first time limit; None without one."""
     try:
         limits = sample_limits()
     except RuntimeError:
@@ -134,7 +125,7 @@ def seconds_left() -> float | None:
 
 @dataclass
 class SampleBudget(Budget):
-    """The limits of a sample, which Inspect enforces. ``max_seconds`` is what was left of its time in the beginning."""
+    """The limits of a sample, enforced by Inspect; ``max_seconds`` is the time left at the start."""
 
     loop: LoopCalls
     state: AgentState

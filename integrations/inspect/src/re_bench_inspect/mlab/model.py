@@ -1,4 +1,4 @@
-"""A model of Inspect as the agent's: the same messages and tools, through Inspect's model API."""
+"""Call the agent's models through Inspect's model API."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DEFAULT_OUTPUT = 8_192
 
 
 class InspectModel(LanguageModel):
-    """A model of Inspect. Retries, limits, caching and the events of calls are Inspect's."""
+    """A model of Inspect, which also does retries, limits, caching and events of calls."""
 
     def __init__(
         self,
@@ -49,17 +49,6 @@ class InspectModel(LanguageModel):
         context_tokens: int | None = None,
         max_output_tokens: int | None = None,
     ) -> None:
-        """Take a model of Inspect, which ``loop`` calls.
-
-        Args:
-            model: of Inspect.
-            loop: calls it.
-            spending: counts what its calls have used.
-            emit: called with the events of calls.
-            cache: as Inspect's ``generate`` has it.
-            context_tokens: prompt and reply together; None for what Inspect knows of the model, or 100 000.
-            max_output_tokens: of a reply; None for Inspect's own setting.
-        """
         info = get_model_info(model)
         known_output = model.config.max_tokens or model.api.max_tokens() or _DEFAULT_OUTPUT
         settings = ModelSettings(
@@ -75,7 +64,7 @@ class InspectModel(LanguageModel):
         self.last = ModelOutput()
         """The output of the last call."""
         self.reasoning: dict[str, list[Content]] = {}
-        """What was thought before native tool calls, by their ids in prompts: some providers want it back."""
+        """Reasoning before native tool calls, by call id; some providers require it in later prompts."""
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
@@ -93,7 +82,7 @@ class InspectModel(LanguageModel):
                 self._loop.call(partial(_raise, output))
 
     async def _generate(self, chat: list[ChatMessage], request: dict[str, Any]) -> ModelOutput | Exception:
-        """Ask the model; return an error where the provider refused the request, and another one may do."""
+        """Call the model; return a provider's refusal, which an adapted request may avoid."""
         config = GenerateConfig(
             max_tokens=request.get(self.dialect.length),
             stop_seqs=request.get("stop"),
@@ -112,7 +101,7 @@ class InspectModel(LanguageModel):
         if output.stop_reason == "model_length":
             self._context_full(output.error or "the model's context is full")
         if output.empty:
-            raise ModelError(f"{self.settings.name} gave no reply: {output.error or 'it is empty'}")
+            raise ModelError(f"{self.settings.name}: no reply: {output.error or 'empty'}")
         message, usage, truncated = output.message, output.usage, output.stop_reason == "max_tokens"
         call = _tool_call(message.tool_calls[0]) if message.tool_calls else None
         if usage is None:
@@ -145,7 +134,7 @@ async def _raise(error: Exception) -> None:
 
 
 def thoughts_of(output: ModelOutput) -> list[Content]:
-    """Return what a model has thought before its reply, as far as its provider gives that."""
+    """Return the reasoning in a model's reply, if its provider returns it."""
     content = output.message.content
     return [part for part in content if isinstance(part, ContentReasoning)]
 
@@ -156,5 +145,5 @@ def _tool_info(function: Mapping[str, Any]) -> ToolInfo:
 
 
 def _tool_call(call: InspectToolCall) -> ToolCall:
-    # arguments that are no JSON are in the message of the error, and are repaired where that can be
+    # the message of a parse error contains the arguments, which the agent tries to repair
     return ToolCall(call.function, call.parse_error or json.dumps(call.arguments))

@@ -1,4 +1,4 @@
-"""One run of the agent in the sample that runs: its options, its parts, and its end."""
+"""Run the agent in the running sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inspect_ai.log import transcript
 from inspect_ai.log._samples import sample_active
 from inspect_ai.model import CachePolicy, Model, ModelOutput, get_model, model_roles
 from inspect_ai.util import SandboxUnavailableError, StoreModel, sandbox, store_as
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
@@ -29,8 +29,8 @@ from re_bench_inspect.episode import session_of_sample
 from re_bench_inspect.mlab.loop import LoopCalls, SampleBudget, seconds_left
 from re_bench_inspect.mlab.model import InspectModel
 from re_bench_inspect.mlab.steps import Steps
-from re_bench_inspect.mlab.workspace import Answer, InspectFiles, InspectWorkspace, default_answer
-from re_bench_inspect.tasks import words
+from re_bench_inspect.mlab.workspace import Answer, InspectFiles, InspectWorkspace, find_answer
+from re_bench_inspect.tasks import split_option
 
 if TYPE_CHECKING:
     from inspect_ai.agent import AgentState
@@ -43,7 +43,7 @@ _NAME_CHARS = 60
 
 
 class Options(BaseModel):
-    """The options of :func:`~re_bench_inspect.mlab.mlab`, which has their defaults."""
+    """The options of :func:`~re_bench_inspect.mlab.mlab`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
@@ -63,37 +63,32 @@ class Options(BaseModel):
     python: str | None
     read_only: tuple[str, ...]
     score: bool | None
-    answer: SkipValidation[Answer] | None
     trace_directory: str | None
 
     @field_validator("read_only", mode="before")
     @classmethod
-    def _words(cls, value: str | list[str]) -> tuple[str, ...]:
-        return tuple(words(value))
+    def _split(cls, value: str | list[str]) -> tuple[str, ...]:
+        return tuple(split_option(value))
 
 
 class MlabStore(StoreModel):
-    """What a sample's log keeps of its run."""
+    """The run's part of a sample's store."""
 
     directory: str = ""
-    """The run's directory, with its whole trace: ``mlab-agent show DIRECTORY``."""
+    """The run's directory with its trace: ``mlab-agent show DIRECTORY``."""
     reason: str = ""
     """Why the run ended."""
     steps: int = 0
 
 
 class Run:
-    """A run. Its agent works in a thread; models and sandbox are called in the task of the sample."""
+    """A run: the agent works in a thread; models and sandbox are called in the sample's task."""
 
     def __init__(self, options: Options, state: AgentState) -> None:
-        """Make the run's directory, and find its models.
-
-        Args:
-            options: of the agent.
-            state: has the task in its messages; gets those of the run, and its answer.
+        """Create the run's directory and find its models.
 
         Raises:
-            PrerequisiteError: if the run's directory cannot be written.
+            PrerequisiteError: if the directory cannot be written.
         """
         self._options, self._state = options, state
         self._task = "\n\n".join(message.text for message in state.messages if message.text)
@@ -108,11 +103,11 @@ class Run:
         self._clients = Clients(main, fast, edit)
         self._steps = Steps(state, main)
         self._core: Agent | None = None
-        self._untaken: list[dict[str, Any]] = []
-        """Events of the trace that the transcript does not have: they came after the task was over."""
+        self._pending: list[dict[str, Any]] = []
+        """Events of the trace that are not in the transcript yet."""
 
     async def work(self) -> None:
-        """Run the agent to its end; an exception of Inspect, such as at a limit, comes through with the trace whole.
+        """Run the agent to its end. The trace is complete even if Inspect raises an exception, such as at a limit.
 
         Raises:
             RuntimeError: if the agent or the workspace failed, or the model gave no reply.
@@ -125,7 +120,7 @@ class Run:
             raise PrerequisiteError(f"mlab cannot work in this sandbox: {error}") from None
         finally:
             await self._steps.close()
-            for event in self._untaken:
+            for event in self._pending:
                 self._steps.show(event)
             kept = store_as(MlabStore)
             kept.steps, kept.reason = self._run.steps, self._run.end["reason"] if self._run.end else ""
@@ -133,7 +128,7 @@ class Run:
             raise RuntimeError(f"mlab: {outcome.reason}: {outcome.detail.strip()}")
 
     def _work(self) -> Outcome:
-        """Do what is done in the thread."""
+        """Run the agent in the thread."""
         clock, options = Clock(), self._options
         with Trace(self._directory / TRACE_FILE, (), clock, self._watch) as trace:
             budget = SampleBudget(options.max_steps, self._seconds, self._run.spending, clock, self._loop, self._state)
@@ -155,14 +150,11 @@ class Run:
     def _open_workspace(self) -> InspectWorkspace:
         options = self._options
 
-        async def find_scores() -> tuple[Answer, bool, bool]:
-            answer, offered = default_answer(self._state, wanted=options.score)
-            return answer, offered, session_of_sample() is not None
+        async def find() -> tuple[Answer, bool, bool]:
+            return *find_answer(self._state, wanted=options.score), session_of_sample() is not None
 
-        answer, offered, has_session = self._loop.call(find_scores)
-        if options.answer:
-            answer, offered = options.answer, options.score is not False
-        # a session whose hours are over still gives its final score
+        answer, offered, has_session = self._loop.call(find)
+        # a session still gives its final score when its hours are over
         refusals = (SandboxUnavailableError,) if has_session else ()
         return InspectWorkspace(
             InspectFiles(self._sandbox, self._loop, options.directory, refusals),
@@ -195,16 +187,16 @@ class Run:
         self._core.emit(kind, **fields)
 
     def _watch(self, event: dict[str, Any]) -> None:
-        self._untaken.append(event)
+        self._pending.append(event)
         with suppress(RunStopped):  # the next call raises it again
             self._loop.call(self._take)
 
     async def _take(self) -> None:
-        await self._steps.take(self._untaken.pop())
+        await self._steps.take(self._pending.pop())
 
 
 def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model:
-    """Return a model by its name, or that of a role."""
+    """Return a model by name or role."""
     if chosen is None:
         return get_model(role=role, default=default) if role in model_roles() else default
     if isinstance(chosen, str) and chosen in model_roles():
@@ -213,14 +205,10 @@ def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model
 
 
 def _new_directory(parent: str | None) -> Path:
-    """Make the directory of a new run.
-
-    Args:
-        parent: where it is made; None for ``LOG.mlab`` next to the log ``LOG.eval``, or for the system's temporary
-            directory if the log is in no local one.
+    """Create a run's directory in ``parent``, by default ``LOG.mlab`` next to a local log, or the temporary directory.
 
     Raises:
-        PrerequisiteError: if it cannot be made.
+        PrerequisiteError: if it cannot be created.
     """
     sample = sample_active()
     location = urlsplit(sample.log_location if sample else "")
@@ -237,5 +225,5 @@ def _new_directory(parent: str | None) -> Path:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=directory)).absolute()
     except OSError as error:
         raise PrerequisiteError(
-            f"mlab: {directory} cannot have the traces: {error.strerror}; give trace_directory=DIR"
+            f"mlab: {directory}: cannot write traces ({error.strerror}); set trace_directory=DIR"
         ) from None

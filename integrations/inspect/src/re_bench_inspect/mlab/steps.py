@@ -1,4 +1,4 @@
-"""The run in Inspect's transcript: a span for each step, with its thought, action and observation."""
+"""Show the run in Inspect's transcript: a span for each step, with its thought, action and observation."""
 
 from __future__ import annotations
 
@@ -29,27 +29,20 @@ Event = dict[str, Any]
 
 
 class Steps:
-    """Follows the agent's trace in the task of the sample: its transcript, and the messages of the agent's state."""
+    """Copies the agent's trace to the sample's transcript and the agent's messages."""
 
     def __init__(self, state: AgentState, model: InspectModel) -> None:
-        """Begin before the first event.
-
-        Args:
-            state: gets the messages of the steps and the last output.
-            model: of the steps.
-        """
-        self._state = state
-        self._model = model
+        self._state, self._model = state, model
         self._last = ModelOutput()
         self._span = AsyncExitStack()
         self._number = 1
         self._is_open = False
 
     async def take(self, event: Event) -> None:
-        """Take the next event of the trace.
+        """Process the next event of the trace.
 
         Raises:
-            LimitExceededError: if the messages are too many.
+            LimitExceededError: at the message limit.
         """
         kind, purpose = event["kind"], event.get("purpose")
         if kind == "call" and purpose == STEP and not self._is_open:
@@ -65,24 +58,24 @@ class Steps:
             await self.close()
 
     def show(self, event: Event) -> None:
-        """Write an event to the transcript, if people want to see it."""
+        """Write an event to the transcript if it is of a kind that people read."""
         writer = _WRITERS.get(event["kind"])
         if writer is not None:
             transcript().info(writer(event), source=_SOURCE)
 
     async def close(self) -> None:
-        """End the span that is open."""
+        """End the open span."""
         self._is_open = False
         await self._span.aclose()
 
     def _add_reply(self) -> None:
         self._last = self._state.output = self._model.last
         message = self._last.message
-        first = message.tool_calls[:1] if message.tool_calls else None  # the agent takes no others
+        first = message.tool_calls[:1] if message.tool_calls else None  # the agent ignores the others
         self._state.messages.append(message.model_copy(update={"tool_calls": first}))
 
     def _add_answer(self, text: str) -> None:
-        """Add an observation, or what was wrong with a reply."""
+        """Add an observation, or the complaint about a malformed reply."""
         calls = self._last.message.tool_calls
         if not calls:
             self._state.messages.append(ChatMessageUser(content=text))
@@ -92,7 +85,7 @@ class Steps:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """Return a text as a block of Markdown that nothing in it can end."""
+    """Return a text as a Markdown block with a fence longer than any in the text."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{truncate_middle(text, _SHOWN_CHARS)}\n{fence}"
@@ -111,16 +104,16 @@ def _observation(event: Event) -> str:
 
 def _end(event: Event) -> str:
     detail = f"\n\n{_fenced(event['detail'])}" if event["detail"] else ""
-    return f"**The end: {event['reason']}**{detail}\n\n{_fenced(event['answer'])}"
+    return f"**End: {event['reason']}**{detail}\n\n{_fenced(event['answer'])}"
 
 
 _WRITERS: Mapping[str, Callable[[Event], str]] = {
     "action": _action,
     "observation": _observation,
-    "malformed": lambda event: f"**A reply that cannot be acted on**\n\n{_fenced(event['text'])}",
-    "folded": lambda _event: "**Older steps went into the research log**",
+    "malformed": lambda event: f"**Malformed reply**\n\n{_fenced(event['text'])}",
+    "folded": lambda _event: "**Older steps were summarized in the research log**",
     "reward": lambda event: f"**Reward: {event['reward']:z.4f}**",
-    "dialect": lambda event: f"**The provider refused a part of the request**\n\n{_fenced(event['because'])}",
-    "mistake": lambda event: f"**A mistake in {event['where']}**\n\n{_fenced(event['traceback'])}",
+    "dialect": lambda event: f"**The provider rejected a part of the request**\n\n{_fenced(event['because'])}",
+    "mistake": lambda event: f"**Error in {event['where']}**\n\n{_fenced(event['traceback'])}",
     "end": _end,
 }

@@ -1,4 +1,4 @@
-"""A workspace in an Inspect sandbox: its files, its scripts, and the scores of Inspect or of a session of re-bench."""
+"""Use a directory of an Inspect sandbox as the agent's workspace, with scores of Inspect or of a re-bench session."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import contextlib
 import math
 import posixpath
 import shlex
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from inspect_ai.scorer import score
@@ -23,7 +24,7 @@ from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, Shell
 from re_bench_inspect.episode import current_session, score_workspace, session_of_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from inspect_ai.agent import AgentState
@@ -44,14 +45,14 @@ _REFUSALS = (
     UnicodeError,
     OutputLimitExceededError,
 )
-"""What a sandbox raises where a single operation cannot be done."""
+"""Exceptions of a sandbox that only concern one operation."""
 _UNSCORED = frozenset({"error", "interrupted"})
 
 
 class InspectFiles(ShellFiles):
-    """The files below a directory of a sandbox: contents by its file functions, everything else by a shell in it."""
+    """Files in a sandbox: contents by its file functions, everything else by shell commands."""
 
-    received_bytes = 4 * MIB  # a third more in base64; sandboxes return 10 MiB of output
+    received_bytes = 4 * MIB  # base64 adds a third; sandboxes return 10 MiB of output
 
     def __init__(
         self,
@@ -60,16 +61,10 @@ class InspectFiles(ShellFiles):
         directory: str | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> None:
-        """Open the directory.
-
-        Args:
-            sandbox: where it is.
-            loop: calls the sandbox's functions.
-            directory: absolute, or below that of the sample; None for that one.
-            refusals: further exceptions that are shown to the model; all others end the sample.
+        """Open a directory, absolute or relative to the sample's; show ``refusals`` to the model as errors.
 
         Raises:
-            WorkspaceError: if the sandbox has no such directory, or lacks a program that is needed.
+            WorkspaceError: if the sandbox lacks the directory or a required program.
         """
         self._sandbox, self._loop, self._directory = sandbox, loop, directory
         self._refusals: tuple[type[Exception], ...] = (*_REFUSALS, *refusals)
@@ -82,7 +77,7 @@ class InspectFiles(ShellFiles):
         done = self._call(lambda: self._bash(command, TIMEOUT_S))
         if not done.success:
             message = done.stderr.strip().rpartition("bash: ")[2][-500:]
-            raise WorkspaceError(f"it failed in the sandbox: {message or f'exit status {done.returncode}'}")
+            raise WorkspaceError(f"failed in the sandbox: {message or f'exit status {done.returncode}'}")
         return base64.b64decode(done.stdout)
 
     @override
@@ -93,9 +88,9 @@ class InspectFiles(ShellFiles):
                 done = await self._bash(f"{command}; {cleanup}", timeout_s, shown=True)
                 ended = True
             except TimeoutError as error:
-                return CommandEnd(str(error) or "the time is over")
+                return CommandEnd(str(error) or "timeout")
             finally:
-                if not ended:  # the sandbox may have ended the shell alone
+                if not ended:  # the sandbox may have ended only the shell
                     with (
                         anyio.CancelScope(shield=True),
                         anyio.move_on_after(_CLEANUP_S),
@@ -120,11 +115,11 @@ class InspectFiles(ShellFiles):
         try:
             return self._loop.call(function, *self._refusals)
         except self._refusals as error:
-            raise WorkspaceError(f"it failed in the sandbox: {type(error).__name__}: {error}") from None
+            raise WorkspaceError(f"failed in the sandbox: {type(error).__name__}: {error}") from None
 
     async def _bash(self, command: str, timeout_s: float, *, shown: bool = False) -> ExecResult[str]:
-        """Run a command; only one that is ``shown`` is an event of the transcript by itself."""
-        hidden = getattr(self._sandbox, "no_events", None)  # of what Inspect wraps sandboxes in
+        """Run a command; only a ``shown`` command is an event of the transcript."""
+        hidden = getattr(self._sandbox, "no_events", None)  # of Inspect's wrapper of sandboxes
         script = command.encode(errors="surrogateescape")
         is_long = len(script) > _LONGEST_ARGUMENT
         with contextlib.nullcontext() if shown or hidden is None else hidden():
@@ -139,41 +134,34 @@ class InspectFiles(ShellFiles):
 
 @dataclass(frozen=True)
 class Answered:
-    """The response to a request for a score."""
+    """The result of scoring the workspace."""
 
     text: str
-    """For the model."""
+    """The message for the model."""
     reward: float | None = None
     finished: bool = False
     """Whether the episode has ended."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Answer(Protocol):
-    """Gives the score of the workspace as it is; the ``final`` one ends the episode."""
-
-    async def __call__(self, *, final: bool) -> Answered:
-        """Return the score.
-
-        Raises:
-            WorkspaceError: if there is none, with a message for the model.
-        """
+Answer = Callable[[bool], Awaitable[Answered]]
+"""Scores the workspace; True ends the episode. Raises WorkspaceError with a message for the model."""
 
 
-def default_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, bool]:
-    """Return what gives scores in the sample that runs, and whether the model is to be offered it.
+def find_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, bool]:
+    """Return the function that scores the running sample, and whether the model may call it before the end.
 
     Args:
-        state: of the agent.
-        wanted: whether it is to be, where there are scores; None: only those of a session of re-bench.
+        state: the agent's state.
+        wanted: the option ``score``; None offers only the scores of a re-bench session.
     """
     if session_of_sample() is not None:
         return _session_answer, wanted is not False
 
-    async def task_answer(*, final: bool) -> Answered:
-        if final:  # Inspect itself scores the end
+    async def task_answer(final: bool) -> Answered:
+        if final:  # Inspect scores the sample at its end
             return Answered("The answer was submitted.", finished=True)
-        values = [value.value for value in await score(state)]  # explanations may have the right answer
+        values = [value.value for value in await score(state)]  # explanations may contain the target
         numbers = [float(value) for value in values if isinstance(value, int | float)]
         text = "\n".join(f"Score: {value}" for value in values)
         return Answered(text or "There is no score.", numbers[0] if len(numbers) == len(values) == 1 else None)
@@ -181,12 +169,8 @@ def default_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, b
     return task_answer, wanted is True and bool(_scorers.get(None))
 
 
-async def _session_answer(*, final: bool) -> Answered:
-    """Have the session of re-bench score its workspace.
-
-    Raises:
-        WorkspaceError: if it cannot.
-    """
+async def _session_answer(final: bool) -> Answered:
+    """Score the workspace in the re-bench session."""
     try:
         response = await score_workspace(final=final)
     except ToolError as error:
@@ -198,7 +182,7 @@ async def _session_answer(*, final: bool) -> Answered:
 
 
 class InspectWorkspace(ShellWorkspace):
-    """A directory of a sandbox, and its scores."""
+    """A directory of a sandbox, with scores."""
 
     files: InspectFiles
     stopped_by = "The sandbox"
@@ -218,17 +202,14 @@ class InspectWorkspace(ShellWorkspace):
         """Open a workspace.
 
         Args:
-            files: of the sandbox.
-            loop: calls ``answer`` and ``submit``.
-            answer: gives scores, and ends the episode.
-            scores: whether scores can be asked for before the end.
+            files: the files in the sandbox.
+            loop: runs ``answer`` and ``submit``.
+            answer: scores the workspace.
+            scores: whether scores are offered before the end.
             submit: called with the final answer.
-            state: the directory of the run, outside of the sandbox.
-            python: the interpreter of Python scripts in the sandbox; None for the first one of its path.
-            read_only: names or patterns of files and directories that must stay as they are.
-
-        Raises:
-            WorkspaceError: if there is no such interpreter.
+            state: the run's directory outside the sandbox.
+            python: interpreter of Python scripts; by default the first one on the sandbox's path.
+            read_only: names or patterns of files that must not change.
         """
         self._loop, self._answer, self._submit = loop, answer, submit
         self.gives_scores = scores
@@ -248,10 +229,10 @@ class InspectWorkspace(ShellWorkspace):
 
     @override
     def finish(self, answer: str) -> None:
-        """Submit the answer, and have a session of re-bench give its final score.
+        """Submit the answer and end the episode.
 
         Raises:
-            WorkspaceError: if the episode cannot be ended, or Inspect has ended the sample: it scores by itself then.
+            WorkspaceError: if there is no final score, or Inspect has ended the sample and scores it itself.
         """
         try:
             self._loop.call(lambda: self._submit(answer))
@@ -263,7 +244,7 @@ class InspectWorkspace(ShellWorkspace):
         self.final = result.metadata
 
     def _ask(self, *, final: bool) -> Answered:
-        result = self._loop.call(lambda: self._answer(final=final), WorkspaceError)
+        result = self._loop.call(lambda: self._answer(final), WorkspaceError)
         if result.reward is not None:
             self.rewards.append(result.reward)
         self.finished = self.finished or result.finished

@@ -1,0 +1,103 @@
+"""Limit the processes and threads of root's programs, for which the kernel has no limit.
+
+A seccomp filter makes the kernel ask :class:`ForkLimiter` before each ``fork``, ``vfork`` and ``clone``
+(seccomp_unotify(2), Linux 5.5). Each call starts one process whatever its arguments, so a program gains nothing by
+changing them afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from re_bench_landlock.kernel import prepared_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SET_MODE_FILTER, _NEW_LISTENER = 1, 1 << 3
+_RECEIVE, _SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV and _SEND of <linux/seccomp.h>
+_NOTIFICATION_BYTES = 80
+_CONTINUE = 1
+_SEEN_S = 0.05
+"""Time until an allowed process is visible."""
+_WAIT_S = 0.005
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def install(channel: socket.socket, program: bytes, call: int) -> None:
+    """Install the filter for this process and its descendants, and send the listener to the supervisor.
+
+    Args:
+        channel: a Unix socket to the supervisor.
+        program: the filter.
+        call: the number of the system call ``seccomp``.
+
+    Raises:
+        OSError: if the kernel refuses, such as when an outer filter has a listener already (EBUSY).
+    """
+    _code, header = prepared_filter(program)
+    listener = _libc.syscall(call, _SET_MODE_FILTER, _NEW_LISTENER, header)
+    if listener < 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+    try:
+        socket.send_fds(channel, [b"fork"], [listener])
+    finally:
+        os.close(listener)
+
+
+class ForkLimiter:
+    """Allows or refuses each new process or thread of a program."""
+
+    def __init__(self, listener: int, limit: int, count: Callable[[], int]) -> None:
+        """Answer in a thread until this process ends.
+
+        Args:
+            listener: the filter's file descriptor.
+            limit: the maximum number of processes and threads.
+            count: returns their current number.
+        """
+        self._listener, self._limit, self._count = listener, limit, count
+        self._free = 0
+        self._started = deque[float]()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            asked = bytearray(_NOTIFICATION_BYTES)
+            try:
+                fcntl.ioctl(self._listener, _RECEIVE, asked)
+            except OSError as error:
+                if error.errno in {errno.ENOENT, errno.EINTR}:  # the caller has ended
+                    continue
+                return  # without an answer, no further process can start
+            (number,) = struct.unpack_from("=Q", asked)
+            refusal, flags = (0, _CONTINUE) if self._may_start() else (-errno.EAGAIN, 0)
+            with suppress(OSError):
+                fcntl.ioctl(self._listener, _SEND, struct.pack("=QqiI", number, 0, refusal, flags))
+
+    def _may_start(self) -> bool:
+        """Return whether one more may start; wait while that depends on allowed ones that are not visible yet."""
+        while self._free < 1:
+            now = time.monotonic()
+            running = self._count()
+            if running >= self._limit:
+                return False
+            while self._started and self._started[0] < now - _SEEN_S:
+                self._started.popleft()
+            self._free = self._limit - running - len(self._started)
+            if self._free < 1:
+                time.sleep(_WAIT_S)
+        self._free -= 1
+        self._started.append(time.monotonic())
+        return True
