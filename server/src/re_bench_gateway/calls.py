@@ -1,4 +1,4 @@
-"""One call from its reservation to its line in the log."""
+"""One chat completion call, from its reservation to its line in the log."""
 
 from __future__ import annotations
 
@@ -24,21 +24,17 @@ if TYPE_CHECKING:
     from re_bench_gateway.sessions import Session, Sessions
 
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
-"""How a call ended: whole; cut by the gateway's end before that; or without an answer."""
+"""How a call ended; ``disconnected`` when the gateway ended first."""
 _TOO_MANY = 429
 _OF_STREAMS = ("stream", "stream_options")
 _TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
 class Call:
-    """A call within a ``with`` block: whatever happens there, it is settled and logged exactly once."""
+    """A call as a context manager, which settles and logs it exactly once."""
 
     def __init__(self, sessions: Sessions, log: CallLog, session: Session, body: bytes) -> None:
-        """Begin with the body of a request; as objects it takes many times its bytes, so that they are not kept.
-
-        Raises:
-            ApiError: if it is no request, asks for a model that is not allowed, or for more output than that has.
-        """
+        """Parse and check a request. It is kept as bytes, since the parsed objects take many times the memory."""
         self.state = CallState(session.key)
         self._headers = {"x-request-id": f"req_{secrets.token_hex(8)}"}
         self._log, self._session, self._body = log, session, body
@@ -57,25 +53,21 @@ class Call:
         self._closed = False
 
     async def reserve(self) -> None:
-        """Reserve what the call may cost.
-
-        Raises:
-            ApiError: if the budget or the log does not cover it.
-        """
+        """Reserve the maximum cost. Raise ApiError if the budget or the log has no room."""
         if self._log.broken:
-            raise internal("the gateway cannot write its log and makes no more calls")
+            raise internal("the gateway cannot write its log and accepts no more calls")
         if self._session.log_bytes >= self._session.limits.log_bytes:
             raise over_budget("the log of this key's calls is full.")
         await self._session.ledger.reserve(self._worst)
         self._reserved = self._worst
 
     def upstream_request(self) -> dict[str, Any]:
-        """Return what to ask the upstream: always for a whole completion, which is checked before a client sees it."""
+        """Return the request for the upstream: never a stream, so the whole completion can be checked."""
         request = {name: value for name, value in parse_object(self._body).items() if name not in _OF_STREAMS}
         return {**request, "model": self._asked_for}
 
     def answered(self, completion: dict[str, Any]) -> Response:
-        """Settle and log the call, which has its answer, and return the response to the client."""
+        """Settle and log the answered call, and return the response for the client."""
         self._close("answered", reported(completion.get("usage"), self._terms) or self._reserved, response=completion)
         answer = redacted_value(completion, self._keys)
         if not self._wants_stream:
@@ -91,7 +83,7 @@ class Call:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if self._closed:
             return
-        # What an upstream has begun may have to be paid for.
+        # The upstream may charge for calls that it has begun.
         begun = self._reserved if self.state.begun else Amount()
         if isinstance(error, UpstreamError):
             self._session.failed += 1
@@ -107,7 +99,7 @@ class Call:
         self._closed = True
         self._session.ledger.settle(self._reserved, spent)
         if spent == Amount() and self._session.log_bytes >= self._session.limits.log_bytes:
-            return  # it is counted
+            return  # counted in usage(), not logged
         entry = {
             "v": 1,
             "time": self._time,
@@ -126,7 +118,7 @@ class Call:
 
 
 def _chunks_of(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:
-    """Return a whole completion as chunks, one for each choice."""
+    """Yield a completion as stream chunks, one for each choice."""
     top = {key: completion[key] for key in _TOP if key in completion} | {"object": "chat.completion.chunk"}
     for choice in completion["choices"]:
         delta = dict(choice["message"])

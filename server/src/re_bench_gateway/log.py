@@ -1,4 +1,4 @@
-"""The log of calls: append-only, one line of JSON each, written when the call is done."""
+"""Append-only log of calls, one JSON object per line, written when a call has ended."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 
 class CallLog:
-    """The log at a path, locked for as long as this lives. Only its owner may read it.
+    """The log at a path, locked for the lifetime of this object and readable by its owner only.
 
-    A gateway that is asked to end still logs the calls that it cuts; the next one on the same log waits for its lock.
-
-    Raises:
-        UsageError: if it cannot be opened or is no plain file.
+    A terminating gateway still logs the calls that it aborts; the next gateway with the same log waits for the lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,12 +29,12 @@ class CallLog:
         try:
             self._file = self._lock.enter_context(locked_log(path))
         except OSError as error:
-            raise UsageError(f"the log of calls cannot be opened: {path}: {error.strerror}") from None
+            raise UsageError(f"{path}: cannot open the log of calls ({error.strerror})") from None
         self.broken = False
-        """Whether a line could not be written; no more calls are made then."""
+        """Whether a write failed; no more calls are accepted then."""
 
     def spent_by(self, names: Collection[str]) -> dict[str, Amount]:
-        """Return what the calls of sessions of earlier gateways have cost, by the sessions' names."""
+        """Return the logged cost of earlier sessions by name."""
         spent = dict.fromkeys(names, Amount())
         for line in self._file.lines() if names else ():
             name, amount = _cost(line)
@@ -46,22 +43,19 @@ class CallLog:
         return spent
 
     def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> int:
-        """Append a line without the secrets and return its length in bytes.
-
-        If the system refuses, report it on stderr and make no further calls.
-        """
+        """Append a redacted line and return its length in bytes; a failure sets ``broken``."""
         line = redacted(json.dumps(entry, separators=(",", ":")), secrets).encode("ascii")
         try:
             self._file.append(line, sync=False)
         except OSError as error:
             self.broken = True
-            with suppress(OSError):  # stderr may be a file on the same disk
-                print(f"re-bench gateway: the log of calls cannot be written: {error.strerror}", file=sys.stderr)
+            with suppress(OSError):  # stderr may be on the same disk
+                print(f"re-bench gateway: cannot write the log of calls ({error.strerror})", file=sys.stderr)
         return len(line) + 1
 
 
 def _cost(line: bytes) -> tuple[str, Amount]:
-    """Return the session of a line's call and the cost; an empty name and nothing for a line that a kill has torn."""
+    """Return the session's name and the cost from a line; an empty name for an incomplete line."""
     entry = json_object(line) or {}
     try:
         tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))

@@ -75,9 +75,7 @@ def until(condition: Any) -> None:
         time.sleep(0.02)
 
 
-def test_a_session_that_has_all_of_its_connections_leaves_the_others_theirs(
-    upstream: RawUpstream, gateway: Gateway
-) -> None:
+def test_connections_are_limited_per_session(upstream: RawUpstream, gateway: Gateway) -> None:
     greedy, other = gateway.open_session(name="greedy"), gateway.open_session(name="other")
     first = [upstream.connected(gateway, greedy) for _ in range(30)]
     further = upstream.connected(gateway, greedy)
@@ -95,14 +93,14 @@ def answers(gateway: Gateway, token: str) -> bool:
         return False
 
 
-def test_a_request_that_does_not_arrive_ends(upstream: RawUpstream, tmp_path: Path) -> None:
+def test_slow_request_body_times_out(upstream: RawUpstream, tmp_path: Path) -> None:
     with limited(upstream, tmp_path / "log", client_timeout_s=1) as impatient:
         slow = upstream.connected(impatient, impatient.token)
         slow.sendall(head_of(impatient.token, 1000) + b"{")
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 408")
 
 
-def test_a_session_may_have_a_number_of_calls_of_its_own(upstream: RawUpstream, gateway: Gateway) -> None:
+def test_concurrent_calls_can_be_set_per_session(upstream: RawUpstream, gateway: Gateway) -> None:
     upstream.rest = b" "
     token = gateway.open_session(name="scoring", calls=5)
     for _ in range(6):
@@ -113,7 +111,7 @@ def test_a_session_may_have_a_number_of_calls_of_its_own(upstream: RawUpstream, 
     until(lambda: gateway.usage(token).requests == 6)
 
 
-def test_a_session_whose_log_is_full_makes_no_more_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
+def test_full_log_refuses_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
     token = gateway.open_session(name="talkative")
     statuses = [post(gateway, token, body_of("x" * 12_000)).status_code for _ in range(5)]
     assert statuses == [200, 200, 200, 429, 429]
@@ -123,7 +121,7 @@ def test_a_session_whose_log_is_full_makes_no_more_calls(upstream: RawUpstream, 
     assert [line["ending"] for line in lines(log, "talkative")] == ["answered"] * 3  # refused ones are counted
 
 
-def test_requests_that_wait_are_bounded_in_bytes_and_kept_as_bytes(upstream: RawUpstream, tmp_path: Path) -> None:
+def test_pending_requests_are_limited_in_bytes(upstream: RawUpstream, tmp_path: Path) -> None:
     upstream.rest = b" "
     many_objects = body_of(user=[[]] * 250_000)  # of 4 bytes each, and 64 in memory
     limits = SessionLimits(calls=1, request_bytes=5_250_000)
@@ -143,7 +141,7 @@ def test_requests_that_wait_are_bounded_in_bytes_and_kept_as_bytes(upstream: Raw
     assert grown < 70  # as objects, five take 80 MiB and more
 
 
-def test_what_has_not_begun_ends_with_its_session(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
+def test_closing_a_session_rejects_waiting_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
     upstream.answer, upstream.rest = answer(completion())[:-5], completion()[-5:]
     token = gateway.open_session(Budget(requests=10), name="closed", calls=1)
     running = upstream.sent(gateway, token, body_of("runs"))

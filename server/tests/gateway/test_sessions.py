@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_spent_budget_is_an_insufficient_quota(gateway: Gateway, upstream: Upstream) -> None:
+def test_spent_budget_is_insufficient_quota(gateway: Gateway, upstream: Upstream) -> None:
     token = gateway.open_session(Budget(requests=2), name="spender")
 
     async def spend() -> list[int]:
@@ -38,7 +38,7 @@ def test_a_spent_budget_is_an_insufficient_quota(gateway: Gateway, upstream: Ups
 
 
 @pytest.mark.parametrize("budget", [Budget(dollars=10 * DOLLARS + 0.0021), Budget(tokens=10 * 18 + 1000)], ids=str)
-def test_fifty_calls_at_a_time_do_not_overspend_together(gateway: Gateway, budget: Budget) -> None:
+def test_concurrent_calls_do_not_overspend(gateway: Gateway, budget: Budget) -> None:
     token = gateway.open_session(budget, name="crowd")
 
     async def crowd() -> list[Any]:
@@ -64,7 +64,7 @@ def test_fifty_calls_at_a_time_do_not_overspend_together(gateway: Gateway, budge
     assert used.prompt_tokens + used.completion_tokens <= (budget.tokens or 1e9)
 
 
-def test_sessions_share_the_gateways_budget_and_have_keys_of_their_own(upstream: Upstream, tmp_path: Path) -> None:
+def test_sessions_share_the_budget_but_not_keys(upstream: Upstream, tmp_path: Path) -> None:
     settings = settings_for(upstream, tmp_path / "log", budget=Budget(requests=2))
     with serving(settings) as gateway:
         first = gateway.open_session(name="first", key="sk-of-the-first-session")
@@ -86,7 +86,7 @@ def test_sessions_share_the_gateways_budget_and_have_keys_of_their_own(upstream:
     assert [json.loads(line)["session"] for line in text.splitlines()] == ["first", "second", "second"]
 
 
-def test_calls_upstream_are_bounded(upstream: Upstream, tmp_path: Path) -> None:
+def test_upstream_concurrency_is_limited(upstream: Upstream, tmp_path: Path) -> None:
     with serving(settings_for(upstream, tmp_path / "log", concurrency=3)) as gateway:
 
         async def many() -> None:
@@ -101,7 +101,7 @@ def test_calls_upstream_are_bounded(upstream: Upstream, tmp_path: Path) -> None:
         assert upstream.most_running == 3
 
 
-def test_no_secret_shows_anywhere(
+def test_secrets_are_not_exposed(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # as an operator has it
