@@ -16,7 +16,7 @@ from re_bench_gateway.calls import Call
 from re_bench_gateway.errors import ApiError, bad_request, error_body, internal, unknown_model
 
 if TYPE_CHECKING:
-    from re_bench_gateway.log import CallLog
+    from re_bench_gateway.calls import CallLog
     from re_bench_gateway.sessions import Session, Sessions
     from re_bench_gateway.settings import Settings
     from re_bench_gateway.upstreams import OpenAIServer, PlugInUpstream

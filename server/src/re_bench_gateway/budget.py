@@ -137,12 +137,7 @@ KNOWN = {
 
 
 def models_of(model: manifest.Model, chosen: ChatModel | None = None) -> tuple[Model, ...]:
-    """Return the settings of a task's model, under its own name and its aliases.
-
-    Args:
-        model: the manifest's model, which has the name of ``chosen`` if there is one.
-        chosen: the model that the operator chose instead, with its terms.
-    """
+    """Return the settings of a task's model, by its name and its aliases, with the terms of ``chosen`` if any."""
     terms: dict[str, Any] = chosen.terms if chosen else {}
     aliases = (Model(name=alias, asks_for=model.name, **terms) for alias in model.aliases)
     return (Model(name=model.name, **terms), *aliases)

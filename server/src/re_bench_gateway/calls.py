@@ -1,26 +1,31 @@
-"""One chat completion call, from its reservation to its line in the log."""
+"""Chat completion calls, and their append-only log with one JSON object per finished call."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
+import sys
 import time
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from starlette.responses import JSONResponse, Response
 
-from re_bench.data.redaction import redacted_value
+from re_bench.data.jsonl import json_object, locked_log
+from re_bench.data.redaction import redacted, redacted_value
+from re_bench.errors import UsageError
 from re_bench_gateway.budget import Amount, reported, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, internal, over_budget, unknown_model
 from re_bench_gateway.messages import parse_object, parse_request
 from re_bench_gateway.upstreams import CallState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
 
-    from re_bench_gateway.log import CallLog
     from re_bench_gateway.sessions import Session, Sessions
 
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
@@ -28,6 +33,53 @@ Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error
 _TOO_MANY = 429
 _OF_STREAMS = ("stream", "stream_options")
 _TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
+
+
+class CallLog:
+    """The log at a path, locked for the lifetime of this object and readable by its owner only.
+
+    A terminating gateway still logs the calls that it aborts; the next gateway with the same log waits for the lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = ExitStack()
+        try:
+            self._file = self._lock.enter_context(locked_log(path))
+        except OSError as error:
+            raise UsageError(f"{path}: cannot open the log of calls ({error.strerror})") from None
+        self.broken = False
+        """Whether a write failed; no more calls are accepted then."""
+
+    def spent_by(self, names: Collection[str]) -> dict[str, Amount]:
+        """Return the logged cost of earlier sessions by name."""
+        spent = dict.fromkeys(names, Amount())
+        for line in self._file.lines() if names else ():
+            name, amount = _cost(line)
+            if name in spent:
+                spent[name] += amount
+        return spent
+
+    def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> int:
+        """Append a redacted line and return its length in bytes; a failure sets ``broken``."""
+        line = redacted(json.dumps(entry, separators=(",", ":")), secrets).encode("ascii")
+        try:
+            self._file.append(line, sync=False)
+        except OSError as error:
+            self.broken = True
+            with suppress(OSError):  # stderr may be on the same disk
+                print(f"re-bench gateway: cannot write the log of calls ({error.strerror})", file=sys.stderr)
+        return len(line) + 1
+
+
+def _cost(line: bytes) -> tuple[str, Amount]:
+    """Return the session's name and the cost from a line; an empty name for an incomplete line."""
+    entry = json_object(line) or {}
+    try:
+        tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
+        answered = entry["ending"] == "answered" or any(tokens.values())
+        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], dollars)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return "", Amount()
 
 
 class Call:

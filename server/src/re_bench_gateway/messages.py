@@ -58,11 +58,7 @@ class _Completion(_Checked):
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
-    """Return the JSON object in ``data``.
-
-    Raises:
-        ValueError: if it is not an object, is nested more than 200 deep, or has a number that JSON cannot represent.
-    """
+    """Return the JSON object in ``data``, or raise ValueError; it has at most 200 levels and no infinite numbers."""
     value = from_json(data, allow_inf_nan=False)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - the data are wrong, not the call

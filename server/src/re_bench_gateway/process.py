@@ -125,12 +125,7 @@ class Gateway:
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[Gateway]:
-    """Run a gateway for the duration of the block.
-
-    Raises:
-        UsageError: if the settings cannot be used or packages are missing.
-        ReBenchError: if it does not start.
-    """
+    """Run a gateway for the duration of the block. Raise UsageError if the settings cannot be used."""
     ours, theirs = socket.socketpair()
     with theirs:
         process = _started(theirs)

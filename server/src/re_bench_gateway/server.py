@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench_gateway.app import application
-from re_bench_gateway.log import CallLog
+from re_bench_gateway.calls import CallLog
 from re_bench_gateway.sessions import Sessions
 from re_bench_gateway.settings import Budget, Settings
 from re_bench_gateway.upstreams import open_upstream

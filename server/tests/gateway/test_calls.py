@@ -1,4 +1,4 @@
-"""The official client of OpenAI's talks to a gateway's process, which asks a scripted server."""
+"""Calls of the official OpenAI client through a gateway to a scripted upstream."""
 
 from __future__ import annotations
 

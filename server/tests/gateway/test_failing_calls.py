@@ -1,4 +1,4 @@
-"""Calls that fail, break off or are left: what the client is told, what is charged, what the log says."""
+"""Failing calls: errors for the client, charges, log lines."""
 
 from __future__ import annotations
 

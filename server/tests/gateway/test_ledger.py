@@ -1,4 +1,4 @@
-"""Properties of ledgers, chunks, retries and the log, whatever calls do."""
+"""Ledgers, worst-case costs, retries and the log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import KNOWN, Amount, Ledger, Terms, covers, terms_of, worst_case
+from re_bench_gateway.calls import CallLog
 from re_bench_gateway.errors import ApiError, UpstreamError
-from re_bench_gateway.log import CallLog
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible
 from re_bench_gateway.upstreams import (
     CallState,
@@ -70,7 +70,7 @@ class Spending(RuleBasedStateMachine):
         except ApiError:
             pass
         except TimeoutError:
-            assert self.running  # a call that waits needs another one that runs
+            assert self.running  # only running calls make others wait
         else:
             self.running.append((ledger, asked))
 

@@ -1,4 +1,4 @@
-"""A gateway's process: a plug-in as its upstream, its settings, and its end; and the way to it from a sandbox."""
+"""The gateway process: plug-ins, settings, shutdown, and access from a sandbox."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def entries(settings: Settings) -> list[dict[str, Any]]:
 
 
 def gone(pid: int, seconds: float = 60) -> bool:
-    """Look, once at least, whether a process has ended."""
+    """Return whether a process ends within the time."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -165,7 +165,7 @@ def test_exit_settles_running_calls(settings: Settings) -> None:
     assert not gateway.socket.parent.exists()
     (entry,) = entries(settings)
     assert entry["ending"] == "disconnected"
-    assert entry["tokens"]["completion"] == 4096  # unknown, so all that was reserved
+    assert entry["tokens"]["completion"] == 4096  # usage unknown: the reservation
 
 
 def test_sigterm(settings: Settings) -> None:
@@ -274,7 +274,7 @@ def test_resumed_session_keeps_its_spending(settings: Settings) -> None:
         while first.usage(tokens["other"]).remaining.requests != 1:
             assert time.monotonic() < until
             time.sleep(0.02)
-        os.kill(first.pid, signal.SIGTERM)  # it cuts and logs the slow call, for which the next one waits
+        os.kill(first.pid, signal.SIGTERM)  # it aborts and logs the slow call; the next gateway waits for that
         with serving(settings.model_copy(update={"resume": ("one", "other", "unknown")})) as second:
             one = second.open_session(Budget(requests=3), name="one")
             assert second.usage(one).model_dump(exclude={"failed"}) == spent.model_dump(exclude={"failed"})

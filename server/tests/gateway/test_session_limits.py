@@ -1,4 +1,4 @@
-"""One session does what it can against the others: theirs are answered, and memory, log and connections are bounded."""
+"""Limits that keep one session from blocking others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def upstream(server: RawUpstream) -> Iterator[RawUpstream]:
 
 @pytest.fixture(scope="module")
 def gateway(server: RawUpstream, log: Path) -> Iterator[Gateway]:
-    """A gateway whose limits are soon reached."""
+    """A gateway with low limits."""
     with limited(server, log, client_timeout_s=120) as gateway:
         yield gateway
 
@@ -58,7 +58,7 @@ def limited(server: RawUpstream, log: Path, **changes: Any) -> AbstractContextMa
 
 
 def lines(log: Path, *names: str) -> list[dict[str, Any]]:
-    """Return what the log says of the sessions of these names."""
+    """Return the log lines of the sessions with these names."""
     entries = map(json.loads, log.read_text().splitlines())
     return [entry for entry in entries if entry["session"] in names]
 
@@ -118,12 +118,12 @@ def test_full_log_refuses_calls(upstream: RawUpstream, gateway: Gateway, log: Pa
     assert "log of this key's calls is full" in post(gateway, token, body_of()).json()["error"]["message"]
     assert upstream.requests == 3
     assert gateway.usage(token).refused == 3
-    assert [line["ending"] for line in lines(log, "talkative")] == ["answered"] * 3  # refused ones are counted
+    assert [line["ending"] for line in lines(log, "talkative")] == ["answered"] * 3  # refused calls are only counted
 
 
 def test_pending_requests_are_limited_in_bytes(upstream: RawUpstream, tmp_path: Path) -> None:
     upstream.rest = b" "
-    many_objects = body_of(user=[[]] * 250_000)  # of 4 bytes each, and 64 in memory
+    many_objects = body_of(user=[[]] * 250_000)  # 4 bytes each, 64 in memory
     limits = SessionLimits(calls=1, request_bytes=5_250_000)
     with serving(upstream.settings(tmp_path / "log", limits=limits, max_body_bytes=4 << 20)) as gateway:
         token, other = gateway.open_session(name="waiting"), gateway.open_session(name="other")
@@ -138,7 +138,7 @@ def test_pending_requests_are_limited_in_bytes(upstream: RawUpstream, tmp_path: 
         assert post(gateway, other, body_of()).status_code == 200
         gateway.close_session(token)
         upstream.go_on.set()
-    assert grown < 70  # as objects, five take 80 MiB and more
+    assert grown < 70  # five as objects would take 80 MiB or more
 
 
 def test_closing_a_session_rejects_waiting_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
@@ -149,7 +149,7 @@ def test_closing_a_session_rejects_waiting_calls(upstream: RawUpstream, gateway:
     queued = [upstream.sent(gateway, token, body_of("waits")) for _ in range(3)]
     late = upstream.connected(gateway, token)
     late.sendall(head_of(token, len(body_of())).replace(b"\r\n\r\n", b"\r\nexpect: 100-continue\r\n\r\n"))
-    assert late.recv(1 << 16).startswith(b"HTTP/1.1 100")  # its body is waited for
+    assert late.recv(1 << 16).startswith(b"HTTP/1.1 100")  # the server waits for the body
     late.sendall(body_of()[:5])
     until(lambda: gateway.usage(token).remaining.requests == 6)  # one runs and three wait
     path = gateway.socket_of(token)

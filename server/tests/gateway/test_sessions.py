@@ -1,4 +1,4 @@
-"""Budgets, keys and bounds of a gateway's sessions, whose calls run at the same time."""
+"""Budgets, keys and concurrency of sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_spent_budget_is_insufficient_quota(gateway: Gateway, upstream: Upstream
     before, after = asyncio.run(spend())
     assert before == after
     used = gateway.usage(token)
-    assert (used.requests, used.refused, used.remaining.requests) == (2, 1, 0)  # the client does not try again
+    assert (used.requests, used.refused, used.remaining.requests) == (2, 1, 0)  # the client does not retry
 
 
 @pytest.mark.parametrize("budget", [Budget(dollars=10 * DOLLARS + 0.0021), Budget(tokens=10 * 18 + 1000)], ids=str)
@@ -57,7 +57,7 @@ def test_concurrent_calls_do_not_overspend(gateway: Gateway, budget: Budget) -> 
     refused = sum(isinstance(result, openai.RateLimitError) for result in results)
     assert used.requests + refused == 50
     assert used.refused == refused
-    assert used.requests >= 10  # calls wait for running ones, rather than being refused for what these will not cost
+    assert used.requests >= 10  # calls wait for running ones instead of being refused
     assert used.dollars is not None
     assert used.dollars == pytest.approx(used.requests * DOLLARS, abs=1e-12)
     assert used.dollars <= (budget.dollars or 1)
@@ -104,7 +104,7 @@ def test_upstream_concurrency_is_limited(upstream: Upstream, tmp_path: Path) -> 
 def test_secrets_are_not_exposed(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # as an operator has it
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(settings_for(upstream, tmp_path / "log")) as gateway:
         secrets = [KEY, gateway.token]
         with client_of(gateway) as client:

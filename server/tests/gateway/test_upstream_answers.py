@@ -1,4 +1,4 @@
-"""Whatever an upstream answers: the client gets a completion or an error in OpenAI's shape, no key, and is charged."""
+"""Arbitrary upstream responses: valid replies, no leaked keys, correct charges."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_echoed_keys_are_redacted(gateway: Gateway, upstream: RawUpstream, log: 
     upstream.answer = sent
     for wants_stream in (False, True):
         text = post(gateway, gateway.token, body_of(stream=wants_stream)).text
-        assert "redacted" in text or wants_stream  # a chunk has no further fields
+        assert "redacted" in text or wants_stream  # chunks have fewer fields
         for form in (KEY, json.dumps(KEY)[1:-1], "real"):
             assert form not in text
     assert "real" not in log.read_text()
@@ -82,7 +82,7 @@ def test_malformed_usage_costs_the_reservation(gateway: Gateway, upstream: RawUp
     if response.status_code == 200:
         assert (requests, tokens, prompt > 11) == (1, RESERVED, True)
     else:
-        assert (response.status_code, requests) == (502, 0)  # no JSON, and so no completion
+        assert (response.status_code, requests) == (502, 0)  # not JSON
         assert "did not answer with a JSON object" in response.json()["error"]["message"]
 
 
@@ -100,7 +100,7 @@ json_values = st.recursive(
 
 
 def mutated(base: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Return objects in which some part of ``base`` is anything."""
+    """Return objects in which some part of ``base`` is replaced."""
     return st.sampled_from(sorted(paths(base))).flatmap(
         lambda path: json_values.map(lambda value: replaced(base, path, value))
     )
@@ -151,7 +151,7 @@ def test_any_upstream_answer_is_a_completion_or_an_error(
         assert list(response.json()) == ["error"]
         assert is_error(response.json())
     assert "see its stderr" not in response.text
-    if response.status_code == 200 or "did not answer with a chat.completion" in response.text:  # it was produced
+    if response.status_code == 200 or "did not answer with a chat.completion" in response.text:  # output was produced
         assert requests == 1
     else:
         assert (requests, prompt, tokens) == (0, 0, 0)
