@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
-START_S = 60.0
+START_S = 240.0
 TASKS = {
     task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
 }

@@ -20,7 +20,7 @@ from re_bench.data.jsonl import json_object, locked_log
 from re_bench.data.redaction import redacted_value
 from re_bench.records import TRANSCRIPT
 from re_bench_server.logs import log
-from re_bench_server.monitoring import Metrics
+from re_bench_server.metrics import Metrics
 from re_bench_server.session_record import utc
 
 if TYPE_CHECKING:
