@@ -1,4 +1,4 @@
-"""A real server process, two made-up quick tasks that installed packages bring, and both official clients."""
+"""A real server process with quick example tasks."""
 
 from __future__ import annotations
 

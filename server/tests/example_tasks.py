@@ -1,4 +1,4 @@
-"""Made-up quick tasks for tests of the server, as installed packages bring them, and what agents run in them."""
+"""Quick example tasks as installed packages, and commands of agents in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXAMPLES = ("example_quick", "example_quiet", "example_equipped")
-"""The ids of the tasks that :func:`make_tasks` makes."""
+"""IDs of the tasks of :func:`make_tasks`."""
 
 MANIFEST = """
 id = "example_{name}"
@@ -123,9 +123,9 @@ socketserver.UnixStreamServer(str(options.socket), Handler).serve_forever()
 
 
 def make_tasks(site: Path) -> Path:
-    """Make installed packages: ``quick`` shows its score and takes the best, ``quiet`` hides it and takes the last.
+    """Create packages of tasks: ``quick`` shows its score and uses the minimum; ``quiet`` hides it and uses the last.
 
-    ``equipped`` is as ``quick``, with a model and a meter.
+    ``equipped`` is like ``quick``, with a model and a meter.
     """
     kinds = {
         "quick": {"direction": "lower", "aggregation": "min", "show_score": "true", "reference": "-2.0"},
@@ -155,18 +155,18 @@ def make_tasks(site: Path) -> Path:
 
 
 def add_methods(site: Path, name: str, methods: str = "") -> None:
-    """Give a task that :func:`make_tasks` has made these methods, which begin with the line ``    def ...``."""
+    """Add methods to the scorer of an example task; they begin with the line ``    def ...``."""
     head = "class Number(Task):\n"
     (site / name / "score.py").write_text(SCORER.replace(head, head + methods))
 
 
 def experiment_command(width: int) -> str:
-    """Return the command that asks the session's meter for an experiment, and prints its reply."""
+    """Return a command that runs an experiment with the session's meter."""
     program = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['RE_BENCH_EXPERIMENTS']); "
     program += f"s.sendall(b'[{width}, 20]\\n'); print(s.makefile().readline())"
     return f'python3 -c "{program}"'
 
 
 def ask_command(content: str) -> str:
-    """Return the command that sends the session's model a message, and prints its reply."""
+    """Return a command that sends a message to the session's model."""
     return f"python3 -c '{ASK.replace('CONTENT', content)}'"

@@ -43,17 +43,17 @@ NAMES = {
     "rebinding.example.org": [["8.8.8.8"], ["10.0.0.5"], ["127.0.0.1"]],
     "dead.example.org": [["8.8.8.9"]],
 }
-"""What a name resolves to: at the first look-up, at the second and so on."""
+"""Addresses of a name at the first lookup, the second and so on."""
 WHEEL = "tiny_package-1.0-py3-none-any.whl"
 
 
 def serve(directory: str, command: list[str]) -> None:
-    """Make both namespaces, and run the command in the machine's."""
+    """Create both namespaces, and run the command in that of the machine."""
     certificates(directory)
     unshare = ["unshare", "--net", sys.executable, __file__, "world", directory]
     world = subprocess.Popen(unshare, stdout=subprocess.PIPE)
     assert world.stdout is not None
-    world.stdout.readline()  # it has its namespace
+    world.stdout.readline()  # the namespace exists
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "veth0", "type", "veth", "peer", "name", "veth1", "netns", str(world.pid))
     for address in ("8.8.4.4/32", "10.0.0.4/32", "2606:4700::4/128"):
@@ -62,7 +62,7 @@ def serve(directory: str, command: list[str]) -> None:
     for family in ("-4", "-6"):
         run("ip", family, "route", "add", "default", "dev", "veth0")
     run("ip", "route", "add", "unreachable", NAMES["dead.example.org"][0][0])
-    world.stdout.readline()  # it serves
+    world.stdout.readline()  # it is serving
     for path, content in (
         ("/etc/resolv.conf", f"nameserver {RESOLVER}\n"),
         ("/etc/hosts", "127.0.0.1 localhost\n"),
@@ -87,7 +87,7 @@ def run(*command: str) -> None:
 
 
 def forward(listener: socket.socket) -> None:
-    """Lead connections of the test to the server."""
+    """Forward connections of the test to the server."""
     while True:
         client = listener.accept()[0]
         server = socket.create_connection(("127.0.0.1", 8080))
@@ -103,7 +103,7 @@ def copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def certificates(directory: str) -> None:
-    """Make an authority, and a certificate of it for every name and address."""
+    """Create a CA, and its certificate for every name and address."""
     names = [f"DNS:{name}" for name in NAMES] + [f"IP:{address}" for address in PUBLIC]
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
     out = [f"{directory}/{name}" for name in ("ca.key", "ca.pem", "host.key", "host.pem")]
@@ -116,7 +116,7 @@ def certificates(directory: str) -> None:
 
 
 def world(directory: str) -> None:
-    """Be the world."""
+    """Run the simulated internet."""
     print("here", flush=True)
     while not Path("/proc/self/net/dev").read_text().count("veth1"):
         threading.Event().wait(0.01)
@@ -223,7 +223,7 @@ def wheel() -> bytes:
 
 
 class Resolver(socketserver.DatagramRequestHandler):
-    """A name server; what it says of a name may change from one look-up to the next."""
+    """A name server whose replies can change between lookups."""
 
     counts: ClassVar[dict[tuple[str, int], itertools.count[int]]] = {}
 

@@ -1,4 +1,4 @@
-"""A real server on a machine of its own with an internet of its own, in namespaces; see ``internet.py``."""
+"""A real server in network namespaces with a simulated internet; see ``internet.py``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ INTERNET = Path(__file__).with_name("internet.py")
 
 
 class Online(Server):
-    """A server with an internet."""
+    """A server with a simulated internet."""
 
     world: Path
 
     def reached(self, path: str = "/") -> list[dict[str, Any]]:
-        """Return the requests for a path, or below it, that have reached a host, whichever."""
+        """Return the requests below a path that reached any host."""
         log = self.world / "requests.jsonl"
         lines = log.read_text().splitlines() if log.exists() else []
         return [request for request in map(json.loads, lines) if request["path"].startswith(path)]
@@ -35,7 +35,7 @@ class Online(Server):
 
 @contextmanager
 def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
-    """Run ``re-bench serve`` with an internet, at two made-up tasks: each real one takes seconds to prepare."""
+    """Run ``re-bench serve`` with a simulated internet."""
     world = place / "world"
     world.mkdir(parents=True)
     log, socket = place / "log", world / "server.sock"
@@ -66,7 +66,7 @@ def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
 
 
 class Agent(Raw):
-    """A session of a server with an internet."""
+    """A session of such a server."""
 
     server: Online
 
@@ -90,7 +90,7 @@ class Agent(Raw):
         return str(self.call("bash", command=command)["output"]["blocks"][0]["text"])
 
     def send(self, *messages: bytes) -> list[str]:
-        """Send each message to the proxy on a connection of its own, and return what comes back."""
+        """Send each message to the proxy on a separate connection, and return the responses."""
         request = json.dumps([base64.b64encode(message).decode() for message in messages])
         encoded = base64.b64encode(SENDER.encode()).decode()
         shown = self.run(f"echo {encoded} | base64 -d > /tmp/sender.py; python /tmp/sender.py '{request}'")

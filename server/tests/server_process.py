@@ -1,4 +1,4 @@
-"""A real server process for tests, and its clients: both official ones, and requests by hand."""
+"""A real server process for tests, and its clients: both official ones, and raw requests."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
-START_S = 60.0
+START_S = 240.0
 TASKS = {
     task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
 }
-"""The tasks of the repository, by id."""
+"""The tasks of the repository, by ID."""
 CLIENTS = ("openreward", "ors")
 SECRET_NAMES = ("OPENREWARD_API_KEY", "ORS_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
@@ -53,11 +53,11 @@ class Server:
         return sorted((self.state / "sessions").iterdir())
 
     def workspaces(self) -> list[Path]:
-        """The workspaces that are there, of sessions that have not ended."""
+        """The workspaces of sessions that have not ended."""
         return [path / "workspace" for path in self.sessions() if (path / "workspace").exists()]
 
     def records(self) -> dict[str, Any]:
-        """What ``session.json`` says of each session, by its name."""
+        """Contents of ``session.json`` by session."""
         return {path.name: json.loads((path / "session.json").read_text()) for path in self.sessions()}
 
     def events(self) -> list[dict[str, Any]]:
@@ -76,10 +76,7 @@ def serving(
     tasks: Sequence[str] = EXAMPLES[:2],
     **environment: str,
 ) -> Iterator[Server]:
-    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
-
-    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare.
-    """
+    """Run ``re-bench serve`` with its state in ``place``, the packages of ``site``, and only the named ``tasks``."""
     place.mkdir(exist_ok=True)
     log = place / "log"
     command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--profile", "cpu"]
@@ -143,7 +140,7 @@ async def opened(client: str, url: str, task_id: str, api_key: str = "", **secre
 async def write(session: Any, name: str, content: bytes) -> None:
     """Write a file in a session's workspace."""
     encoded = base64.b64encode(content).decode()
-    for start in range(0, len(encoded), 1 << 16):  # an argument has a limit
+    for start in range(0, len(encoded), 1 << 16):  # arguments are limited in length
         piece, how = encoded[start : start + (1 << 16)], ">>" if start else ">"
         ran = await session.call_tool("bash", {"command": f"echo {piece} | base64 -d {how} {name}"})
         assert ran.metadata["exit_status"] == 0, text(ran)
@@ -154,7 +151,7 @@ def text(output: Any) -> str:
 
 
 def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """Return what a condition gives once it is true."""
+    """Return the first true result of a condition."""
     deadline = time.monotonic() + seconds
     while not (results := condition()):
         if time.monotonic() > deadline:
@@ -164,39 +161,39 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 
 def command_lines_naming(directory: Path) -> list[str]:
-    """Return the command lines of processes that name something in a directory."""
+    """Return the command lines of processes that mention a directory."""
     lines = _command_lines()
     return [
-        words.replace(b"\0", b" ").decode(errors="replace")
-        for pid, words in lines.items()
-        if str(directory).encode() in words and pid != os.getpid()
+        arguments.replace(b"\0", b" ").decode(errors="replace")
+        for pid, arguments in lines.items()
+        if str(directory).encode() in arguments and pid != os.getpid()
     ]
 
 
 def running_scorers(server: Server) -> list[int]:
-    """Return the scorers of a server's sessions that run."""
+    """Return the PIDs of running scorers of a server."""
     state = str(server.state).encode()
-    return [pid for pid, words in _command_lines().items() if b"--solution" in words and state in words]
+    return [pid for pid, arguments in _command_lines().items() if b"--solution" in arguments and state in arguments]
 
 
 def _command_lines() -> dict[int, bytes]:
-    """Return the arguments of all processes by id, each with a null byte behind it."""
+    """Return the NUL-terminated arguments of all processes by PID."""
     lines = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # it has ended
             lines[int(path.parent.name)] = path.read_bytes()
     return lines
 
 
 def re_bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command ``re-bench`` in the repository, with our environment variables and these."""
+    """Run the command ``re-bench`` in the repository."""
     command = [sys.executable, "-m", "re_bench.cli", *arguments]
     variables = os.environ | environment
     return subprocess.run(command, capture_output=True, text=True, cwd=TOP, timeout=100, env=variables, check=False)
 
 
 class Raw:
-    """A session by hand: what a client of one's own would send."""
+    """A session by raw HTTP requests."""
 
     def __init__(self, server: Server, task: str, sid: str = "", **headers: str) -> None:
         self.server, self.sid, self.task = server, sid or uuid.uuid4().hex, task
@@ -205,7 +202,7 @@ class Raw:
         assert status == 200, reply
 
     def create(self, **headers: str) -> tuple[int, Any]:
-        """Ask for the session, or ask for it again."""
+        """Create the session (again)."""
         body = {"task_spec": {"id": self.task}, "env_name": "rebench"}
         return post(self.server.url, "/create", body, {"X-Session-ID": self.sid, **self.headers, **headers})
 
@@ -217,7 +214,7 @@ class Raw:
         return str(self.call("bash", command=command)["output"]["blocks"][0]["text"])
 
     def start(self, name: str, **arguments: Any) -> str:
-        """Call a tool and hang up; return the SDK's id of the call."""
+        """Call a tool and disconnect; return the SDK's ID of the call."""
         call = json.dumps({"name": name, "input": arguments}).encode()
         headers = {"X-Session-ID": self.sid, "Content-Type": "application/json", **self.headers}
         request = urllib.request.Request(f"{self.server.url}/rebench/call", call, headers)  # noqa: S310 - http
@@ -226,13 +223,13 @@ class Raw:
             return str(stream.readline().decode().partition(": ")[2].strip())
 
     def result_of(self, task_id: str, name: str = "bash") -> Any:
-        """Ask for the result of a call that was begun, as clients do after a connection broke."""
+        """Fetch the result of an earlier call, like clients after a broken connection."""
         status, reply = self.post("/rebench/call", {"name": name, "input": {}, "task_id": task_id})
         assert status == 200, reply
         return result(reply)["output"]
 
     def post(self, path: str, content: Any, timeout: float = 60) -> tuple[int, Any]:
-        """Ask again while the session is still being laid out, as the SDK's client does, for a minute at most."""
+        """Send a request, repeated for up to a minute while the session is starting, like the SDK's client."""
         end = time.monotonic() + 60
         while True:
             answer = post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)
@@ -250,7 +247,7 @@ class Raw:
 
 
 def post(url: str, path: str, content: Any, headers: dict[str, str], timeout: float = 60) -> tuple[int, Any]:
-    """Return the status of a request, and the JSON or the bytes that came."""
+    """Return the status and the JSON or bytes of a response."""
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     request = urllib.request.Request(f"{url}{path}", body, {"Content-Type": "application/json", **headers})  # noqa: S310 - http
     try:
@@ -262,7 +259,7 @@ def post(url: str, path: str, content: Any, headers: dict[str, str], timeout: fl
 
 
 def events(stream: bytes) -> list[tuple[str, str]]:
-    """Return the events of a stream, as the protocol says: exactly one space goes from the beginning of data."""
+    """Return the events of a stream; exactly one space is removed from the start of data."""
     results = []
     for block in stream.decode().replace("\r\n", "\n").split("\n\n"):
         lines = [line.partition(":") for line in block.split("\n") if line and not line.startswith(":")]
@@ -273,7 +270,7 @@ def events(stream: bytes) -> list[tuple[str, str]]:
 
 
 def result(stream: bytes) -> Any:
-    """Return what a call gave."""
+    """Return the result of a call."""
     results = events(stream)
     assert not [data for name, data in results if name == "error"], results
     return json.loads("".join(data for name, data in results if name in {"chunk", "end"}))

@@ -1,4 +1,4 @@
-"""A session's shell for tests that are no coroutines, in the real sandbox."""
+"""A session's shell in the real sandbox, for synchronous tests."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SMALL = Limits(
 
 
 async def shell_in(directory: Path, backend: str = "bubblewrap", **more: Any) -> Shell:
-    """Open a shell whose workspace and directory for us are in ``place``."""
+    """Open a shell with its workspace and scratch directory in ``directory``."""
     arguments: dict[str, Any] = {"limits": SMALL, "environment": {}, "scratch": directory / "scratch"} | more
     return await Shell.open(open_backend(backend), directory / "workspace", directory / "home", **arguments)
 
 
 class Session:
-    """A shell and the loop that it belongs to."""
+    """A shell and its event loop."""
 
     def __init__(self, runner: asyncio.Runner, directory: Path, **more: Any) -> None:
         self.runner = runner
@@ -61,7 +61,7 @@ class Session:
 
 @contextmanager
 def session_in(directory: Path, **more: Any) -> Iterator[Session]:
-    """Open a shell with a workspace and a directory for us in ``place``."""
+    """Open a session with its workspace and scratch directory in ``directory``."""
     for name in ("workspace", "scratch"):
         (directory / name).mkdir(exist_ok=True)
     with asyncio.Runner() as runner:
@@ -74,7 +74,7 @@ def session_in(directory: Path, **more: Any) -> Iterator[Session]:
 
 
 def past_its_limit(run: Callable[[float], Result], has_begun: Callable[[Result], bool]) -> Result:
-    """Return the result of a run that is past its time limit, a longer one if a busy machine has not begun it."""
+    """Return the result of a timed-out run, with a longer limit if a busy machine has not started it."""
     for limit_s in (0.5, 5.0, 20.0):
         result = run(limit_s)
         if has_begun(result):

@@ -1,4 +1,4 @@
-"""SIGTERM lets what runs come to its end; a second signal or the time limit interrupts it. Sessions stay either way."""
+"""SIGTERM lets running calls finish; a second signal or the time limit interrupts them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def in_background(function: Callable[[], Any]) -> tuple[threading.Thread, list[A
     return thread, outcome
 
 
-def test_a_server_that_is_to_end_lets_commands_and_answers_end(tmp_path: Path, site: Path) -> None:
+def test_sigterm_lets_running_calls_finish(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site) as server:
         commanded, answered, idle = (Raw(server, "example_quick") for _ in range(3))
         answered.says(f"echo wait {tmp_path}/go -1 > answer.txt")
@@ -38,7 +38,7 @@ def test_a_server_that_is_to_end_lets_commands_and_answers_end(tmp_path: Path, s
         assert idle.post("/ping", {})[0] == 200
         status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "new"})
         assert (status, "accepts no new sessions" in reply["detail"]) == (503, True)
-        status, reply = idle.post("/rebench/call", TRUE)  # a status after which clients call again
+        status, reply = idle.post("/rebench/call", TRUE)  # clients retry after 503
         assert (status, "shutting down" in reply["detail"]) == (503, True)
         for path in (tmp_path, *server.workspaces()):
             (path / "go").touch()
@@ -49,7 +49,7 @@ def test_a_server_that_is_to_end_lets_commands_and_answers_end(tmp_path: Path, s
         assert command_lines_naming(server.state) == []
     with serving(tmp_path, site) as server:
         commanded.server = server
-        assert commanded.says("cat file").endswith("as they were.]\ndone\n[exit status 0]")
+        assert commanded.says("cat file").endswith("unchanged.]\ndone\n[exit status 0]")
         interrupted(server, commanded)
 
 
@@ -67,11 +67,11 @@ def interrupted(server: Server, session: Raw) -> None:
     assert (outcome[0]["status"], "shutting down" in outcome[0]["message"]) == ("interrupted", True)
     (directory,) = [path for path in server.sessions() if (path / "workspace" / "file").exists()]
     (attempt,) = AttemptLog(directory / "attempts.jsonl").read().attempts
-    assert (attempt.status, attempt.message) == ("error", "the server ended while this attempt was scored")
+    assert (attempt.status, attempt.message) == ("error", "the server ended during the scoring of this attempt")
     assert command_lines_naming(server.state) == []
 
 
-def test_commands_are_interrupted_when_the_time_for_draining_is_over(tmp_path: Path, site: Path) -> None:
+def test_drain_timeout_interrupts_commands(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--drain", "0.5") as server:
         session = Raw(server, "example_quick")
         caller, outcome = in_background(lambda: session.call("bash", command="sleep 60")["output"]["metadata"])

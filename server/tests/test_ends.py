@@ -1,4 +1,4 @@
-"""Ends that are not ordinary: the hours are over, or a server stops while it prepares."""
+"""Unusual ends: hours over, shutdown during preparation, stubborn subprocesses."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ time.sleep(60)
 """
 
 
-def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Path, site: Path) -> None:
-    # A busy machine may need all of the few seconds before the command begins; then there are more of them.
-    assert any(nothing_works_on(tmp_path / hours, site, hours) for hours in ("0.001", "0.004", "0.015"))
+def test_hours_over_ends_background_processes(tmp_path: Path, site: Path) -> None:
+    # A busy machine may need longer until the command begins.
+    assert any(nothing_outlasts_the_hours(tmp_path / hours, site, hours) for hours in ("0.001", "0.004", "0.015"))
 
 
-def nothing_works_on(place: Path, site: Path, hours: str) -> bool:
-    """Tell whether a command of the session has begun within its hours; if so, check that nothing outlasts them."""
+def nothing_outlasts_the_hours(place: Path, site: Path, hours: str) -> bool:
+    """Return false if no command started within the hours; otherwise check that nothing outlasts them."""
     over = "hours of this session are over"
     with serving(place, site, "--hours", hours, "--no-transcripts") as server:
         session = Raw(server, "example_quick")
@@ -61,25 +61,25 @@ def nothing_works_on(place: Path, site: Path, hours: str) -> bool:
         return True
 
 
-def test_a_server_that_is_preparing_ends_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
+def test_sigterm_during_preparation(tmp_path: Path) -> None:
     site = make_tasks(tmp_path / "site")
     add_methods(site, "quick", PREPARING)
     with serving(tmp_path / "server", site) as server:
         session = Raw(server, "example_quick")
-        until(lambda: [words for words in command_lines_naming(site) if "re_bench.task.prepare" in words])
+        until(lambda: [line for line in command_lines_naming(site) if "re_bench.task.prepare" in line])
         began = time.monotonic()
         assert server.end() == 128 + signal.SIGTERM
         assert time.monotonic() - began < 60
         assert server.workspaces() == []
         assert command_lines_naming(site) == []
     add_methods(site, "quick")
-    with serving(tmp_path / "server", site) as server:  # which lays the workspace out after all
+    with serving(tmp_path / "server", site) as server:  # which creates the workspace
         session.server = server
         assert session.prompt().startswith("# quick")
         assert "a note" in session.says("cat notes.md")
 
 
-def test_a_program_that_does_not_end_is_killed_with_all_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminate_kills_descendants(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess_env, "_GRACE_S", 0.2)
     asyncio.run(stubborn())
 
@@ -100,7 +100,7 @@ def alive(pid: int) -> bool:
     return done.stdout.strip()[:1] not in {"", "Z"}
 
 
-def test_half_a_copy_is_swept_and_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_incomplete_copies_are_removed_at_start(tmp_path: Path) -> None:
     session = tmp_path / "sessions" / "one"
     half = session / "attempts.jsonl.submissions" / ".incoming-x"
     half.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The agent in docs/environment.md, as it stands there, with a model that plays a script."""
+"""The agent in docs/environment.md, with a scripted model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCRIPT: list[list[tuple[str, str]]] = [
 
 
 class Model(ThreadingHTTPServer):
-    """Plays the script, and keeps what it was asked."""
+    """Plays the script and records its requests."""
 
     def __init__(self, script: list[list[tuple[str, str]]]) -> None:
         super().__init__(("127.0.0.1", 0), Playing)
@@ -80,7 +80,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
 
 
 def run_agent(server: Server, agent: Path, model: str, *tasks: str) -> subprocess.CompletedProcess[str]:
-    """Run the agent of the documentation."""
+    """Run the documented agent."""
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": model}
     return subprocess.run(
@@ -97,7 +97,7 @@ def run_agent(server: Server, agent: Path, model: str, *tasks: str) -> subproces
     ],
     indirect=True,
 )
-def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Model) -> None:
+def test_documented_agent(server: Server, agent: Path, model: Model) -> None:
     done = run_agent(server, agent, f"http://127.0.0.1:{model.server_port}/v1", "example_quick")
     assert done.returncode == 0, done.stderr
     reply = json.loads(done.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""A session keeps to the instance of its task that it was laid out with, and everything of it names that instance."""
+"""A session keeps the task instance with which its workspace was created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHOSEN = "from re_bench.data.instances import chosen_instance\n"
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the made-up packages; ``equipped`` has instances, whose number scorer and meter add to what they say."""
+    """The example packages; scorer and meter of ``equipped`` add the instance to their results."""
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("RE_BENCH_INSTANCES", raising=False)
     site = make_tasks(tmp_path / "site")
@@ -48,10 +48,10 @@ def attempts(server: Server, number: int) -> list[Attempt]:
     return list(AttemptLog(server.sessions()[number] / "attempts.jsonl").read().attempts)
 
 
-def test_a_session_that_goes_on_after_a_restart_keeps_its_instance(tmp_path: Path, site: Path) -> None:
+def test_restored_session_keeps_its_instance(tmp_path: Path, site: Path) -> None:
     choose_instance("equipped", "cpu", 30)
     with serving(tmp_path / "server", site, tasks=[TASK]) as server:
-        choose_instance("equipped", "cpu", 50)  # which a server that runs does not follow
+        choose_instance("equipped", "cpu", 50)  # a running server does not follow
         old = Raw(server, TASK)
         old.says("echo 1 > answer.txt")
         old.call("answer")
@@ -75,7 +75,7 @@ def test_a_session_that_goes_on_after_a_restart_keeps_its_instance(tmp_path: Pat
         assert logged(server, "session_restored") == [30]
 
 
-def test_another_secret_of_the_machine_is_said_of_sessions_that_go_on(tmp_path: Path, site: Path) -> None:
+def test_changed_machine_secret_is_logged(tmp_path: Path, site: Path) -> None:
     change(site / "quick" / "task.toml", 'device = "cpu"', 'device = "cpu"\ninstance = "secret"')
     with serving(tmp_path / "server", site, tasks=["example_quick"]) as server:
         session = Raw(server, "example_quick")

@@ -1,4 +1,4 @@
-"""A session that looks for references, held-out data, other sessions, the server and the log gets nothing."""
+"""A session cannot find references, held-out data, other sessions, the server or its logs."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ for path in {line.split()[-1] for line in open("/proc/net/unix") if "/" in line 
     found += [path] * (reached and not path.startswith("/run/re-bench/"))
 print(json.dumps(found))
 """
-"""Prints where it finds marks, which the request holds in base64, and names, and which sockets it can reach."""
+"""Prints where it finds marks (given in base64) and names, and which sockets it reaches."""
 SERVED = [task_id for task_id, task in TASKS.items() if task.manifest.model or task.manifest.meter]
-"""The tasks with programs of ours outside of the sandbox, which a session can talk to."""
+"""Tasks with programs outside the sandbox that a session can talk to."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def marks() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("task", SERVED)
-def test_an_intruder_finds_nothing(guarded: Server, task: str) -> None:
+def test_intruder_finds_nothing(guarded: Server, task: str) -> None:
     other = Raw(guarded, "example_quick")
     other.call("bash", command=f"echo -1 > answer.txt; echo {OTHERS} > notes.md; sleep 1000 & disown")
     other.call("answer")
@@ -105,9 +105,9 @@ def test_an_intruder_finds_nothing(guarded: Server, task: str) -> None:
     assert PASSWORD not in guarded.log.read_text()
 
 
-@functools.cache  # a walk through all of the system
+@functools.cache  # walks the whole system
 def names_of_tasks() -> set[str]:
-    """Return the names of the tasks' own files, but for those that any Python environment has too."""
+    """Return the names of the tasks' own files, except those that any Python environment has."""
     hidden = {
         path.name
         for task in TASKS.values()
@@ -122,7 +122,7 @@ def names_of_tasks() -> set[str]:
 
 async def intruding(guarded: Server, task: str) -> None:
     async with opened("openreward", guarded.url, task, openai_api_key=KEY) as session:
-        await session.call_tool("bash", {"command": "true"})  # when the workspace has been laid out
+        await session.call_tool("bash", {"command": "true"})  # waits for the workspace
         (name,) = [one["name"] for one in guarded.health()["sessions"] if one["task"] == task]
         workspace = guarded.state / "sessions" / name / "workspace"
         given = {file for _directory, _directories, files in os.walk(workspace) for file in files}
@@ -139,8 +139,8 @@ async def found(session: Any, marks: dict[str, bytes], names: set[str]) -> list[
     return places
 
 
-def test_the_search_does_find_what_is_there(guarded: Server) -> None:
-    """Without this, the test above would show nothing."""
+def test_intruder_search_works(guarded: Server) -> None:
+    """Positive control of the test above."""
 
     async def finding() -> list[str]:
         async with opened("openreward", guarded.url, "example_quick") as session:
@@ -161,7 +161,7 @@ def test_the_search_does_find_what_is_there(guarded: Server) -> None:
     ],
     ids=["process", "reference", "log", "neighbour", "directory"],
 )
-def test_a_submission_does_not_reach_by_links_what_its_session_cannot(guarded: Server, site: Path, link: str) -> None:
+def test_submitted_links_do_not_leak(guarded: Server, site: Path, link: str) -> None:
     other = Raw(guarded, "example_quick")
     other.call("bash", command=f"echo -1.25 > answer.txt; echo {OTHERS} > notes.md")
     other.call("answer")
@@ -179,7 +179,7 @@ def test_a_submission_does_not_reach_by_links_what_its_session_cannot(guarded: S
 
 
 @pytest.mark.parametrize("how", ["mkfifo answer.txt", "ln -s /dev/zero answer.txt", "mkdir answer.txt"])
-def test_a_submission_that_is_no_file_does_not_hold_the_scorer_up(guarded: Server, how: str) -> None:
+def test_special_files_are_invalid_submissions(guarded: Server, how: str) -> None:
     session = Raw(guarded, "example_quick")
     session.call("bash", command=f"rm answer.txt; {how}")
     assert session.call("answer")["output"]["metadata"]["status"] == "invalid"

@@ -1,6 +1,6 @@
-"""kill -9 of a server at random moments, while its sessions work: nothing that was told is lost, nothing is left.
+"""kill -9 of a server at random moments: nothing acknowledged is lost, nothing is left over.
 
-``RE_BENCH_KILLS`` says how often; ``nox -s tools -- kill`` does it two hundred times.
+``RE_BENCH_KILLS`` is the number of kills; ``nox -s tools -- kill`` does 200.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ LOST = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
 class Agent:
-    """A client that goes on working whatever becomes of the server, and notes what it was told."""
+    """A client that keeps working while the server is killed, and records acknowledgements."""
 
     def __init__(self, server: Server, task: str, step: Callable[[Agent, int], object]) -> None:
         self.session = Raw(server, task)
-        self.told: list[Any] = []
-        """What was acknowledged, in order."""
+        self.acknowledged: list[Any] = []
+        """Acknowledged results, in order."""
         self.failures: list[str] = []
         self._step = step
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True)  # which outlives a test that fails
+        self._thread = threading.Thread(target=self._work, daemon=True)  # outlives a failing test
         self._thread.start()
 
     def _work(self) -> None:
@@ -52,7 +52,7 @@ class Agent:
             if self._stopped.is_set():
                 return
             try:
-                told = self._step(self, number)
+                result = self._step(self, number)
             except LOST as error:
                 if isinstance(error, urllib.error.HTTPError):
                     self.failures.append(f"{number}: {error}")
@@ -61,8 +61,8 @@ class Agent:
                 self.failures.append(f"{number}: {error!r}")
                 time.sleep(0.05)
             else:
-                if told is not None:
-                    self.told.append(told)
+                if result is not None:
+                    self.acknowledged.append(result)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -78,7 +78,7 @@ class Agent:
         return found
 
     def says(self, command: str) -> str | None:
-        """Return what a command printed, or None if it was interrupted or failed."""
+        """Return the output of a command, or None if it failed or was interrupted."""
         output = self.session.call("bash", command=command)["output"]
         if output["metadata"].get("exit_status") != 0:
             return None
@@ -114,13 +114,13 @@ def ask_model(agent: Agent, number: int) -> object:
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """A directory for temporary files, whose path is short enough for sockets."""
+    """A directory for temporary files with a path short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix="kill-") as directory:
         yield Path(directory)
 
 
 @pytest.mark.timeout(240 + 20 * KILLS)
-def test_kill_9_at_random_moments_loses_nothing_that_was_told(tmp_path: Path, site: Path, temporary: Path) -> None:
+def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, site: Path, temporary: Path) -> None:
     randomness = random.Random(SEED)
     options = ("--port", str(free_port()), "--model-dollars", "5")
     agents: list[Agent] = []
@@ -146,14 +146,14 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_told(tmp_path: Path, si
             assert server.end() == 128 + signal.SIGTERM
     until(lambda: command_lines_naming(tmp_path) == [])
     assert list(temporary.iterdir()) == []  # no socket, no directory of a gateway or a scorer
-    told = {step.__name__: len(agent.told) for step, agent in zip(steps, agents, strict=True)}
-    print(f"{KILLS} kills with seed {SEED} in {time.monotonic() - began:.0f} s; told and found again: {told}")
+    counts = {step.__name__: len(agent.acknowledged) for step, agent in zip(steps, agents, strict=True)}
+    print(f"{KILLS} kills with seed {SEED} in {time.monotonic() - began:.0f} s; acknowledged and found again: {counts}")
 
 
 def wait_for_ends(directory: Path) -> set[str]:
-    """Wait until everything has ended without another server; return what bubblewrap was just starting, if anything.
+    """Wait until everything has ended; return the command lines of half-started sandboxes, if any.
 
-    Killed in that moment, bubblewrap leaves a process that waits for its parent; the next start of a server ends it.
+    A bubblewrap killed during its start leaves a process that waits for its parent; the next server ends it.
     """
     left: set[str] = set()
 
@@ -170,39 +170,39 @@ def wait_for_ends(directory: Path) -> set[str]:
 
 
 def wait_for_progress(agents: list[Agent]) -> None:
-    """Wait until every agent is told something by the server that runs now."""
-    counts = [len(agent.told) for agent in agents]
-    until(lambda: all(len(agent.told) > count for agent, count in zip(agents, counts, strict=True)), 60)
+    """Wait until every agent gets an acknowledgement from the current server."""
+    counts = [len(agent.acknowledged) for agent in agents]
+    until(lambda: all(len(agent.acknowledged) > count for agent, count in zip(agents, counts, strict=True)), 60)
 
 
 def check_nothing_is_lost(agents: list[Agent]) -> None:
     *writers, answerer, experimenter, _asker = agents
     assert [agent.failures for agent in agents] == [[]] * len(agents)
     for writer in writers:
-        for number in writer.told:
+        for number in writer.acknowledged:
             assert (writer.directory() / "workspace" / f"f{number}").read_text() == f"{number}\n"
     attempts = {one.n: one for one in AttemptLog(answerer.directory() / "attempts.jsonl").read().attempts}
-    assert [(number, attempts[number].raw) for number, _raw in answerer.told] == answerer.told
+    assert [(number, attempts[number].raw) for number, _raw in answerer.acknowledged] == answerer.acknowledged
     interrupted = [one for one in attempts.values() if one.status == "error"]
-    assert all(one.message == "the server ended while this attempt was scored" for one in interrupted)
+    assert all(one.message == "the server ended during the scoring of this attempt" for one in interrupted)
     ledger = (experimenter.directory() / "experiments" / "ledger.jsonl").read_text().splitlines()
-    assert experimenter.told == sorted(set(experimenter.told))  # no run was counted twice
-    assert max(experimenter.told) <= len(ledger)
+    assert experimenter.acknowledged == sorted(set(experimenter.acknowledged))  # no run was counted twice
+    assert max(experimenter.acknowledged) <= len(ledger)
 
 
 def check_money(asker: Agent) -> None:
-    """Every call that was answered is in the log, and the last gateway has counted those of all gateways."""
+    """Every answered call is in the log, and the last gateway has counted all of them."""
     state = asker.session.server.state
     calls = [json.loads(line) for path in (state / "models").glob("*.jsonl") for line in path.read_text().splitlines()]
     own = [call for call in calls if call["session"] == asker.directory().name]
     asked = {call["request"]["messages"][0]["content"] for call in own}
-    assert {f"q{number}q" for number in asker.told} <= asked
+    assert {f"q{number}q" for number in asker.acknowledged} <= asked
     record = json.loads((asker.directory() / "session.json").read_text())
     assert record["model_dollars"] == pytest.approx(sum(call["dollars"] for call in own))
 
 
 def check_sessions_end(server: Server, agents: list[Agent]) -> None:
-    """Every session is usable to its end, and then gone."""
+    """Every session is usable until its end."""
     assert len(server.health()["sessions"]) == len(agents)
     for agent in agents:
         output = agent.session.call("answer", get_final_score=True)["output"]

@@ -1,4 +1,4 @@
-"""A meter ends with its session, also one that was about to start."""
+"""A meter ends with its session, even if it is just starting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def asking_late(_proxy: MeterProxy, _reader: asyncio.StreamReader, writer:
 
 
 @pytest.mark.parametrize("what", [silent, asking, asking_late])
-def test_no_meter_outlives_its_session(tmp_path: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
+def test_meter_ends_with_its_session(tmp_path: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
     asyncio.run(closed(tmp_path, what))
     until(lambda: command_lines_naming(tmp_path) == [])
 
@@ -57,5 +57,5 @@ async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitab
         writer.write_eof()
         assert b"listening" not in await reader.read()
     writer.close()
-    await asyncio.sleep(0.2)  # a meter that starts after all would do so now, and would not end by itself
+    await asyncio.sleep(0.2)  # a late start of the meter would happen now
     await asyncio.to_thread(until, lambda: command_lines_naming(directory) == [])

@@ -1,4 +1,4 @@
-"""The model of a task that has one: what sandboxes and files see of it, and where a client's key goes."""
+"""The model of a task: what sandboxes and files show of it, and where keys go."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ for model in ("gpt-3.5-turbo-0125", "another-name", "gpt-4o"):
 
 
 @pytest.mark.parametrize("client", ["openreward", "ors"])
-def test_a_sandbox_reaches_the_stand_in_with_a_token(server: Server, client: str) -> None:
+def test_sandbox_reaches_the_stand_in_with_a_token(server: Server, client: str) -> None:
     asyncio.run(asking(server, client))
     assert KEY not in server.log.read_text()
     for path in server.state.rglob("*"):
@@ -58,7 +58,7 @@ def test_a_sandbox_reaches_the_stand_in_with_a_token(server: Server, client: str
 
 async def asking(server: Server, client: str) -> None:
     async with opened(client, server.url, "example_equipped", openai_api_key=KEY) as session:
-        assert "a stand-in for it" in (await session.get_prompt())[0].text
+        assert "a stand-in for the model" in (await session.get_prompt())[0].text
         await write(session, "ask.py", ASK.encode())
         ran = await session.call_tool("bash", {"command": "echo $OPENAI_API_KEY; python ask.py"})
         token, outcome, told_by_alias, refused = text(ran).splitlines()[:4]
@@ -71,7 +71,7 @@ async def asking(server: Server, client: str) -> None:
 
 
 class Upstream(ThreadingHTTPServer):
-    """Answers as OpenAI does, and keeps the keys that it was sent."""
+    """A fake of the OpenAI API that records keys and models."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answering)
@@ -116,7 +116,7 @@ def paper(tmp_path: Path) -> ServedTask:
     return ServedTask(task, "paper")
 
 
-def test_a_key_goes_to_the_gateway_and_nowhere_else(
+def test_key_goes_only_to_the_gateway(
     upstream: Upstream, paper: ServedTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
@@ -145,13 +145,13 @@ async def with_keys(paper: ServedTask, directory: Path) -> None:
         access = await models.open(paper, "second", f"{KEY}2", Budget(dollars=1.0))
         assert await asyncio.to_thread(asked, access) == "hi"
         await access.refresh()
-        assert access.dollars == pytest.approx(2 * spent)  # the calls before the end of the first gateway count
+        assert access.dollars == pytest.approx(2 * spent)  # calls of the first gateway count
         await access.close()
     finally:
         await models.close()
 
 
-def test_a_chosen_model_is_asked_by_the_names_of_the_task_s_own(
+def test_chosen_model_replaces_the_tasks_model(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
@@ -159,7 +159,7 @@ def test_a_chosen_model_is_asked_by_the_names_of_the_task_s_own(
     chosen = ChatModel("other", dollars_in=1e6, dollars_out=2e6, context=1000, max_output=1000)
     (served,) = build_catalog("paper", [name], chosen).by_id.values()
     assert served.profile.anchors is None
-    assert "`other`, which answers to `gpt-3.5-turbo-0125`" in prompt(
+    assert "`other` (also under the name `gpt-3.5-turbo-0125`" in prompt(
         served, Settings(state=tmp_path), "/w", stand_in=False
     )
 
@@ -177,9 +177,9 @@ def test_a_chosen_model_is_asked_by_the_names_of_the_task_s_own(
     assert upstream.models == ["other"]
 
 
-def test_a_model_that_no_task_asks_is_refused() -> None:
+def test_unused_model_option_is_rejected() -> None:
     name = next(name for name, task in find_tasks().items() if task.manifest.model)
-    with pytest.raises(UsageError, match="--model x: no task asks a real chat model in profile cpu"):
+    with pytest.raises(UsageError, match="--model x: no task uses a real chat model in profile cpu"):
         build_catalog("cpu", [name], ChatModel("x"))
 
 
@@ -190,7 +190,7 @@ def asked(access: Any) -> str:
         return str(completion.choices[0].message.content)
 
 
-def test_programs_of_ours_get_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subprocesses_get_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENREWARD_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "openai_api_key"):
         monkeypatch.setenv(name, KEY)
     assert KEY not in environment_without_secrets(PLAIN="x").values()

@@ -1,4 +1,4 @@
-"""The network of agents: real tools in a real sandbox, through a real server, to an internet of the test's own."""
+"""The network of agents: real tools in a real sandbox with a simulated internet."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def trying_scorer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make packages of tasks whose scorer tries to connect from a sandbox."""
+    """Packages of tasks whose scorer tries to connect from a sandbox."""
     site = make_tasks(tmp_path_factory.mktemp("site"))
     (site / "quick" / "score.py").write_text(SCORER)
     return site
@@ -72,7 +72,7 @@ def agent(server: Online) -> Iterator[Agent]:
     agent.delete()
 
 
-def test_tools_work_through_the_proxy_and_are_logged(agent: Agent) -> None:
+def test_tools_work_through_the_proxy(agent: Agent) -> None:
     plain = agent.run("curl -sS 'http://allowed.example.org/plain?token=secret-0815'")
     assert '"path": "/plain?token=secret-0815"' in plain
     assert '"port": 443' in agent.run("curl -sS https://both.example.org/tls")
@@ -97,13 +97,13 @@ def test_tools_work_through_the_proxy_and_are_logged(agent: Agent) -> None:
     assert "secret-0815" not in (agent.directory / "network.jsonl").read_text()
 
 
-def test_the_sandbox_itself_has_no_network(agent: Agent) -> None:
+def test_sandbox_has_no_direct_network(agent: Agent) -> None:
     assert "Could not resolve host" in agent.run("curl --noproxy '*' -sS http://allowed.example.org/ 2>&1")
     assert "Couldn't connect" in agent.run("curl --noproxy '*' -sS http://8.8.8.8/ 2>&1")
     assert agent.run("ls /run/re-bench").split()[:2] == ["port_forward.py", "proxy.sock"]
 
 
-def test_the_choice_is_named(server: Online, agent: Agent) -> None:
+def test_network_policy_is_recorded(server: Online, agent: Agent) -> None:
     chosen = {"mode": "proxy", "allow": [*ALLOW.split(","), "allowed.example.org:9000", "@packages"], "limit_mib": 8}
     assert server.health()["network"] == chosen
     assert [event["network"] for event in server.events() if event["event"] == "serving"] == [chosen]
@@ -111,7 +111,7 @@ def test_the_choice_is_named(server: Online, agent: Agent) -> None:
     assert json.loads((agent.directory / "session.json").read_text())["network"] == chosen
     answer = agent.call("answer", get_final_score=False)
     assert "'network': 'proxy'" in str(answer)
-    assert "Network is unreachable" in str(answer)  # the scoring's
+    assert "Network is unreachable" in str(answer)  # in the scoring
     assert "a proxy to `.example.org`" in agent.prompt()
     (line,) = (agent.directory / "attempts.jsonl").read_text().splitlines()
     assert json.loads(line)["attempt"]["details"]["network"] == "proxy"
@@ -120,7 +120,7 @@ def test_the_choice_is_named(server: Online, agent: Agent) -> None:
 REFUSED = [
     ("far.example.net", "allow-list"),  # not listed
     ("1.1.1.1", "allow-list"),
-    ("allowed.example.org:8443", "allow-list"),  # this port is not
+    ("allowed.example.org:8443", "allow-list"),  # port not listed
     ("example.org.far.example.net", "allow-list"),
     ("notexample.org", "allow-list"),
     ("loopback.example.org", "not a public address"),
@@ -129,7 +129,7 @@ REFUSED = [
     ("cloud.example.org", "not a public address"),
     ("machine.example.org", "the server's own machine"),
     ("8.8.4.4", "the server's own machine"),
-    ("10.0.0.5", "not a public address"),  # listed all the same
+    ("10.0.0.5", "not a public address"),  # although listed
     ("127.0.0.1", "not a public address"),
     ("169.254.169.254", "not a public address"),
     ("[fd00:ec2::254]", "not a public address"),
@@ -154,7 +154,7 @@ REFUSED = [
 """Targets, and a word of the reason."""
 
 
-def test_targets_that_are_refused(server: Online, agent: Agent) -> None:
+def test_forbidden_targets_are_refused(server: Online, agent: Agent) -> None:
     messages = []
     for target, _word in REFUSED:
         authority = target if ":" in target.rpartition("]")[2] else f"{target}:443"
@@ -171,7 +171,7 @@ def test_targets_that_are_refused(server: Online, agent: Agent) -> None:
     assert [entry["event"] for entry in agent.log()] == ["refused"] * len(messages)
 
 
-def test_other_spellings_of_an_allowed_name_are_one(agent: Agent) -> None:
+def test_other_spellings_of_an_allowed_host(agent: Agent) -> None:
     first, second = agent.send(
         *(
             f"GET HTTP://{name}/spelled HTTP/1.1\r\nHost: evil.example.net\r\nConnection: close\r\n\r\n".encode()
@@ -180,11 +180,11 @@ def test_other_spellings_of_an_allowed_name_are_one(agent: Agent) -> None:
     )
     for response in (first, second):
         assert response.startswith("HTTP/1.1 200")
-        assert '["Host", "allowed.example.org"]' in response  # not what Host said
+        assert '["Host", "allowed.example.org"]' in response  # not the client's Host
         assert "evil" not in response
 
 
-def test_a_connection_serves_one_request(server: Online, agent: Agent) -> None:
+def test_one_request_per_connection(server: Online, agent: Agent) -> None:
     def get(host: str) -> bytes:
         return f"GET http://{host}/pipelined/{host} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
 
@@ -211,7 +211,7 @@ def test_malformed_requests_are_refused(server: Online, agent: Agent, message: b
     assert server.reached("/malformed") == []
 
 
-def test_a_redirect_is_a_request_like_any_other(server: Online, agent: Agent) -> None:
+def test_redirects_are_checked(server: Online, agent: Agent) -> None:
     for target in (
         "http://10.0.0.5/redirected",
         "http://far.example.net/redirected",
@@ -224,14 +224,14 @@ def test_a_redirect_is_a_request_like_any_other(server: Online, agent: Agent) ->
     assert server.reached("/redirected") == []
 
 
-def test_a_name_that_changes_its_address_is_judged_at_each_look_up(server: Online, agent: Agent) -> None:
+def test_dns_rebinding_is_refused(server: Online, agent: Agent) -> None:
     message = b"GET http://rebinding.example.org/rebound HTTP/1.1\r\nHost: a\r\n\r\n"
     responses = agent.send(*[message] * 4)
     assert [response[9:12] for response in responses] == ["200", "403", "403", "403"]
     assert [request["to"] for request in server.reached("/rebound")] == ["8.8.8.8"]
 
 
-def test_bytes_are_bounded(server: Online, agent: Agent) -> None:
+def test_traffic_is_limited(server: Online, agent: Agent) -> None:
     assert int(agent.run("curl -sS http://allowed.example.org/size/5000000 | wc -c").split()[0]) == 5_000_000
     assert (
         int(agent.run("curl -sS https://allowed.example.org/size/5000000 2>/dev/null | wc -c").split()[0]) < 4_000_000
@@ -240,7 +240,7 @@ def test_bytes_are_bounded(server: Online, agent: Agent) -> None:
         assert "403" in agent.run(f"curl -sSv {scheme}://allowed.example.org/after 2>&1")
     assert "used up its 8 MiB" in agent.run("curl -sS http://allowed.example.org/after")
     assert server.reached("/after") == []
-    other = Agent(server)  # each session has its own
+    other = Agent(server)  # has its own limit
     assert '"port": 80' in other.run("curl -sS http://allowed.example.org/other")
     other.delete()
 
@@ -262,7 +262,7 @@ time.sleep(60)
 """
 
 
-def test_connections_are_bounded(server: Online, agent: Agent) -> None:
+def test_connections_are_limited(server: Online, agent: Agent) -> None:
     agent.run(f"cat > many.py <<'END'\n{MANY}\nEND\npython -u many.py > many.out & sleep 1")
     assert until(lambda: re.match("6\nb''", agent.run("cat many.out")), 90)
     other = Agent(server)
@@ -273,7 +273,7 @@ def test_connections_are_bounded(server: Online, agent: Agent) -> None:
     assert until(lambda: '"port": 80' in agent.run("curl -sS http://allowed.example.org/"))
 
 
-def test_a_model_is_reached_beside_the_proxy(server: Online) -> None:
+def test_model_gateway_bypasses_the_proxy(server: Online) -> None:
     agent = Agent(server, "example_equipped")
     ask = 'curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" $OPENAI_BASE_URL/models'
     assert "gpt-3.5-turbo" in agent.run(ask)
@@ -282,7 +282,7 @@ def test_a_model_is_reached_beside_the_proxy(server: Online) -> None:
     agent.delete()
 
 
-def test_what_a_session_has_used_counts_after_a_restart(tmp_path: Path) -> None:
+def test_used_traffic_survives_a_restart(tmp_path: Path) -> None:
     async def used() -> str:
         log = tmp_path / "network.jsonl"
         log.write_text('{"event": "ended", "up": 1048000, "down": 576}\n{"torn')
@@ -298,13 +298,11 @@ def test_what_a_session_has_used_counts_after_a_restart(tmp_path: Path) -> None:
     assert "used up its 1 MiB" in asyncio.run(used())
 
 
-def test_open_is_the_machines_own_but_for_scorings(
-    tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path
-) -> None:
+def test_open_network_is_not_for_scorings(tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path) -> None:
     with online(tmp_path_factory.mktemp("open"), trying_scorer, "--network", "open") as server:
         agent = Agent(server)
         assert '"port": 443' in agent.run("env | grep -i proxy; curl -sS https://far.example.net/")
-        assert "without any restriction" in agent.prompt()
+        assert "the unrestricted network" in agent.prompt()
         assert '"to": "10.0.0.5"' in agent.run("curl -sS http://10.0.0.5/")
         assert server.health()["network"] == {"mode": "open"}
         assert json.loads((agent.directory / "session.json").read_text())["network"] == {"mode": "open"}
@@ -324,7 +322,7 @@ def test_open_is_the_machines_own_but_for_scorings(
         (["--network", "proxy", "--allow", "example.org,"], "''"),
         (["--network", "proxy", "--allow", "@unknown"], "@packages"),
         (["--network", "proxy", "--allow", "10.0.0.0/8"], "10.0.0.0/8"),
-        (["--network", "proxy", "--allow", "*.1.1.1.1"], "below"),
+        (["--network", "proxy", "--allow", "*.1.1.1.1"], "subdomains"),
         (["--network", "proxy", "--allow", "py*.org"], "py*.org"),
         (["--network", "proxy", "--allow", "example.org:0"], "port"),
         (["--network", "proxy", "--allow", "localhost"], "public"),
@@ -332,7 +330,7 @@ def test_open_is_the_machines_own_but_for_scorings(
         (["--network", "proxy", "--allow", "example.org", "--sandbox", "none"], "needs a sandbox"),
     ],
 )
-def test_options_that_make_no_sense(
+def test_contradictory_options_are_rejected(
     tmp_path: Path, options: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:

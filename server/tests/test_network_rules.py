@@ -1,4 +1,4 @@
-"""Which hosts a pattern names, and which addresses are public."""
+"""Host patterns and public addresses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         ("@packages", "pypi.org:443 deb.debian.org:80", "huggingface.co:443 github.com:443 evil.pypi.org:443"),
     ],
 )
-def test_patterns(pattern: str, matching: str, others: str) -> None:
+def test_allow_patterns(pattern: str, matching: str, others: str) -> None:
     allow_list = AllowList([pattern])
     for authority in matching.split():
         assert allow_list.allows(*split_authority(authority)), authority
@@ -49,7 +49,7 @@ def test_patterns(pattern: str, matching: str, others: str) -> None:
         assert not allow_list.allows(*split_authority(authority)), authority
 
 
-def test_ready_lists_hold_plain_names() -> None:
+def test_named_lists_have_plain_names() -> None:
     for names in READY_LISTS.values():
         assert [normalise_host(name) for name in names] == list(names)
 
@@ -65,7 +65,7 @@ NOT_PUBLIC = """
 PUBLIC = "1.1.1.1 8.8.8.8 151.101.0.223 2606:4700::1111 2a04:4e42::223 64:ff9b::808:808"
 
 
-def test_which_addresses_are_public() -> None:
+def test_public_addresses() -> None:
     assert [text for text in NOT_PUBLIC.split() if is_public(ipaddress.ip_address(text))] == []
     assert [text for text in PUBLIC.split() if not is_public(ipaddress.ip_address(text))] == []
 
@@ -73,7 +73,7 @@ def test_which_addresses_are_public() -> None:
 @given(
     st.text(st.characters(codec="utf-8"), max_size=40) | st.from_regex(r"[0-9a-fx.:%\\[\\]@-]{1,30}", fullmatch=True)
 )
-def test_a_host_has_one_spelling_or_none(text: str) -> None:
+def test_hosts_are_normalized_or_rejected(text: str) -> None:
     try:
         host = normalise_host(text)
     except HostError:
@@ -84,7 +84,7 @@ def test_a_host_has_one_spelling_or_none(text: str) -> None:
     assert ":" in host or "." in host
 
 
-def test_nothing_happens_without_a_record(tmp_path: Path) -> None:
+def test_full_network_log_refuses_connections(tmp_path: Path) -> None:
     async def ask() -> str:
         relay = Relay(NetworkPolicy("proxy", ("*",)), tmp_path / "socket", tmp_path / "network.jsonl")
         await relay.open()

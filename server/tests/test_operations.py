@@ -1,4 +1,4 @@
-"""What an operator has of a running server and afterwards: transcripts, ``re-bench sessions``, costs and metrics."""
+"""Transcripts, ``re-bench sessions``, costs and metrics of a running server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def session_at(server: Server, task: str) -> tuple[Raw, Path]:
     before = set(server.sessions())
     session = Raw(server, task, **{"X-API-Key": TOKEN})
     (directory,) = until(lambda: set(server.sessions()) - before)
-    session.call("bash", command="true")  # it is laid out
+    session.call("bash", command="true")  # waits for the workspace
     return session, directory
 
 
@@ -59,7 +59,7 @@ def as_json(state: Path, *arguments: str) -> dict[str, Any]:
 
 
 def metrics(server: Server) -> dict[tuple[str, ...], float]:
-    """Return the samples by name and the labels' values, in the order of the labels' names."""
+    """Return the samples by name and label values, in the order of the label names."""
     request = urllib.request.Request(f"{server.url}/metrics", headers={"X-API-Key": TOKEN})  # noqa: S310 - http
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
         families = list(text_string_to_metric_families(answer.read().decode()))
@@ -67,7 +67,7 @@ def metrics(server: Server) -> dict[tuple[str, ...], float]:
     return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
 
 
-def test_a_transcript_has_what_was_asked_and_told_and_no_secret(watched: Server) -> None:
+def test_transcript_of_a_session(watched: Server) -> None:
     session, directory = session_at(watched, "example_quick")
     ran = session.call("bash", command="echo out; echo err >&2; exit 3", timeout=20)["output"]
     session.call("bash", command=f"echo -1 > answer.txt; echo {TOKEN}")
@@ -95,7 +95,7 @@ def test_a_transcript_has_what_was_asked_and_told_and_no_secret(watched: Server)
     assert (last["kind"], last["attempts"]) == ("end", 1)
 
 
-def test_sessions_are_listed_and_ended_by_their_operator(watched: Server) -> None:
+def test_sessions_list_and_end(watched: Server) -> None:
     session, directory = session_at(watched, "example_quick")
     session.call("bash", command="seq 100; echo -1 > answer.txt")
     session.call("answer")
@@ -105,18 +105,22 @@ def test_sessions_are_listed_and_ended_by_their_operator(watched: Server) -> Non
     assert (ours["task"], ours["state"], ours["attempts"], ours["best_reward"]) == ("example_quick", "open", 1, 0.5)
     ended = as_json(watched.state, "end", name)
     assert (ended["session"], ended["final"]["raw"], ended["final"]["reward"]) == (name, -1.0, 0.5)
-    told = session.call("bash", command="echo more")["output"]
-    assert "The session has ended: ended by the operator." in told["blocks"][0]["text"]
-    assert (told["finished"], told["reward"], told["metadata"]["final"]["raw"]) == (True, 0.5, -1.0)
+    ended_output = session.call("bash", command="echo more")["output"]
+    assert "The session has ended: ended by the operator." in ended_output["blocks"][0]["text"]
+    assert (ended_output["finished"], ended_output["reward"], ended_output["metadata"]["final"]["raw"]) == (
+        True,
+        0.5,
+        -1.0,
+    )
     record = json.loads((directory / "session.json").read_text())
     assert (record["reason"], record["final"]["reward"]) == ("ended by the operator", 0.5)
     assert not (directory / "workspace").exists()
     again = sessions(watched.state, "end", name)
-    assert (again.returncode, "has ended already" in again.stderr) == (2, True)
+    assert (again.returncode, "has already ended" in again.stderr) == (2, True)
     session.delete()
 
 
-def test_the_model_s_cost_is_in_metadata_health_metrics_and_the_record(watched: Server) -> None:
+def test_model_cost_is_reported(watched: Server) -> None:
     before = metrics(watched).get(("re_bench_model_dollars_total", "session", "example_equipped"), 0.0)
     session, directory = session_at(watched, "example_equipped")
     ran = session.call("bash", command=ASK)["output"]
@@ -138,7 +142,7 @@ def test_the_model_s_cost_is_in_metadata_health_metrics_and_the_record(watched: 
     assert token not in transcript
 
 
-def test_metrics_are_for_who_has_the_token(watched: Server) -> None:
+def test_metrics(watched: Server) -> None:
     with pytest.raises(urllib.error.HTTPError, match="401"):
         watched.get("/metrics")
     before = metrics(watched)
@@ -168,7 +172,7 @@ def test_metrics_are_for_who_has_the_token(watched: Server) -> None:
     assert ("re_bench_sessions", "idle", task) not in metrics(watched)
 
 
-def test_a_transcript_goes_on_after_a_restart_and_a_session_ends_without_a_server(tmp_path: Path, site: Path) -> None:
+def test_transcript_and_sessions_end_across_restarts(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site) as server:
         kept = Raw(server, "example_quick")
         kept.call("bash", command="echo -1 > answer.txt")

@@ -1,4 +1,4 @@
-"""What has gone wrong with servers and clients of this protocol, one test each."""
+"""Regression tests for problems of servers and clients of the protocol."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from server_process import Raw, Server, events, opened, post, result, running_sc
 
 
 @pytest.mark.parametrize("client", ["openreward", "ors"])
-def test_white_space_at_the_edges_of_pieces_arrives(server: Server, client: str) -> None:
-    """Both clients strip pieces of 4096 characters at their left."""
+def test_white_space_at_chunk_edges_survives(server: Server, client: str) -> None:
+    """Both clients strip leading white space of chunks of 4096 characters."""
     asyncio.run(white_space(server, client))
 
 
@@ -29,8 +29,8 @@ async def white_space(server: Server, client: str) -> None:
             assert text(ran) == f"{expected}|\n[exit status 0]"
 
 
-def test_a_session_that_is_deleted_while_it_is_scored_lets_nobody_hang(server: Server) -> None:
-    """A cancellation that leaks from a tool would keep its caller for ever."""
+def test_deleting_a_session_during_scoring(server: Server) -> None:
+    """A cancellation that leaks from a tool would hang its caller."""
     session = Raw(server, "example_quick")
     session.call("bash", command="echo sleep 50 1 > answer.txt")
     outcome: list[object] = []
@@ -40,16 +40,16 @@ def test_a_session_that_is_deleted_while_it_is_scored_lets_nobody_hang(server: S
     session.delete()
     caller.join(30)
     assert not caller.is_alive()
-    assert "session was ended" in json.dumps(outcome)
+    assert "session ended during the scoring" in json.dumps(outcome)
     until(lambda: not running_scorers(server))
     assert [one for one in server.health()["sessions"] if one["task"] == "example_quick"] == []
 
 
-def test_a_broken_connection_is_taken_up_again_by_its_task_id(server: Server) -> None:
+def test_result_can_be_fetched_again_by_task_id(server: Server) -> None:
     session = Raw(server, "example_quick")
     call: dict[str, Any] = {"name": "bash", "input": {"command": "sleep 2; echo once >> marks; wc -l < marks"}}
     task_id = session.start(call["name"], **call["input"])
-    for _ in range(2):  # again, also when it is done
+    for _ in range(2):  # twice, also after its end
         status, reply = session.post("/rebench/call", call | {"task_id": task_id})
         assert status == 200
         assert result(reply)["output"]["blocks"][0]["text"] == "1\n[exit status 0]"
@@ -58,7 +58,7 @@ def test_a_broken_connection_is_taken_up_again_by_its_task_id(server: Server) ->
     session.delete()
 
 
-def test_a_scorer_that_fails_kills_no_session_and_tells_no_secret(server: Server) -> None:
+def test_scorer_failure_leaks_nothing(server: Server) -> None:
     asyncio.run(failing(server))
 
 
@@ -73,7 +73,7 @@ async def failing(server: Server) -> None:
         assert (await session.call_tool("answer", {})).reward == 1.0
 
 
-def test_a_final_answer_that_cannot_be_scored_does_not_end_the_episode_at_once(server: Server) -> None:
+def test_failed_final_answer_can_be_repeated(server: Server) -> None:
     session = Raw(server, "example_quick")
     session.call("bash", command="echo -1 > answer.txt")
     session.call("answer")
@@ -84,7 +84,7 @@ def test_a_final_answer_that_cannot_be_scored_does_not_end_the_episode_at_once(s
     session.delete()
 
 
-def test_wrong_input_of_a_tool_is_refused_and_the_session_lives(server: Server) -> None:
+def test_invalid_tool_input_is_rejected(server: Server) -> None:
     session = Raw(server, "example_quick")
     wrong: list[dict[str, Any]] = [
         {},
@@ -100,7 +100,7 @@ def test_wrong_input_of_a_tool_is_refused_and_the_session_lives(server: Server) 
     session.delete()
 
 
-def test_an_error_about_arguments_does_not_repeat_them(server: Server) -> None:
+def test_validation_errors_do_not_repeat_input(server: Server) -> None:
     session, long = Raw(server, "example_quick"), "abcdefgh" * (1 << 18)
     for arguments in ({"command": long}, {"command": [long]}, {"command": "true", long: 1}):
         refused = session.call("bash", **arguments)
@@ -111,7 +111,7 @@ def test_an_error_about_arguments_does_not_repeat_them(server: Server) -> None:
     session.delete()
 
 
-def test_a_call_that_waits_for_another_one_says_so(server: Server) -> None:
+def test_queued_call_reports_its_wait(server: Server) -> None:
     session = Raw(server, "example_quick")
     command = "touch begun; until [ -e go ]; do sleep 0.1; done"
     first = threading.Thread(target=session.call, args=("bash",), kwargs={"command": command})
@@ -123,13 +123,13 @@ def test_a_call_that_waits_for_another_one_says_so(server: Server) -> None:
     output = session.result_of(asked, "answer")
     assert output["metadata"]["queued_s"] > 1
     seconds = f"{output['metadata']['queued_s']:.0f}"
-    assert f"[the call waited {seconds} s for another one of this session]" in output["blocks"][0]["text"]
+    assert f"[waited {seconds} s for another call of this session]" in output["blocks"][0]["text"]
     assert session.call("bash", command="true")["output"]["metadata"]["queued_s"] < output["metadata"]["queued_s"]
     first.join()
     session.delete()
 
 
-def test_what_programs_keep_at_home_is_no_part_of_a_submission(server: Server) -> None:
+def test_home_is_not_submitted(server: Server) -> None:
     session = Raw(server, "example_quick")
     session.call("bash", command="echo -1 > answer.txt; mkdir ~/.cache; cd ~/.cache; seq 10001 | xargs touch")
     assert session.call("answer")["output"]["metadata"]["status"] == "valid"
@@ -140,7 +140,7 @@ def test_what_programs_keep_at_home_is_no_part_of_a_submission(server: Server) -
     session.delete()
 
 
-def test_a_spec_is_the_clients_and_only_its_id_counts(server: Server) -> None:
+def test_only_the_id_of_a_spec_counts(server: Server) -> None:
     for spec in ({"id": "no_such_task"}, {}, {"id": 7}, {"id": ["example_quick"]}):
         status, reply = post(server.url, "/create", {"task_spec": spec}, {"X-Session-ID": "a-sid"})
         assert status == 404
@@ -150,7 +150,7 @@ def test_a_spec_is_the_clients_and_only_its_id_counts(server: Server) -> None:
     session.delete()
 
 
-def test_secrets_that_cannot_be_read_are_refused_without_being_repeated(server: Server) -> None:
+def test_malformed_secrets_are_rejected_and_not_repeated(server: Server) -> None:
     for header in ("no base64 sk-abcdefghijkl", base64.b64encode(b'{"openai_api_key": "sk-abcdefghijkl"}').decode()):
         headers = {"X-Session-ID": "secret", "X-Secrets": header}
         status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, headers)

@@ -1,4 +1,4 @@
-"""Preparation in the background: who waits for it, what it says when it fails, and what workspaces come out of it."""
+"""Background preparation: waiting sessions, failures, and the resulting workspaces."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ chmod -R 0700 . && find . -type f | head -n 2 | xargs truncate -s 1 && find . -t
 
 @pytest.fixture
 def site_to_prepare(tmp_path: Path) -> Path:
-    """Return the made-up tasks, of which ``quick`` waits for a file and ``quiet`` cannot be prepared."""
+    """The example tasks; ``quick`` waits for a file and ``quiet`` cannot be prepared."""
     site = make_tasks(tmp_path / "site")
     add_methods(site, "quick", WAITING)
     add_methods(site, "quiet", FAILING)
@@ -99,7 +99,7 @@ def states(server: Server) -> dict[str, str]:
 
 
 def contents(directory: Path) -> dict[str, tuple[int, str]]:
-    """Return the modes of a directory and of all that is in it, and the hashes of files."""
+    """Return modes and file hashes of a directory tree."""
     entries = {}
     for path in (directory, *directory.rglob("*")):
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
@@ -107,7 +107,7 @@ def contents(directory: Path) -> dict[str, tuple[int, str]]:
     return entries
 
 
-def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, tmp_path: Path) -> None:
+def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) -> None:
     add_methods(site_to_prepare, "equipped", RANDOMIZING)
     tasks = ("quick", "example_quiet", "equipped")
     with serving(tmp_path / "server", site_to_prepare, "--max-sessions=8", tasks=tasks) as server:
@@ -119,7 +119,7 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
         body = {"task_spec": {"id": "example_quiet"}}
         code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"})
         assert (code, REASON in reply["detail"]) == (500, True)
-        sessions_deleted_while_they_wait_hold_up_nobody(server, site_to_prepare)
+        deleting_waiting_sessions(server, site_to_prepare)
         waiting = Raw(server, "example_quick")
         caller = threading.Thread(target=wait_for_workspace, args=(waiting,))
         caller.start()
@@ -137,8 +137,8 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
         assert events["task_not_prepared"]["reason"] == REASON
 
 
-def sessions_deleted_while_they_wait_hold_up_nobody(server: Server, site: Path) -> None:
-    """Delete sessions of a task that is being prepared, and of one whose program is busy with another workspace."""
+def deleting_waiting_sessions(server: Server, site: Path) -> None:
+    """Delete waiting sessions of a task in preparation, and of one that is busy with another workspace."""
     first = Raw(server, "example_equipped")
     until((site / "equipped" / "begun").exists)
     waiting = [Raw(server, task) for task in ["example_equipped"] * 5 + ["example_quick"] * 2]
@@ -151,7 +151,7 @@ def sessions_deleted_while_they_wait_hold_up_nobody(server: Server, site: Path) 
     assert len(server.workspaces()) == 1
 
 
-def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_prepare: Path, tmp_path: Path) -> None:
+def test_prepare_option(site_to_prepare: Path, tmp_path: Path) -> None:
     process = start(site_to_prepare, tmp_path / "state", "quick")
     assert process.stderr is not None
     while "task_preparing" not in (line := process.stderr.readline()):
@@ -165,7 +165,7 @@ def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_p
     failing = start(site_to_prepare, tmp_path / "state", "quiet", "equipped")
     _nothing, errors = failing.communicate(timeout=60)
     assert failing.returncode == 2
-    assert errors.splitlines()[-1] == f"re-bench: 1 of 2 tasks cannot be prepared: {REASON}"
+    assert errors.splitlines()[-1] == f"re-bench: cannot prepare 1 of 2 tasks: {REASON}"
 
 
 def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
@@ -180,16 +180,14 @@ def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
     )
 
 
-def test_tasks_are_selected_by_name_or_id() -> None:
+def test_select_tasks_by_name_or_id() -> None:
     task_id, task = next(iter(TASKS.items()))
     assert [*build_catalog("cpu", [task_id]).by_id] == [*build_catalog("cpu", [task.name]).by_id] == [task_id]
     with pytest.raises(UsageError, match="there is no task 'nothing'; known tasks: "):
         build_catalog("cpu", [task_id, "nothing"])
 
 
-def test_a_preparation_that_failed_is_tried_again(
-    site_to_prepare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_preparation_is_retried(site_to_prepare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparation, "_RETRY_AFTER_S", 0.0)
     asyncio.run(tried_again(site_to_prepare, tmp_path))
 
@@ -210,21 +208,19 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
     preparations.check(served)
-    await preparations.by_id[served.id].lay_out(tmp_path / "workspace", threading.Event())
+    await preparations.by_id[served.id].create_workspace(tmp_path / "workspace", threading.Event())
     assert (tmp_path / "workspace" / "data").read_text() == "prepared"
     await preparations.stop()
     assert not (tmp_path / "templates").exists()
 
 
 @pytest.mark.parametrize("task_id", TASKS)
-def test_a_workspace_is_what_the_command_lays_out_and_its_sessions_alone(
-    site: Path, tmp_path: Path, task_id: str
-) -> None:
+def test_workspace_matches_the_command_and_is_isolated(site: Path, tmp_path: Path, task_id: str) -> None:
     with serving(tmp_path / "server", site, tasks=(task_id,)) as server:
-        workspaces_are_as_the_command_lays_them_out(server, tmp_path, task_id)
+        workspaces_match_the_command(server, tmp_path, task_id)
 
 
-def workspaces_are_as_the_command_lays_them_out(server: Server, tmp_path: Path, task_id: str) -> None:
+def workspaces_match_the_command(server: Server, tmp_path: Path, task_id: str) -> None:
     task = TASKS[task_id]
     lay_out(task, tmp_path / "workspace", profile="cpu")
     expected = contents(tmp_path / "workspace")
@@ -234,13 +230,13 @@ def workspaces_are_as_the_command_lays_them_out(server: Server, tmp_path: Path, 
         wait_for_workspace(session)
     workspaces = [path / "workspace" for path in server.sessions()]
     template = server.state / "templates" / task.name
-    prepared, laid_out = contents(template), [contents(path) for path in workspaces]
-    one, two = laid_out
+    prepared, created = contents(template), [contents(path) for path in workspaces]
+    one, two = created
     own = {name for name in one if one[name] != two[name]}
     assert {name for name in one.keys() | expected.keys() if one.get(name) != expected.get(name)} == own
     assert [one[name][0] for name in own] == [expected[name][0] for name in own]
     assert own.isdisjoint(prepared)
-    for name, (_mode, digest) in one.items():  # nothing tells when or in which order workspaces were laid out
+    for name, (_mode, digest) in one.items():  # times do not reveal the order of creation
         times = {(path / name).stat().st_mtime_ns for path in workspaces}
         assert name in own or not digest or len(times) == 1, name
     inodes = [path.stat().st_ino for top in (*workspaces, template) for path in top.rglob("*") if path.is_file()]
@@ -248,14 +244,14 @@ def workspaces_are_as_the_command_lays_them_out(server: Server, tmp_path: Path, 
     output = sessions[0].call("bash", command=CHANGE_ALL)["output"]
     assert output["metadata"]["exit_status"] == 0, output
     assert contents(template) == prepared
-    (changed,) = (now for now, old in zip(map(contents, workspaces), laid_out, strict=True) if now != old)
+    (changed,) = (now for now, old in zip(map(contents, workspaces), created, strict=True) if now != old)
     assert not {entry for entry in changed.values() if entry[1]}.intersection(one.values(), two.values())
     for session in sessions:
         session.delete()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandboxes are that user")
-def test_linked_data_can_be_read_and_replaced_and_not_changed(site: Path, tmp_path: Path) -> None:
+def test_linked_data_can_be_replaced_but_not_changed(site: Path, tmp_path: Path) -> None:
     task_id, task = "ai_rd_small_scaling_law", TASKS["ai_rd_small_scaling_law"]
     with serving(tmp_path, site, "--link-data", tasks=(task.name,)) as server:
         sessions = [Raw(server, task_id) for _ in range(2)]
@@ -266,7 +262,7 @@ def test_linked_data_can_be_read_and_replaced_and_not_changed(site: Path, tmp_pa
         assert len({(top / "data" / "train.bin").stat().st_ino for top in tops}) == 1
         assert len({(top / "train.py").stat().st_ino for top in tops}) == 3
         _status, prompt = get(server, "/rebench/prompt", **{"X-Session-ID": sessions[0].sid})
-        assert "in `data` cannot be changed in place; you may replace them" in json.dumps(prompt)
+        assert "files in `data` cannot be changed in place; you may replace them" in json.dumps(prompt)
         for command in ("echo >> train.bin", "chmod a+w train.bin", "truncate -s 1 train.bin", "touch train.bin"):
             output = sessions[0].call("bash", command=f"cd /workspace/data; {command}")["output"]
             assert output["metadata"]["exit_status"] != 0, command

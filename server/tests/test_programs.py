@@ -1,4 +1,4 @@
-"""Programs beside a session's shell: several at a time, each with its own pipes, none left when it has to end."""
+"""Programs alongside a session's shell: concurrency, pipes, limits, cleanup."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PROGRAMS: dict[str, tuple[list[str], dict[str, Any], tuple[int, bytes, bytes]]]
     "unread input": (["true"], {"stdin": bytes(5 << 20)}, (0, b"", b"")),
     "pipes by name": (["sh", "-c", "tee /dev/stderr </dev/stdin >/dev/stdout"], {"stdin": b"a"}, (0, b"a", b"a")),
 }  # fmt: skip
-"""Commands with their options, exit status, stdout and stderr."""
+"""Commands with options, exit status, stdout and stderr."""
 
 
 @pytest.mark.parametrize(("command", "options", "expected"), _PROGRAMS.values(), ids=_PROGRAMS)
@@ -83,7 +83,7 @@ def test_programs(
         ([], {}, 126, "the command is empty"),
     ],
 )
-def test_what_cannot_be_started_says_why(
+def test_start_errors_are_reported(
     session: Session, command: list[str], options: dict[str, Any], status: int, error: str
 ) -> None:
     output = execute_in(session, *command, **options)
@@ -91,7 +91,7 @@ def test_what_cannot_be_started_says_why(
     assert error in output.error
 
 
-def test_many_at_once_beside_a_command_of_the_shell(session: Session) -> None:
+def test_concurrent_programs_and_command(session: Session) -> None:
     async def all_of_them() -> list[Any]:
         programs = (
             session.shell.execute(["sh", "-c", f"until [ -e go ]; do sleep 0.05; done; echo {number}"])
@@ -108,7 +108,7 @@ def test_many_at_once_beside_a_command_of_the_shell(session: Session) -> None:
     session.run("rm /workspace/go")
 
 
-def test_a_long_output_loses_its_middle(session: Session) -> None:
+def test_long_output_is_truncated_in_the_middle(session: Session) -> None:
     output = sh(session, "yes 1234567 | head -c 4000000; echo end", output_bytes=1 << 16)
     assert output.truncated
     assert len(output.stdout) < (1 << 16) + 100
@@ -117,7 +117,7 @@ def test_a_long_output_loses_its_middle(session: Session) -> None:
     assert output.stdout.endswith(b"end\n")
 
 
-def test_what_is_left_in_the_background_goes_on_and_may_write(session: Session) -> None:
+def test_background_processes_can_keep_writing(session: Session) -> None:
     loop = "i=0; while echo tick && [ $i -lt 26 ]; do i=$((i+1)); echo $i > /workspace/ticks; sleep 0.05; done"
     assert sh(session, f"echo begun; (setsid sh -c '{loop}') &").stdout.startswith(b"begun\n")
     for _ in range(100):
@@ -127,7 +127,7 @@ def test_what_is_left_in_the_background_goes_on_and_may_write(session: Session) 
     pytest.fail("the process in the background has stopped")
 
 
-def test_the_time_limit_ends_all_that_it_started_and_nothing_else(session: Session) -> None:
+def test_timeout_kills_only_the_programs_processes(session: Session) -> None:
     session.run(f"sleep {_LIMITED}.0 &")
     script = (
         f"setsid sleep {_LIMITED}.2 & (setsid sh -c 'trap : TERM; sleep {_LIMITED}.3; sleep {_LIMITED}.4' &); "
@@ -142,7 +142,7 @@ def test_the_time_limit_ends_all_that_it_started_and_nothing_else(session: Sessi
     session.run("kill %1; rm begun")
 
 
-def test_a_cancelled_program_is_ended(session: Session) -> None:
+def test_cancelled_program_is_killed(session: Session) -> None:
     async def cancelled() -> None:
         script = f"setsid sleep {_CANCELLED}.1 & sleep {_CANCELLED}.2"
         running = asyncio.ensure_future(session.shell.execute(["sh", "-c", script]))
@@ -159,7 +159,7 @@ def test_a_cancelled_program_is_ended(session: Session) -> None:
     assert sh(session, "echo on").stdout == b"on\n"
 
 
-def test_a_command_that_is_over_time_does_not_end_programs(session: Session) -> None:
+def test_command_timeout_does_not_end_programs(session: Session) -> None:
     async def both() -> tuple[Any, ProgramOutput]:
         command = asyncio.ensure_future(session.shell.run("sleep 60", 0.3))
         await asyncio.sleep(0.2)
@@ -171,7 +171,7 @@ def test_a_command_that_is_over_time_does_not_end_programs(session: Session) -> 
     assert output.stdout == b"whole\n"
 
 
-def test_memory_of_all_programs_and_commands_together(tmp_path: Path) -> None:
+def test_memory_limit_covers_all_programs(tmp_path: Path) -> None:
     async def hold(session: Session) -> list[ProgramOutput]:
         return await asyncio.gather(*(session.shell.execute(["python3", "-c", _HOLD]) for _ in range(4)))
 
@@ -182,7 +182,7 @@ def test_memory_of_all_programs_and_commands_together(tmp_path: Path) -> None:
         assert sh(session, "echo on").stdout == b"on\n"
 
 
-def test_the_number_of_processes_and_the_disk(tmp_path: Path) -> None:
+def test_process_and_disk_limits(tmp_path: Path) -> None:
     with session_in(tmp_path) as session:
         assert b"fork" in sh(session, _FORKS).stderr
         session.run("kill -9 -1")
@@ -198,7 +198,7 @@ def test_the_number_of_processes_and_the_disk(tmp_path: Path) -> None:
         assert sh(session, "echo more > 5").status == 0
 
 
-def test_the_end_of_everything_ends_programs_too_and_the_next_one_runs(session: Session) -> None:
+def test_killing_the_sandbox_ends_programs(session: Session) -> None:
     async def ended() -> tuple[Any, ProgramOutput]:
         waiting = asyncio.ensure_future(session.shell.execute(["sleep", "60"]))
         await asyncio.sleep(0.2)
@@ -206,11 +206,11 @@ def test_the_end_of_everything_ends_programs_too_and_the_next_one_runs(session: 
 
     command, output = session.runner.run(ended())
     assert command.status is None
-    assert (output.status, output.error) == (None, "all processes of the sandbox were ended")
+    assert (output.status, output.error) == (None, "all processes of the sandbox were killed")
     assert sh(session, "echo on").stdout == b"on\n"
 
 
-def test_programs_of_a_closed_shell(tmp_path: Path) -> None:
+def test_closed_shell_refuses_programs(tmp_path: Path) -> None:
     async def closed(session: Session) -> ProgramOutput:
         waiting = asyncio.ensure_future(session.shell.execute(["sleep", _CLOSED]))
         while not processes_with(f"sleep {_CLOSED}"):  # noqa: ASYNC110 - of another process
@@ -233,7 +233,7 @@ def test_without_a_sandbox(tmp_path: Path) -> None:
         assert processes_with(f"sleep {_BARE}") == []
 
 
-def test_a_bounded_number_of_pipes_is_read_for_processes_in_the_background(tmp_path: Path) -> None:
+def test_pipes_of_background_processes_are_limited(tmp_path: Path) -> None:
     async def leave(session: Session) -> list[ProgramOutput]:
         return await asyncio.gather(*(session.shell.execute(["sh", "-c", "sleep 60 &"]) for _ in range(50)))
 

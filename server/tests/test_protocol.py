@@ -1,22 +1,21 @@
-"""Whole episodes, by both official clients, against one real server process."""
+"""Whole episodes with both official clients on a real server."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from example_tasks import EXAMPLES
-from server_process import CLIENTS, Raw, Server, opened, text
+from example_tasks import EXAMPLES, experiment_command
+from server_process import CLIENTS, Raw, Server, opened, post, serving, text
 
-EXPERIMENT = (
-    'import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ["RE_BENCH_EXPERIMENTS"]); '
-    's.sendall(b"[16, 20]\\n"); print(s.makefile().readline())'
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
-def test_it_lists_one_environment_one_split_and_the_tasks(server: Server) -> None:
+def test_list_environment_splits_and_tools(server: Server) -> None:
     assert server.get("/list_environments") == ["rebench"]
     assert server.get("/rebench/splits") == [{"name": "test", "type": "test"}]
     tools = {tool["name"]: tool for tool in server.get("/rebench/tools")["tools"]}
@@ -27,7 +26,7 @@ def test_it_lists_one_environment_one_split_and_the_tasks(server: Server) -> Non
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_episode(server: Server, client: str) -> None:
+def test_episode(server: Server, client: str) -> None:
     asyncio.run(episode(server, client))
 
 
@@ -57,33 +56,33 @@ async def episode(server: Server, client: str) -> None:
 
 
 async def answered(session: Any, number: str, **arguments: bool) -> Any:
-    """Write the answer and have it scored."""
+    """Write the answer and score it."""
     await session.call_tool("bash", {"command": f"echo {number} > answer.txt"})
     return await session.call_tool("answer", arguments)
 
 
-def test_experiments_are_made_and_counted_outside_of_the_sandbox(server: Server) -> None:
+def test_experiments_are_counted_outside_the_sandbox(server: Server) -> None:
     session = Raw(server, "example_equipped")
     for number in (1, 2):
-        ran = session.call("bash", command=f"rm -rf *; python3 -c '{EXPERIMENT}'")["output"]
+        ran = session.call("bash", command=f"rm -rf *; {experiment_command(16)}")["output"]
         assert ran["metadata"]["exit_status"] == 0, ran
         assert json.loads(ran["blocks"][0]["text"].splitlines()[0]) == {"run": number, "request": [16, 20]}
     (directory,) = [path for path in server.sessions() if (path / "experiments").exists()]
     assert len((directory / "experiments" / "ledger.jsonl").read_text().splitlines()) == 2
-    refused = session.call("bash", command=f"python3 -c '{EXPERIMENT}'".replace("[16, 20]", "1" * 300))["output"]
+    refused = session.call("bash", command=experiment_command(16).replace("[16, 20]", "1" * 300))["output"]
     assert "a request is a line of JSON: [width, steps], all integers" in refused["blocks"][0]["text"]
     session.delete()
     assert sorted(path.name for path in directory.iterdir()) == ["meter.log", "session.json", "transcript.jsonl"]
 
 
-def test_a_task_that_hides_its_score_says_nothing_of_it_before_the_end(server: Server) -> None:
+def test_hidden_score_is_not_revealed_before_the_end(server: Server) -> None:
     asyncio.run(hidden(server))
 
 
 async def hidden(server: Server) -> None:
     async with opened("openreward", server.url, "example_quiet") as session:
         outcome = await answered(session, "3.0625")
-        # The reward is the protocol's, for whoever trains; text and metadata are what agents are shown.
+        # The protocol's reward is for trainers; agents see text and metadata.
         assert outcome.reward == pytest.approx(0.765625)
         assert outcome.metadata["raw"] is None
         shown = text(outcome) + json.dumps(outcome.metadata)
@@ -95,7 +94,7 @@ async def hidden(server: Server) -> None:
         assert "raw score 2" in text(last)
 
 
-def test_without_a_valid_attempt_the_end_is_a_finite_zero_and_says_so(server: Server) -> None:
+def test_final_reward_is_zero_without_valid_attempts(server: Server) -> None:
     asyncio.run(all_invalid(server))
 
 
@@ -105,3 +104,42 @@ async def all_invalid(server: Server) -> None:
         final = await answered(session, "x", get_final_score=True)
         assert (final.reward, final.finished, final.metadata["final"]["raw"]) == (0.0, True, None)
         assert "None of 2 attempts was valid" in text(final)
+
+
+QUICK = {
+    "id": "example_quick",
+    "version": 1,
+    "profile": "cpu",
+    "anchors": {"starting": 0.0, "reference": -2.0, "kind": "published"},
+}
+
+
+@pytest.fixture(scope="module")
+def no_reward(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("no_reward"), site, "--bash-reward", "none") as running:
+        yield running
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_bash_reward_none(no_reward: Server, client: str) -> None:
+    asyncio.run(episode_without_bash_reward(no_reward, client))
+
+
+async def episode_without_bash_reward(server: Server, client: str) -> None:
+    async with opened(client, server.url, "example_quick") as session:
+        ran = await session.call_tool("bash", {"command": "echo -1.5 > answer.txt"})
+        assert (ran.reward, ran.finished, ran.metadata["exit_status"]) == (None, False, 0)
+        assert (await session.call_tool("answer", {})).reward == 0.75
+        await session.call_tool("bash", {"command": "echo nonsense > answer.txt"})
+        assert (await session.call_tool("answer", {})).reward == 0.0  # invalid, not an error
+        await session.call_tool("bash", {"command": "echo crash > answer.txt"})
+        failed = await session.call_tool("answer", {})
+        assert (failed.reward, failed.metadata["status"]) == (None, "error")
+        await session.call_tool("bash", {"command": "echo 1 > answer.txt"})
+        final = await session.call_tool("answer", {"get_final_score": True})
+        assert (final.reward, final.finished) == (0.75, True)
+
+
+def test_task_spec(no_reward: Server) -> None:
+    status, listed = post(no_reward.url, "/rebench/tasks", {"split": "test"}, {})
+    assert (status, json.loads(listed)["tasks"][0]) == (200, QUICK)

@@ -1,4 +1,4 @@
-"""Queues: scorings wait for a slot, a timed one has the GPU alone, and callers learn how long they waited."""
+"""Queues, GPUs and working time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,15 +14,19 @@ from server_process import Raw, re_bench, serving, until
 
 from re_bench.attempts.elapsed import Elapsed, Interval
 from re_bench.attempts.log import AttemptLog
+from re_bench.errors import UsageError
+from re_bench.gpu import state
+from re_bench.gpu.devices import dedicate_gpu
+from re_bench.gpu.state import Gpu
 from re_bench_evaluation.working_time import attempt_times, session_periods
-from re_bench_server.queues import GpuGate, Queue
+from re_bench_server.queues import GpuGate, Queue, SessionGpus, plan_gpus
 from re_bench_server.session_record import SessionClock, SessionRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_slots_are_given_in_order_and_counted() -> None:
+def test_queue_is_fifo() -> None:
     asyncio.run(in_order())
 
 
@@ -43,7 +48,7 @@ async def in_order() -> None:
     assert (queue.running, queue.waiting) == (0, 0)
 
 
-def test_no_command_begins_on_a_gpu_while_an_attempt_is_timed() -> None:
+def test_commands_wait_for_timed_scorings() -> None:
     asyncio.run(alone())
 
 
@@ -72,7 +77,7 @@ async def alone() -> None:
     assert events.index("second begins") > 2
 
 
-def test_commands_begin_while_an_attempt_is_timed_on_another_gpu() -> None:
+def test_commands_do_not_wait_for_another_gpu() -> None:
     asyncio.run(apart())
 
 
@@ -85,10 +90,10 @@ async def apart() -> None:
                 pass
 
 
-def test_the_hours_of_a_session_do_not_count_its_waits(tmp_path: Path, site: Path) -> None:
+def test_waiting_does_not_count_as_working_time(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--hours", "1") as server:  # scores one attempt at a time
         first, second = Raw(server, "example_quick"), Raw(server, "example_quick")
-        assert "waits for its turn, in the queue of scorings or for the GPU, does not count" in first.prompt()
+        assert "Waiting in the scoring queue or for the GPU does not count" in first.prompt()
         for session, answer in ((first, f"wait {tmp_path}/go -1"), (second, "-2")):
             session.says(f"echo {answer} > answer.txt")
         first.start("answer")
@@ -102,26 +107,26 @@ def test_the_hours_of_a_session_do_not_count_its_waits(tmp_path: Path, site: Pat
         spent = time.monotonic() - began
         waited_s, rounding = waited["metadata"]["waited_s"], 0.01
         assert 1 < waited_s < spent
-        assert "for its turn. Your hours do not count that." in text_of(waited)
+        assert "in the queue. This does not count against your hours." in text_of(waited)
         began = time.monotonic()
         second.call("answer", get_final_score=True)
-        at_most_s = spent + time.monotonic() - began  # what the last call waits, if anything, is not told here
+        at_most_s = spent + time.monotonic() - began  # the last call may wait, too
         name, record = next((name, record) for name, record in server.records().items() if record["waited_s"] > 1)
         assert waited_s - rounding <= record["waited_s"] <= at_most_s
         ((began_at, ended_at),) = record["periods"]
         assert ended_at - began_at == pytest.approx(record["used_s"] + record["waited_s"], abs=0.3)
         attempts = AttemptLog(server.state / "sessions" / name / "attempts.jsonl").read().attempts
-        handed_in = [Elapsed(attempt.wall_s or 0.0, attempt.working_s or 0.0) for attempt in attempts]
-        # an attempt's own wait comes after it is handed in
-        assert handed_in[0].waited_s == pytest.approx(0, abs=0.3)
-        assert waited_s - rounding <= handed_in[1].waited_s <= spent
+        submitted = [Elapsed(attempt.wall_s or 0.0, attempt.working_s or 0.0) for attempt in attempts]
+        # an attempt's own wait comes after its submission
+        assert submitted[0].waited_s == pytest.approx(0, abs=0.3)
+        assert waited_s - rounding <= submitted[1].waited_s <= spent
         entry = json.loads((server.state / "sessions" / name / "transcript.jsonl").read_text().splitlines()[-1])
         assert waited_s - rounding <= entry["hours_waited"] * 3600 <= at_most_s
         shown = listed_sessions(server.state)[name]
         assert (shown["hours_used"] + shown["hours_waited"]) * 3600 == pytest.approx(ended_at - began_at, abs=0.5)
 
 
-def test_a_session_goes_on_after_as_many_hours_as_it_has_waited(tmp_path: Path, site: Path) -> None:
+def test_waited_time_survives_a_restart(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--hours", "1") as server:
         session = Raw(server, "example_quick")
         session.says("true")
@@ -154,7 +159,7 @@ def listed_sessions(state: Path) -> dict[str, dict[str, Any]]:
     return {session["name"]: session for session in json.loads(listed.stdout)["sessions"]}
 
 
-def test_a_record_of_before_working_time_is_read(tmp_path: Path) -> None:
+def test_old_record_without_working_time(tmp_path: Path) -> None:
     answer = {"since": "", "final": False, "task_id": None, "attempts_before": 0, "state": "running"}
     old = {"v": 1, "name": tmp_path.name, "task": "t", "profile": "cpu", "client": "c", "opened": "", "state": "open"}
     (tmp_path / "session.json").write_text(json.dumps(old | {"used_s": 60.0, "answer": answer}))
@@ -163,3 +168,37 @@ def test_a_record_of_before_working_time_is_read(tmp_path: Path) -> None:
     assert record.answer is not None
     assert record.answer.wall_s is None
     assert SessionClock(record).elapsed().working_s == pytest.approx(60, abs=1)
+
+
+GPUS = [Gpu(index, "NVIDIA H200", f"GPU-{index}", None, 3201.0, 6144) for index in range(4)]
+
+
+def served(*devices: str) -> Any:
+    return [SimpleNamespace(profile=SimpleNamespace(device=device)) for device in devices]
+
+
+def test_sessions_are_spread_over_gpus() -> None:
+    gpus = SessionGpus(dedicate_gpu(GPUS[:3]))
+    assert [gpus.assign(name) for name in "abcda"] == ["GPU-0", "GPU-1", "GPU-0", "GPU-1", "GPU-0"]
+    gpus.release("b")
+    gpus.release("d")
+    gpus.release("d")
+    assert [gpus.assign(name) for name in "ef"] == ["GPU-1", "GPU-1"]
+    assert gpus.record() == {"scoring": "GPU-2", "sessions": {"GPU-0": 2, "GPU-1": 2}}
+
+
+def test_one_gpu_is_shared() -> None:
+    gpus = SessionGpus(dedicate_gpu(GPUS[:1], "0"))
+    assert [gpus.assign(name) for name in "ab"] == ["GPU-0", "GPU-0"]
+    assert gpus.record() == {"scoring": "GPU-0", "sessions": {"GPU-0": 2}}
+
+
+def test_operator_chooses_the_scoring_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "identify_all", lambda: GPUS[:2])
+    plan = plan_gpus(served("cpu", "cuda"), "0")
+    assert plan is not None
+    assert (plan.timed, plan.other) == (("GPU-0",), ("GPU-1",))
+    assert plan_gpus(served("cpu"), None) is None
+    for devices, message in ((("cuda",), "no such GPU here; give the index"), (("cpu",), "no served profile needs")):
+        with pytest.raises(UsageError, match=f"--scoring-gpu 7: .*{message}"):
+            plan_gpus(served(*devices), "7")

@@ -22,7 +22,7 @@ def call(command: str, output: str = "") -> dict[str, Any]:
     return {"kind": "call", "tool": "bash", "arguments": {"command": command}, "output": output, "metadata": metadata}
 
 
-def test_a_transcript_keeps_less_and_then_nothing_when_its_space_is_used(tmp_path: Path) -> None:
+def test_transcript_is_shortened_at_its_limit(tmp_path: Path) -> None:
     path, limit = tmp_path / "transcript.jsonl", 100_000
     transcript = Transcript(path, limit)
     for number in range(300):
@@ -36,12 +36,12 @@ def test_a_transcript_keeps_less_and_then_nothing_when_its_space_is_used(tmp_pat
     whole, brief = entries[: marks[0][0]], entries[marks[0][0] + 1 : -1]
     assert {len(entry["output"]) for entry in whole} == {5000}
     assert {(len(entry["output"]), entry["cut"]["output"]) for entry in brief} == {(1000, 5000)}
-    assert brief[0]["arguments"]["command"] == f"echo {len(whole)}"  # none is missing between
+    assert brief[0]["arguments"]["command"] == f"echo {len(whole)}"  # none is missing
     Transcript(path, limit).append(call("later"), ())
     assert read_objects(path) == (entries, 0)
 
 
-def test_after_a_torn_line_a_transcript_goes_on_with_the_next_number(tmp_path: Path) -> None:
+def test_transcript_continues_after_an_incomplete_line(tmp_path: Path) -> None:
     path = tmp_path / "transcript.jsonl"
     first = Transcript(path, 1 << 20)
     for number in range(3):
@@ -56,7 +56,7 @@ def test_after_a_torn_line_a_transcript_goes_on_with_the_next_number(tmp_path: P
         assert entries[-1]["arguments"]["command"] == "next"
 
 
-def test_secrets_are_in_no_field(tmp_path: Path) -> None:
+def test_secrets_are_redacted(tmp_path: Path) -> None:
     path = tmp_path / "transcript.jsonl"
     entry = call(f"echo {KEY} 'sk-live-0123456789'", f"OPENAI_API_KEY=rb-token-of-the-gateway\n{KEY}")
     entry["metadata"] = {"list": [KEY], "nested": {"message": f"with {KEY}"}}
@@ -77,19 +77,19 @@ def make_session(place: Path, name: str, **fields: Any) -> Path:
 @pytest.mark.parametrize(
     ("session", "reason"),
     [
-        ("2026", "the beginning of several sessions' names"),
-        ("x", "the name of no session"),
-        ("20261122T010101-a", "has ended already"),  # a whole name, and the beginning of others
+        ("2026", "ambiguous session '2026'"),
+        ("x", "unknown session 'x'"),
+        ("20261122T010101-a", "has already ended"),  # a full name that is also a prefix
     ],
 )
-def test_end_needs_the_beginning_of_one_open_session(tmp_path: Path, session: str, reason: str) -> None:
+def test_end_needs_a_unique_open_session(tmp_path: Path, session: str, reason: str) -> None:
     for name in ("20261122T010101-aa", "20261122T010101-ab", "20261122T010101-a"):
         make_session(tmp_path, name, state="ended", ended=utc())
     done = re_bench("sessions", "end", session, "--state", str(tmp_path))
     assert (done.returncode, reason in done.stderr) == (2, True)
 
 
-def test_a_list_survives_damage_and_control_characters(tmp_path: Path) -> None:
+def test_list_with_damaged_records_and_control_characters(tmp_path: Path) -> None:
     make_session(tmp_path, "one", task="\x1b]0;title\x07")
     (make_session(tmp_path, "two") / "session.json").write_text("{half")
     done = re_bench("sessions", "list", "--state", str(tmp_path))
@@ -97,4 +97,4 @@ def test_a_list_survives_damage_and_control_characters(tmp_path: Path) -> None:
     assert all(character.isprintable() or character == "\n" for character in done.stdout)
     assert ("one" in done.stdout, "two" in done.stdout) == (True, True)
     nowhere = re_bench("sessions", "list", "--state", str(tmp_path / "nowhere"))
-    assert (nowhere.returncode, "no server has kept sessions there" in nowhere.stderr) == (2, True)
+    assert (nowhere.returncode, "no sessions there" in nowhere.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""The shell of an ordinary user's server, and the one without any sandbox."""
+"""The shell of an ordinary user's server, and without a sandbox."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = [
     ("echo $A $PWD; cat /workspace/made /workspace/given", 60, 0, "5 /tmp\nnew\ngiven\n"),
     (f"sleep {LONG} & sleep {LONG}", 1, None, ""),
     ("echo $A; pgrep -c sleep", 60, 1, "5\n0\n"),
-    ("kill -9 -1", 60, None, "[all processes of the session were ended"),
+    ("kill -9 -1", 60, None, "[all processes of the session were killed"),
     ("pwd", 60, 0, "/tmp\n"),  # noqa: S108 - inside
 ]
 PROGRAM = """
@@ -52,7 +52,7 @@ asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))
 
 @pytest.fixture
 def readable() -> Iterator[Path]:
-    """Return a directory that everybody may read, with what the shell imports."""
+    """A world-readable directory with everything that the shell imports."""
     common = Path(re_bench.__file__).parent
     with what_the_attacks_need() as directory:
         shutil.copytree(common, directory / "re_bench", dirs_exist_ok=True)
@@ -64,7 +64,7 @@ def readable() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-def test_an_ordinary_user_has_the_same_shell(readable: Path) -> None:
+def test_shell_as_ordinary_user(readable: Path) -> None:
     commands = json.dumps([(command, limit_s) for command, limit_s, _status, _text in COMMANDS])
     python = python_for_everybody(readable)
     finished = as_ordinary_user(readable, python, "-c", PROGRAM, str(readable / "own"), commands)
@@ -79,7 +79,7 @@ def test_an_ordinary_user_has_the_same_shell(readable: Path) -> None:
     assert processes_with(f"sleep {LONG}") == []
 
 
-def test_without_a_sandbox_the_shell_is_the_same_but_for_the_walls(tmp_path: Path) -> None:
+def test_shell_without_a_sandbox(tmp_path: Path) -> None:
     with session_in(tmp_path, backend="none") as session:
         assert session.says("pwd; echo $HOME").split() == [str(session.workspace), str(tmp_path / "home")]
         session.run(f"export A=5; cd /; sleep {BARE} &")

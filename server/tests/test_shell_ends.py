@@ -1,4 +1,4 @@
-"""When a session ends, in whatever way, nothing of it is left: no process, no mount, no socket, no file."""
+"""After a session nothing is left: no process, mount, socket or file."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def soon(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-def test_nothing_is_left_of_an_idle_session_with_background_processes(tmp_path: Path) -> None:
-    with session_in(tmp_path) as first:  # what is opened once for all sessions
+def test_closing_leaves_nothing(tmp_path: Path) -> None:
+    with session_in(tmp_path) as first:  # opens what all sessions share
         first.run("true")
     before, seen = descriptors(), mounts()
     (tmp_path / "more").mkdir()
@@ -73,7 +73,7 @@ def test_nothing_is_left_of_an_idle_session_with_background_processes(tmp_path: 
     assert (descriptors(), mounts()) == (before, seen)
 
 
-def test_closing_ends_a_command_that_runs(tmp_path: Path) -> None:
+def test_closing_ends_a_running_command(tmp_path: Path) -> None:
     async def closed_meanwhile(shell: Shell) -> tuple[Output, Output]:
         running = asyncio.ensure_future(shell.run(MANY + f"echo begun; sleep {LONG}", 60))
         waiting = asyncio.ensure_future(shell.run("echo never", 60))
@@ -92,7 +92,7 @@ def test_closing_ends_a_command_that_runs(tmp_path: Path) -> None:
         assert "the session has ended" in session.run("echo never").text
 
 
-def test_closing_may_be_repeated_and_cancelled(tmp_path: Path) -> None:
+def test_closing_can_be_repeated_and_cancelled(tmp_path: Path) -> None:
     async def closed(shell: Shell) -> None:
         closing = asyncio.ensure_future(shell.close())
         await asyncio.sleep(0)
@@ -109,7 +109,7 @@ def test_closing_may_be_repeated_and_cancelled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.0005, 0.001, 0.003, 0.02, 0.05, 0.1])
-def test_an_opening_that_is_cancelled_leaves_nothing(tmp_path: Path, after_s: float) -> None:
+def test_cancelled_opening_leaves_nothing(tmp_path: Path, after_s: float) -> None:
     async def cancelled() -> None:
         opening = asyncio.ensure_future(shell_in(tmp_path))
         await asyncio.sleep(after_s)
@@ -124,7 +124,7 @@ def test_an_opening_that_is_cancelled_leaves_nothing(tmp_path: Path, after_s: fl
     assert soon(lambda: processes_with(str(tmp_path)) == [])
 
 
-def test_what_cannot_be_opened_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_opening_reports_why_and_leaves_nothing(tmp_path: Path) -> None:
     limits = replace(SMALL, open_files=8)
     with (
         pytest.raises(ReBenchError, match=r"(?s)sandbox did not start: .*Too many open files"),
@@ -136,7 +136,7 @@ def test_what_cannot_be_opened_says_why_and_leaves_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_end_of_the_server_ends_its_sessions(tmp_path: Path, number: int) -> None:
+def test_server_death_ends_its_sandboxes(tmp_path: Path, number: int) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "scratch").mkdir()
     program = SERVER.format(tests=str(Path(__file__).parent), many=MANY, long=LONG)
@@ -153,7 +153,7 @@ def test_the_end_of_the_server_ends_its_sessions(tmp_path: Path, number: int) ->
     assert soon(lambda: processes_with(str(tmp_path)) == [])
 
 
-def test_a_new_shell_after_each_end_keeps_the_number_of_descriptors(tmp_path: Path) -> None:
+def test_new_shells_do_not_leak_descriptors(tmp_path: Path) -> None:
     with session_in(tmp_path) as session:
         session.run("kill -9 $PPID")
         session.run("true")

@@ -1,4 +1,4 @@
-"""Limits of a session, after which it goes on, and the costs of many sessions at once."""
+"""Limits of a session, and many concurrent sessions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SIMPLE = {
     ),
     "size of /dev/shm": ("df -m --output=size /dev/shm | tail -n 1", " *24\n"),
 }
-"""Commands with their output, a regular expression."""
+"""Commands with regular expressions of their output."""
 
 
 @pytest.mark.parametrize(("command", "text"), SIMPLE.values(), ids=SIMPLE)
@@ -46,63 +46,63 @@ def test_simple_limits(session: Session, command: str, text: str) -> None:
     assert re.fullmatch(text, session.run(command).text, re.DOTALL)
 
 
-def test_memory_of_all_processes(session: Session) -> None:
+def test_memory_limit(session: Session) -> None:
     command = (
         f'echo begun; for i in 1 2 3 4; do python3 -c "import time; {_HOLD.format(200)}; time.sleep(30)" & done; wait'
     )
     output = session.run(command)
     assert output.text.startswith("begun\n")
-    assert output.text.endswith("[it used more than 512 MiB of memory; all processes of the session were ended]\n")
+    assert output.text.endswith("[it used more than 512 MiB of memory; all processes of the session were killed]\n")
     assert output.status is None
     assert not output.timed_out
     assert session.says("echo on") == "on\n"
 
 
-def test_memory_in_the_background(session: Session) -> None:
+def test_memory_limit_in_the_background(session: Session) -> None:
     session.run(f'for i in 1 2 3 4; do python3 -c "import time; {_HOLD.format(200)}; time.sleep(30)" & done')
     session.sleep(4)
     for _ in range(30):  # a busy machine takes longer to start them
-        if (text := session.run("echo on").text) != "on\n":  # it may come about while this runs
+        if (text := session.run("echo on").text) != "on\n":  # the limit may be hit during this command
             break
         session.sleep(1)
     assert "[it used more than 512 MiB of memory; all processes" in text
 
 
-def test_processes(session: Session) -> None:
+def test_process_limit(session: Session) -> None:
     past_its_limit(
         lambda limit_s: session.run("for i in $(seq 100); do sleep 60 & done", 4 * limit_s),
         lambda output: "Resource temporarily unavailable" in output.text,
     )
-    left = session.says("ps -e -o stat= | grep -vc Z")  # and, in any order, what bash says of the killed jobs
+    left = session.says("ps -e -o stat= | grep -vc Z")  # with bash's messages about killed jobs in any order
     assert [int(line) < 10 for line in left.splitlines() if line.isdigit()] == [True]
 
 
-def test_a_shell_is_started_even_where_no_process_is_left(session: Session) -> None:
+def test_shell_starts_at_the_process_limit(session: Session) -> None:
     session.run(f"python3 -c '{_FORKS}' & sleep 0.5; exit")
     output = session.run("echo on")
-    assert "on\n" in output.text or "all processes of the session were ended" in output.text
+    assert "on\n" in output.text or "all processes of the session were killed" in output.text
     session.run("kill -9 -1")
     assert session.says("echo on") == "on\n"
 
 
-def test_a_fork_bomb_can_be_ended(session: Session) -> None:
+def test_fork_bomb_can_be_killed(session: Session) -> None:
     session.run("bomb() { bomb | bomb & }; bomb", 2.0)
     session.run("kill -9 -1")
     assert session.says("echo on").endswith("on\n")
 
 
-def test_seconds_of_cpu(tmp_path: Path) -> None:
+def test_cpu_limit(tmp_path: Path) -> None:
     with session_in(tmp_path, limits=replace(SMALL, cpu_s=1)) as session:
         assert session.run("python3 -c 'while True: pass'").status in {128 + 9, 128 + 24}
         assert session.says("echo on") == "on\n"
 
 
-def test_disk_quota_of_the_workspace(session: Session) -> None:
+def test_disk_quota(session: Session) -> None:
     fill = "for i in $(seq 1 10); do head -c 10M /dev/zero > f$i; echo $i; sleep 0.4; done; sleep 60"
     output = session.run(fill, 90)
     assert output.text.startswith("1\n")
     assert output.text.endswith(
-        "[it wrote more than 32 MiB into its writable directories; all processes of the session were ended]\n"
+        "[it wrote more than 32 MiB into its writable directories; all processes of the session were killed]\n"
     )
     refused = session.run("echo more > g; echo $?; ls")
     assert refused.text.startswith(
@@ -115,7 +115,7 @@ def test_disk_quota_of_the_workspace(session: Session) -> None:
     assert session.says("echo more > g; cat g") == "[there is room again; this is a new shell]\nmore\n"
 
 
-def test_what_was_there_at_the_beginning_does_not_count(tmp_path: Path) -> None:
+def test_disk_quota_excludes_initial_files(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "data").write_bytes(bytes(50 << 20))
     with session_in(tmp_path) as session:
@@ -158,8 +158,8 @@ async def many(directory: Path) -> tuple[float, int]:
         await asyncio.gather(first.close(), *(shell.close() for shell in shells))
 
 
-def test_many_sessions_at_once(tmp_path: Path) -> None:
+def test_concurrent_sessions(tmp_path: Path) -> None:
     kib_each, threads = asyncio.run(many(tmp_path))
     assert kib_each < 1024
-    assert threads <= 4  # the few that all sessions share
+    assert threads <= 4  # shared by all sessions
     assert processes_with(str(tmp_path)) == []

@@ -1,4 +1,4 @@
-"""What comes out of a sandbox may be made up: it is read as what it can be, or ends the sandbox."""
+"""Forged messages from a sandbox are sanitized or end the sandbox."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def started() -> subprocess.Popen[bytes]:
 
 @contextlib.asynccontextmanager
 async def connected() -> AsyncIterator[tuple[Sandbox, socket.socket]]:
-    """Give what the server has of a sandbox, and the other end of its connection."""
+    """Yield the server's side of a sandbox, and the other end of its connection."""
     process = started()
     sandbox = Sandbox(process, lambda: None, LONGEST)
     ours, theirs = socket.socketpair()
@@ -54,7 +54,7 @@ async def send(theirs: socket.socket, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(theirs, data)
 
 
-def test_replies_come_whole_however_they_are_cut() -> None:
+def test_fragmented_replies_are_reassembled() -> None:
     async def replies() -> list[dict[str, Any] | None]:
         async with connected() as (sandbox, theirs):
             results = []
@@ -85,26 +85,26 @@ def test_replies_come_whole_however_they_are_cut() -> None:
     ],
     ids=range(16),
 )
-def test_nonsense_ends_the_sandbox(sent: bytes) -> None:
+def test_protocol_violation_ends_the_sandbox(sent: bytes) -> None:
     async def asked() -> tuple[dict[str, Any] | None, str, bool]:
         async with connected() as (sandbox, theirs):
             number, call = sandbox.call({}, {"stdout": HeadTail(9)})
             await send(theirs, sent)
             return await sandbox.wait_for(number, call, 5), sandbox.end_reason, sandbox.alive
 
-    assert asyncio.run(asked()) == (None, "it broke the protocol", False)
+    assert asyncio.run(asked()) == (None, "protocol violation by the sandbox", False)
 
 
 @pytest.mark.parametrize(
     "reply", [{"status": 256}, {"status": True}, {"errno": "x", "error": 1}, {"errno": 10**9}, {"status": [1]}]
 )
-def test_a_reply_about_a_program_is_read_as_what_it_can_be(reply: dict[str, Any]) -> None:
+def test_forged_program_reply_is_sanitized(reply: dict[str, Any]) -> None:
     output = ProgramOutput.parse(reply, {"stdout": HeadTail(1), "stderr": HeadTail(1)}, 1)
     assert (output.status, output.errno, output.error) == (None, 0, "")
 
 
 @pytest.mark.parametrize("value", [None, True, 1e300, -1, 256, "x", [], {}, [[1]], {"a": 1}, "\ud800", "relative"])
-def test_a_reply_about_a_command_is_read_as_what_it_can_be(value: object) -> None:
+def test_forged_command_reply_is_sanitized(value: object) -> None:
     output = Output.parse(
         dict.fromkeys(("text", "background_text", "file", "status", "timed_out", "notes"), value), (), 1
     )
@@ -113,7 +113,7 @@ def test_a_reply_about_a_command_is_read_as_what_it_can_be(value: object) -> Non
     assert clean_path(value) == ""
 
 
-def test_a_reply_is_bounded() -> None:
+def test_reply_is_limited() -> None:
     message = {"notes": ["x" * 5000] * 100, "file": "/a\0b", "text": "a\0b"}
     assert [len(note) for note in notes_in(message)] == [1000] * 20
     output = Output.parse(message, (), 1)

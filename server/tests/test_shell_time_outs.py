@@ -1,4 +1,4 @@
-"""A command that takes too long is ended with all it has begun, and the shell stays."""
+"""Timeouts end a command with its processes and keep the shell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EARLIER, CANCELLED = f"161.8{os.getpid()}", f"314.1{os.getpid()}"
 
 
 def time_out(session: Session, command: str, first: str = "") -> Output:
-    """Say ``before`` after some commands, and run the last one until its time limit."""
+    """Print ``before`` and run a command until its time limit."""
     begun = session.workspace / "begun"
     begun.unlink(missing_ok=True)
     return past_its_limit(
@@ -55,7 +55,7 @@ def time_out(session: Session, command: str, first: str = "") -> Output:
         "python3 -c 'import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(271.8)'",
     ],
 )
-def test_the_shell_stays(session: Session, command: str) -> None:
+def test_shell_survives_a_timeout(session: Session, command: str) -> None:
     session.run("kept=yes")
     output = time_out(session, command.replace("271.8", LONG))
     assert output.timed_out
@@ -66,15 +66,15 @@ def test_the_shell_stays(session: Session, command: str) -> None:
     assert processes_with(LONG) == []
 
 
-def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> None:
+def test_uninterruptible_shell_is_replaced(session: Session) -> None:
     output = time_out(session, "cd /tmp; trap '' INT; while :; do :; done")
     assert output.timed_out
-    assert output.text.startswith("before\n[the shell could not be interrupted and was ended")
+    assert output.text.startswith("before\n[the shell could not be interrupted and was killed")
     assert session.says("echo here") == "here\n"
 
 
-def test_earlier_background_processes_stay_and_those_of_the_command_go(session: Session) -> None:
-    # The earlier one begins children while the command runs, whose parent ends.
+def test_timeout_spares_earlier_background_processes(session: Session) -> None:
+    # The earlier process starts orphans while the command runs.
     session.run(f"(while :; do (sleep {EARLIER} &); sleep 0.3; done) & setsid sleep {EARLIER} & sleep {EARLIER} &")
     long, find = f"sleep {LONG}", f"pgrep -f 'sleep {EARLIER}'"
     more = f"count=$({find} -c); until [ $({find} -c) -gt $((count + 2)) ]; do sleep 0.05; done; {find} > ~/earlier;"
@@ -86,15 +86,15 @@ def test_earlier_background_processes_stay_and_those_of_the_command_go(session: 
     session.run("kill %1 %2 %3; pkill sleep")
 
 
-def test_a_stopped_supervisor_is_ended(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_supervisor_is_killed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("re_bench_server.shell.sandbox._GRACE_S", 0.5)
     output = time_out(session, "kill -STOP $PPID")
     assert output.timed_out
-    assert "did not answer and was ended" in output.text
+    assert "the sandbox did not answer" in output.text
     assert session.says("echo here") == "here\n"
 
 
-def test_a_cancelled_call_ends_its_command_and_keeps_the_shell(session: Session) -> None:
+def test_cancelled_call_ends_its_command(session: Session) -> None:
     async def cancelled() -> None:
         call = asyncio.ensure_future(session.shell.run(f"kept=too; sleep {CANCELLED}", 60))
         while not processes_with(f"sleep {CANCELLED}"):  # noqa: ASYNC110 - of another process
@@ -110,7 +110,7 @@ def test_a_cancelled_call_ends_its_command_and_keeps_the_shell(session: Session)
     assert processes_with(CANCELLED) == []
 
 
-def test_a_call_cancelled_while_it_waits_for_its_turn_runs_nothing(session: Session) -> None:
+def test_cancelled_waiting_call_runs_nothing(session: Session) -> None:
     async def cancelled() -> None:
         first = asyncio.ensure_future(session.shell.run("until [ -e /workspace/go ]; do sleep 0.05; done", 60))
         second = asyncio.ensure_future(session.shell.run("touch ~/ran", 60))

@@ -1,4 +1,4 @@
-"""What a session's commands can see and reach: their workspace, and what they were shown."""
+"""What a session's commands can see and reach."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def answering() -> Iterator[Path]:
-    """Answer on a Unix socket: pong to whatever comes."""
+    """Answer ``pong`` on a Unix socket."""
     with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listener:
         path = Path(directory, "socket")
         listener.bind(str(path))
@@ -63,7 +63,7 @@ def answering() -> Iterator[Path]:
             thread.join()
 
 
-def test_another_session_cannot_be_seen_or_touched(session: Session, tmp_path: Path) -> None:
+def test_sessions_are_isolated(session: Session, tmp_path: Path) -> None:
     long = f"999.{os.getpid()}"  # seconds; no other worker's tests find this program
     with session_in(tmp_path) as other:
         other.run(
@@ -78,7 +78,7 @@ def test_another_session_cannot_be_seen_or_touched(session: Session, tmp_path: P
         assert len(processes_with(f"sleep {long}")) == 1
 
 
-def test_variables_of_the_server_do_not_come_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_environment_is_not_inherited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-server")
     with session_in(tmp_path, environment={"OPENAI_BASE_URL": "http://127.0.0.1:18080/v1"}) as session:
         assert session.says("echo ${OPENAI_API_KEY:-none} $OPENAI_BASE_URL") == "none http://127.0.0.1:18080/v1\n"
@@ -87,7 +87,7 @@ def test_variables_of_the_server_do_not_come_in(tmp_path: Path, monkeypatch: pyt
 
 @dataclass(frozen=True)
 class Inside(Target):
-    """A session's sandbox under attack, by programs beside its shell."""
+    """A session's sandbox under attack by programs alongside its shell."""
 
     session: Session
 
@@ -107,17 +107,17 @@ class Inside(Target):
         "objects of others", "settings of the kernel", "calls of the kernel",
     ],
 )  # fmt: skip
-def test_a_session_holds_the_attacks_on_sandboxes(session: Session, tmp_path: Path, name: str) -> None:
+def test_sandbox_attacks_fail(session: Session, tmp_path: Path, name: str) -> None:
     tmp_path.chmod(0o755)
     assert list(ATTACKS[name](Inside(open_backend("bubblewrap"), tmp_path, session))) == []
 
 
-def test_the_supervisors_files_are_read_only(session: Session) -> None:
+def test_guest_files_are_read_only(session: Session) -> None:
     for path in ("/run/shell/new", "/run/shell/command", "/run/shell/evaluate", "/home/new", "/etc/passwd"):
         assert session.run(f"echo x > {path}").status == 1, path
 
 
-def test_what_is_hidden_and_what_is_shown(tmp_path: Path) -> None:
+def test_hidden_and_shown_directories(tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "truth").mkdir(parents=True)
     (site / "truth" / "answers").write_text("42")
@@ -127,7 +127,7 @@ def test_what_is_hidden_and_what_is_shown(tmp_path: Path) -> None:
         assert session.run("echo x > /data/site/note").status == 1
 
 
-def test_a_service_forwards_to_a_socket_and_comes_back_when_it_is_killed(tmp_path: Path) -> None:
+def test_killed_service_is_restarted(tmp_path: Path) -> None:
     service = [sys.executable, "-I", "-S", "/run/re-bench/port_forward.py", "18080", "/run/re-bench/socket"]
     with answering() as path:
         shown = {"/run/re-bench/socket": path, "/run/re-bench/port_forward.py": Path(port_forward.__file__)}

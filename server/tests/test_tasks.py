@@ -1,4 +1,4 @@
-"""Whole episodes in profile cpu, by both official clients: start, a better submission, the end."""
+"""Whole episodes of all tasks in profile cpu with both official clients."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EPISODES = [("ors", QUICKEST), *(("openreward", task_id) for task_id in WITH_EPI
 
 
 @pytest.mark.timeout(900)
-def test_whole_episodes_at_the_same_time(tmp_path: Path, site: Path) -> None:
+def test_concurrent_episodes_of_all_tasks(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--jobs", "2", tasks=WITH_EPISODE) as server:
         asyncio.run(episodes(server))
         assert server.health()["sessions"] == []
@@ -38,7 +38,7 @@ async def episodes(busy: Server) -> None:
 
 
 async def episode(busy: Server, client: str, task_id: str) -> None:
-    """Do in a session what the task's ``tests/episode/episode.toml`` says."""
+    """Run the task's ``tests/episode/episode.toml`` in a session."""
     task = TASKS[task_id]
     directory = task.directory / "tests" / "episode"
     plan = tomllib.loads((directory / "episode.toml").read_text())
@@ -50,7 +50,7 @@ async def episode(busy: Server, client: str, task_id: str) -> None:
         assert "profile `cpu`" in prompt
         assert "/workspace" in prompt
         assert task.manifest.meter is None or "RE_BENCH_EXPERIMENTS" in prompt
-        assert ("a stand-in for it" in prompt) == (task.manifest.model is not None)
+        assert ("a stand-in for the model" in prompt) == (task.manifest.model is not None)
         start = await session.call_tool("answer", {})
         assert (start.metadata["status"], start.finished) == ("valid", False), text(start)
         assert start.reward == pytest.approx(0.0, abs=0.05)

@@ -1,4 +1,4 @@
-"""TRL's rollouts against a server: what a trainer would do, without the model."""
+"""TRL's rollouts on a server, without a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def server_without_bash_rewards(tmp_path_factory: pytest.TempPathFactory, site: 
 
 
 def spec_of(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return TRL's view of a server, as the documentation says to make it."""
+    """Return TRL's view of a server, as documented."""
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     monkeypatch.setenv("OPENREWARD_API_KEY", "none")
     monkeypatch.setenv("OPENREWARD_SESSION_URL", server.url)
@@ -33,7 +33,7 @@ def spec_of(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
     return OpenRewardSpec(server.url, env_name="rebench", split="test")
 
 
-def test_an_episode_by_a_row_of_the_data_set(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rollout_of_a_dataset_row(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(server, monkeypatch)
     rollout = spec.environment_factory()
     row = next(row for row in spec.train_dataset if row["id"] == "example_quick")
@@ -53,7 +53,7 @@ def test_an_episode_by_a_row_of_the_data_set(server: Server, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_the_reward_of_an_episode_that_is_cut_off_after_a_command(
+def test_reward_of_a_truncated_episode(
     server: Server, server_without_bash_rewards: Server, monkeypatch: pytest.MonkeyPatch, *, kept: bool
 ) -> None:
     spec = spec_of(server_without_bash_rewards if kept else server, monkeypatch)

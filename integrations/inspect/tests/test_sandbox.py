@@ -200,7 +200,7 @@ async def test_a_sandbox_restarts_after_all_its_processes_were_killed() -> None:
     async with opened() as sandbox:
         await sandbox.write_file("kept", "x")
         result = await sandbox.exec(["sh", "-c", "touch /var/tmp/kept; kill -9 -1"])
-        assert (result.returncode, result.stderr) == (137, "all processes of the sandbox were ended\n")
+        assert (result.returncode, result.stderr) == (137, "all processes of the sandbox were killed\n")
         assert (await sandbox.exec(["sh", "-c", "cat kept && ls /var/tmp/kept"])).success
 
 

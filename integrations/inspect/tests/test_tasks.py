@@ -90,7 +90,7 @@ def test_a_hidden_score_is_only_in_the_log(quick: InspectProcess) -> None:
     quick.script = [bash("echo 2 > answer.txt"), ("answer", {}), bash("echo 3 > answer.txt"), FINAL]
     (sample,) = quick.eval("quiet").samples or []
     assert [score.value for score in scores(sample)] == [0.5, 0.75]
-    assert "This task does not tell its score." in outputs(sample)[1]
+    assert "This task shows no scores until the end." in outputs(sample)[1]
     assert "0.5" not in outputs(sample)[1]
 
 

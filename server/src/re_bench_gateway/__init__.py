@@ -1,7 +1,6 @@
-"""A metered OpenAI-compatible gateway: what a submission's ``openai`` client talks to instead of a model's server.
+"""Metered gateway between OpenAI clients and a model's server.
 
-:func:`serving` starts it in a process of its own; :mod:`~re_bench_gateway.settings` says what can be set.
-docs/gateway.md explains the rest.
+:func:`serving` starts it in a separate process. See docs/gateway.md.
 """
 
 from re_bench_gateway.budget import models_of

@@ -16,7 +16,7 @@ from re_bench_gateway.calls import Call
 from re_bench_gateway.errors import ApiError, bad_request, error_body, internal, unknown_model
 
 if TYPE_CHECKING:
-    from re_bench_gateway.log import CallLog
+    from re_bench_gateway.calls import CallLog
     from re_bench_gateway.sessions import Session, Sessions
     from re_bench_gateway.settings import Settings
     from re_bench_gateway.upstreams import OpenAIServer, PlugInUpstream
@@ -71,11 +71,7 @@ def application(
 
 
 async def _read(request: Request, session: Session, settings: Settings, body: bytearray) -> None:
-    """Read the body of a request, bounded in size and time; its bytes are added to those of the session.
-
-    Raises:
-        ApiError: if it is too long, or does not arrive in time.
-    """
+    """Read the body of a request within its limits of size and time, and count its bytes for the session."""
     most, all_most = settings.max_body_bytes, session.limits.request_bytes
     try:
         async with asyncio.timeout(settings.client_timeout_s):
@@ -85,7 +81,7 @@ async def _read(request: Request, session: Session, settings: Settings, body: by
                 if len(body) > most:
                     raise bad_request(f"The body of a request may have at most {most} bytes.")
                 if session.request_bytes > all_most:
-                    message = f"The requests of this key that wait or run have more than {all_most} bytes."
+                    message = f"The pending requests of this key exceed {all_most} bytes."
                     raise ApiError(429, error_body(message, "requests", code="rate_limit_exceeded"))
     except TimeoutError:
         message = "The body of the request did not arrive in time."
@@ -107,10 +103,10 @@ async def _on_no_route(request: Request, _error: Exception) -> Response:
 
 
 async def _on_disconnect(_request: Request, _error: Exception) -> Response:
-    return Response(status_code=400)  # nobody reads it
+    return Response(status_code=400)  # the client has gone
 
 
 async def _on_failure(request: Request, error: Exception) -> Response:
-    """Answer with an error in the shape that the client knows, and no detail."""
+    """Answer an unexpected exception with a generic error in OpenAI's shape."""
     traceback.print_exception(error)
     return await _on_api_error(request, internal())

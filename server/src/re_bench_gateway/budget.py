@@ -1,4 +1,4 @@
-"""What calls cost, and budgets: the most that a call may cost is reserved before it is made, and settled afterwards."""
+"""Prices and budgets: the maximum cost of a call is reserved before the call and settled afterwards."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from re_bench.task.chat_model import ChatModel
 
 _UNITS = ("dollars", "tokens", "requests")
-_FRAME_TOKENS = 64  # what a chat format adds to the bytes of a request's own JSON
-_MOST_TOKENS = 1 << 31  # a report of more is wrong
+_FRAME_TOKENS = 64  # overhead of the chat format
+_MOST_TOKENS = 1 << 31  # larger reports are wrong
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The cost of calls. Dollars are decimal, so that sums are exact."""
+    """The cost of calls. Dollars are decimal, so sums are exact."""
 
     requests: int = 0
     prompt: int = 0
@@ -48,7 +48,7 @@ class Amount:
 
 
 class Ledger:
-    """What is spent and reserved of a budget, and of the larger one that it is part of.
+    """Spent and reserved amounts of a budget and, through ``parent``, of the budget that contains it.
 
     Spent and reserved together never exceed the budget, unless a call costs more than was reserved for it.
     """
@@ -60,23 +60,19 @@ class Ledger:
         self.settled = asyncio.Event()
 
     async def reserve(self, amount: Amount) -> None:
-        """Reserve an amount, as soon as running calls leave room for it.
-
-        Raises:
-            ApiError: if it does not fit even if the running calls cost nothing.
-        """
-        # Nothing else runs between a check that succeeds and the reservation.
+        """Reserve an amount, waiting for running calls to leave room. Raise ApiError if it can never fit."""
+        # No await between a successful check and the reservation.
         while not all(covers(each.budget, each.spent + each.reserved + amount) for each in self.chain):
             if not all(covers(each.budget, each.spent + amount) for each in self.chain):
                 left = ", ".join(f"{value} {unit}" for unit, value in self._left().items() if value is not None)
                 most = f"{amount.tokens} tokens and {amount.dollars:f} dollars"
-                raise over_budget(f"this call may take {most}, and the budget has left: {left}.")
+                raise over_budget(f"this call may cost {most}; remaining budget: {left}.")
             await self.chain[-1].settled.wait()
         for each in self.chain:
             each.reserved += amount
 
     def settle(self, reserved: Amount, spent: Amount) -> None:
-        """Give back what was reserved for a call, charge its cost, and wake the calls that wait."""
+        """Release the reservation of a call, charge its cost, and wake waiting calls."""
         for each in self.chain:
             each.reserved -= reserved
             each.spent += spent
@@ -113,14 +109,14 @@ def _limit(budget: Budget, unit: str) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Prices of a model in dollars a million tokens, None if unknown, and its bounds in tokens."""
+    """Prices of a model in dollars per million tokens (None if unknown) and its limits in tokens."""
 
     dollars_in: float | None
     dollars_out: float | None
     context: int
-    """The most tokens of a prompt."""
+    """Maximum tokens of a prompt."""
     max_output: int
-    """The most tokens of one completion."""
+    """Maximum tokens of one completion."""
 
     @property
     def priced(self) -> bool:
@@ -128,7 +124,7 @@ class Terms:
         return self.dollars_in is not None and self.dollars_out is not None
 
     def cost(self, prompt: int, completion: int) -> Amount:
-        """Return the cost of one call with so many tokens."""
+        """Return the cost of one call."""
         dollars = Decimal(str(self.dollars_in or 0)) * prompt + Decimal(str(self.dollars_out or 0)) * completion
         return Amount(1, prompt, completion, dollars / 1_000_000)
 
@@ -137,50 +133,33 @@ KNOWN = {
     # OpenAI, "New embedding models and API updates", 25 January 2024; bounds: OpenAI's page of the model.
     "gpt-3.5-turbo-0125": Terms(0.50, 1.50, context=16_385, max_output=4_096),
 }
-"""Models by the name that the upstream knows them by."""
+"""Terms by the upstream's name of the model."""
 
 
 def models_of(model: manifest.Model, chosen: ChatModel | None = None) -> tuple[Model, ...]:
-    """Return the settings of a task's model: by its own name, and by each of its aliases.
-
-    Args:
-        model: the manifest's, which has the name of the chosen one.
-        chosen: the model that an operator chose instead, with its prices and bounds.
-    """
+    """Return the settings of a task's model, by its name and its aliases, with the terms of ``chosen`` if any."""
     terms: dict[str, Any] = chosen.terms if chosen else {}
     aliases = (Model(name=alias, asks_for=model.name, **terms) for alias in model.aliases)
     return (Model(name=model.name, **terms), *aliases)
 
 
 def terms_of(model: Model) -> Terms:
-    """Return the terms of a model: from its settings, otherwise from :data:`KNOWN`.
-
-    Raises:
-        UsageError: if its bounds are neither set nor known.
-    """
+    """Return the terms of a model from its settings or :data:`KNOWN`; UsageError if its limits are unknown."""
     chosen = model.model_dump(include={"dollars_in", "dollars_out", "context", "max_output"})
     known = KNOWN.get(model.asks_for or model.name)
     terms: dict[str, Any] = {
         name: getattr(known, name, None) if value is None else value for name, value in chosen.items()
     }
     if not terms["context"] or not terms["max_output"]:
-        raise UsageError(f"nothing is known of the model {model.name!r}: set its context and max_output, in tokens")
+        raise UsageError(f"model {model.name!r}: unknown limits; set context and max_output, in tokens")
     return Terms(**terms)
 
 
 def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
-    """Return the most that a call can cost.
+    """Return the maximum cost of a checked request of ``size`` bytes. Raise ApiError if it asks for too much output.
 
-    A token is at least a byte of text, so a prompt of text has no more tokens than its JSON has bytes. Images and audio
-    may have more: with them, the prompt may fill the model's context.
-
-    Args:
-        request: the checked body.
-        size: its bytes.
-        terms: the model's prices and bounds.
-
-    Raises:
-        ApiError: if more output is asked for than the model gives.
+    A token is at least one byte of text, so a text prompt has no more tokens than its JSON has bytes. Images and audio
+    may have more: such a prompt is assumed to fill the context.
     """
     prompt = min(size + _FRAME_TOKENS, terms.context) if _text_only(request["messages"]) else terms.context
     asked = {name: request[name] for name in _LIMITS if request.get(name) is not None}
@@ -192,7 +171,7 @@ def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
 
 
 def reported(usage: object, terms: Terms) -> Amount | None:
-    """Return the cost by the usage that the upstream reported, or None if that is no usage."""
+    """Return the cost according to the upstream's usage report, or None if the report is malformed."""
     if not isinstance(usage, dict):
         return None
     counts: list[Any] = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]

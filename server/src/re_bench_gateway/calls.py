@@ -1,44 +1,92 @@
-"""One call from its reservation to its line in the log."""
+"""Chat completion calls, and their append-only log with one JSON object per finished call."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
+import sys
 import time
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from starlette.responses import JSONResponse, Response
 
-from re_bench.data.redaction import redacted_value
+from re_bench.data.jsonl import json_object, locked_log
+from re_bench.data.redaction import redacted, redacted_value
+from re_bench.errors import UsageError
 from re_bench_gateway.budget import Amount, reported, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, internal, over_budget, unknown_model
 from re_bench_gateway.messages import parse_object, parse_request
 from re_bench_gateway.upstreams import CallState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
 
-    from re_bench_gateway.log import CallLog
     from re_bench_gateway.sessions import Session, Sessions
 
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
-"""How a call ended: whole; cut by the gateway's end before that; or without an answer."""
+"""How a call ended; ``disconnected`` when the gateway ended first."""
 _TOO_MANY = 429
 _OF_STREAMS = ("stream", "stream_options")
 _TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
+class CallLog:
+    """The log at a path, locked for the lifetime of this object and readable by its owner only.
+
+    A terminating gateway still logs the calls that it aborts; the next gateway with the same log waits for the lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = ExitStack()
+        try:
+            self._file = self._lock.enter_context(locked_log(path))
+        except OSError as error:
+            raise UsageError(f"{path}: cannot open the log of calls ({error.strerror})") from None
+        self.broken = False
+        """Whether a write failed; no more calls are accepted then."""
+
+    def spent_by(self, names: Collection[str]) -> dict[str, Amount]:
+        """Return the logged cost of earlier sessions by name."""
+        spent = dict.fromkeys(names, Amount())
+        for line in self._file.lines() if names else ():
+            name, amount = _cost(line)
+            if name in spent:
+                spent[name] += amount
+        return spent
+
+    def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> int:
+        """Append a redacted line and return its length in bytes; a failure sets ``broken``."""
+        line = redacted(json.dumps(entry, separators=(",", ":")), secrets).encode("ascii")
+        try:
+            self._file.append(line, sync=False)
+        except OSError as error:
+            self.broken = True
+            with suppress(OSError):  # stderr may be on the same disk
+                print(f"re-bench gateway: cannot write the log of calls ({error.strerror})", file=sys.stderr)
+        return len(line) + 1
+
+
+def _cost(line: bytes) -> tuple[str, Amount]:
+    """Return the session's name and the cost from a line; an empty name for an incomplete line."""
+    entry = json_object(line) or {}
+    try:
+        tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
+        answered = entry["ending"] == "answered" or any(tokens.values())
+        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], dollars)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return "", Amount()
+
+
 class Call:
-    """A call within a ``with`` block: whatever happens there, it is settled and logged exactly once."""
+    """A call as a context manager, which settles and logs it exactly once."""
 
     def __init__(self, sessions: Sessions, log: CallLog, session: Session, body: bytes) -> None:
-        """Begin with the body of a request; as objects it takes many times its bytes, so that they are not kept.
-
-        Raises:
-            ApiError: if it is no request, asks for a model that is not allowed, or for more output than that has.
-        """
+        """Parse and check a request. It is kept as bytes, since the parsed objects take many times the memory."""
         self.state = CallState(session.key)
         self._headers = {"x-request-id": f"req_{secrets.token_hex(8)}"}
         self._log, self._session, self._body = log, session, body
@@ -57,25 +105,21 @@ class Call:
         self._closed = False
 
     async def reserve(self) -> None:
-        """Reserve what the call may cost.
-
-        Raises:
-            ApiError: if the budget or the log does not cover it.
-        """
+        """Reserve the maximum cost. Raise ApiError if the budget or the log has no room."""
         if self._log.broken:
-            raise internal("the gateway cannot write its log and makes no more calls")
+            raise internal("the gateway cannot write its log and accepts no more calls")
         if self._session.log_bytes >= self._session.limits.log_bytes:
             raise over_budget("the log of this key's calls is full.")
         await self._session.ledger.reserve(self._worst)
         self._reserved = self._worst
 
     def upstream_request(self) -> dict[str, Any]:
-        """Return what to ask the upstream: always for a whole completion, which is checked before a client sees it."""
+        """Return the request for the upstream: never a stream, so the whole completion can be checked."""
         request = {name: value for name, value in parse_object(self._body).items() if name not in _OF_STREAMS}
         return {**request, "model": self._asked_for}
 
     def answered(self, completion: dict[str, Any]) -> Response:
-        """Settle and log the call, which has its answer, and return the response to the client."""
+        """Settle and log the answered call, and return the response for the client."""
         self._close("answered", reported(completion.get("usage"), self._terms) or self._reserved, response=completion)
         answer = redacted_value(completion, self._keys)
         if not self._wants_stream:
@@ -91,7 +135,7 @@ class Call:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if self._closed:
             return
-        # What an upstream has begun may have to be paid for.
+        # The upstream may charge for calls that it has begun.
         begun = self._reserved if self.state.begun else Amount()
         if isinstance(error, UpstreamError):
             self._session.failed += 1
@@ -107,7 +151,7 @@ class Call:
         self._closed = True
         self._session.ledger.settle(self._reserved, spent)
         if spent == Amount() and self._session.log_bytes >= self._session.limits.log_bytes:
-            return  # it is counted
+            return  # counted in usage(), not logged
         entry = {
             "v": 1,
             "time": self._time,
@@ -126,7 +170,7 @@ class Call:
 
 
 def _chunks_of(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:
-    """Return a whole completion as chunks, one for each choice."""
+    """Yield a completion as stream chunks, one for each choice."""
     top = {key: completion[key] for key in _TOP if key in completion} | {"object": "chat.completion.chunk"}
     for choice in completion["choices"]:
         delta = dict(choice["message"])

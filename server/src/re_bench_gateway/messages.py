@@ -1,4 +1,4 @@
-"""JSON from clients and upstreams: parsed, and refused if it is not what the gateway can meter and pass on."""
+"""Parsing and validation of JSON from clients and upstreams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _Tokens = Annotated[int, Field(ge=1, le=1 << 31)]
-# Parameters that cost tokens and nothing else. Not among them: service_tier, web_search_options, audio, store, ...
+# Parameters that cost only tokens; unlike service_tier, web_search_options, audio, store, ...
 _PASSED_ON = frozenset({
     "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "parallel_tool_calls",
     "presence_penalty", "prompt_cache_key", "reasoning_effort", "response_format", "safety_identifier", "seed", "stop",
@@ -24,7 +24,7 @@ _PASSED_ON = frozenset({
 
 
 class _Checked(BaseModel):
-    """Types that the gateway relies on; other fields pass."""
+    """Fields that the gateway relies on; other fields pass."""
 
     model_config = ConfigDict(strict=True)
 
@@ -34,7 +34,7 @@ class _RequestMessage(_Checked):
 
 
 class _Request(_Checked):
-    """What the gateway itself reads of a request."""
+    """The fields of a request that the gateway reads."""
 
     model: str
     messages: Annotated[list[_RequestMessage], Field(min_length=1)]
@@ -58,24 +58,16 @@ class _Completion(_Checked):
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
-    """Return the JSON object in ``data``, which can be written as JSON again.
-
-    Raises:
-        ValueError: if it is none, is nested more than 200 deep, or has a number that JSON does not have.
-    """
+    """Return the JSON object in ``data``, or raise ValueError; it has at most 200 levels and no infinite numbers."""
     value = from_json(data, allow_inf_nan=False)
     if not isinstance(value, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - the data are wrong, not the call
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the data are wrong, not the call
     json.dumps(value, allow_nan=False)  # 1e999 is infinite, integers of thousands of digits have no text
     return value
 
 
 def parse_request(body: bytes) -> dict[str, Any]:
-    """Return the request in a body.
-
-    Raises:
-        ApiError: if it is no request, or has unknown parameters.
-    """
+    """Return the request in a body. Raise ApiError if it is malformed or has unknown parameters."""
     try:
         request = parse_object(body)
     except ValueError as error:
@@ -95,20 +87,16 @@ def parse_request(body: bytes) -> dict[str, Any]:
 
 
 def check_completion(completion: dict[str, Any]) -> dict[str, Any]:
-    """Return a whole completion.
-
-    Raises:
-        UpstreamError: if it is none.
-    """
+    """Return a completion unchanged, or raise UpstreamError if it is malformed."""
     try:
         _Completion.model_validate(completion)
     except ValidationError:
-        raise upstream_failed("the model's server answered with something that is no chat.completion") from None
+        raise upstream_failed("the model's server did not answer with a chat.completion") from None
     return completion
 
 
 def reported_error(answer: dict[str, Any] | None, status: int, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return a server's own error without keys, in OpenAI's shape; its further fields stay."""
+    """Return a server's error in OpenAI's shape with keys redacted; additional fields stay."""
     error = redacted_value((answer or {}).get("error"), secrets, similar=True)
     body = error_body(f"the model's server answered with status {status}", "server_error", code="upstream_failed")
     if isinstance(error, str):

@@ -1,4 +1,4 @@
-"""Starting a gateway in a process of its own, and talking to it by lines of JSON over a socket pair."""
+"""Starting a gateway process, and its control channel: lines of JSON over a socket pair."""
 
 from __future__ import annotations
 
@@ -27,25 +27,20 @@ _NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file
 
 
 class Gateway:
-    """A running gateway. Its methods may be called by any thread.
+    """A running gateway. Its methods are thread-safe.
 
     Attributes:
-        socket: the Unix socket that it listens on, for the holder of ``token``.
-        address: its base URL on 127.0.0.1, if it was asked to listen there.
-        token: what clients send as API key.
+        socket: the Unix socket for the holder of ``token``.
+        address: the base URL on 127.0.0.1, if requested in the settings.
+        token: the API key of the main session.
     """
 
     def __init__(self, channel: socket.socket, process: subprocess.Popen[bytes], settings: Settings) -> None:
-        """Start serving with the settings, in a process that waits for them.
-
-        Raises:
-            UsageError: if it cannot run with these settings.
-            ReBenchError: if it does not start.
-        """
+        """Send the settings to the waiting process and wait until it serves."""
         self._channel, self._process = channel, process
         self._file = channel.makefile("rwb")
         self._lock = threading.Lock()
-        # Not in its environment, where a proxy's password would show.
+        # Not by its environment, where a proxy's password would be visible.
         network = {name: value for name, value in os.environ.items() if name.lower() in _NETWORK}
         try:
             ready = self._ask({"settings": settings.model_dump(mode="json"), "environment": network}, _START_S)
@@ -59,7 +54,7 @@ class Gateway:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """The process ID."""
         return self._process.pid
 
     @property
@@ -68,27 +63,23 @@ class Gateway:
         return self._channel.fileno() >= 0 and self._process.poll() is None
 
     def usage(self, token: str | None = None) -> Usage:
-        """Return what has been used in all, or with one session's token.
-
-        Raises:
-            ReBenchError: if there is no such session, or the gateway has ended.
-        """
+        """Return the total usage, or the usage of one session."""
         return Usage.model_validate(self._ask({"do": "usage", "token": token or self.token}))
 
     def open_session(
         self, budget: Budget | None = None, *, name: str = "session", key: str | None = None, calls: int | None = None
     ) -> str:
-        """Return a new token, for calls within a budget of its own and the gateway's.
+        """Return a token for calls within a separate budget, which is part of the gateway's.
 
         Args:
-            budget: what the session may spend.
-            name: what stands in the log.
-            key: the real key of the session's calls, if not the gateway's.
-            calls: sent to the upstream at a time, if not as many as the settings say.
+            budget: maximum spending of the session.
+            name: the session's name in the log.
+            key: the upstream's key for this session; default: the gateway's.
+            calls: concurrent calls upstream; default: from the settings.
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
-            ReBenchError: if the gateway has ended, or has no more descriptors.
+            ReBenchError: if the gateway has ended or has no file descriptors left.
         """
         asked = (budget or Budget()).model_dump(mode="json")
         session = self._ask({"do": "open", "name": name, "budget": asked, "key": key, "calls": calls})
@@ -96,16 +87,13 @@ class Gateway:
         return str(session["token"])
 
     def socket_of(self, token: str) -> Path:
-        """Return the Unix socket of an open session, whose connections are bounded apart from those of others."""
+        """Return the Unix socket of an open session; connections are limited per socket."""
         return self._sockets[token]
 
     def close_session(self, token: str) -> Usage:
-        """Accept no further calls with a token, and return what it has used; what runs upstream already goes on.
+        """Revoke a token and return the session's usage.
 
-        What is not sent upstream yet ends with 401.
-
-        Raises:
-            ReBenchError: if there is no such session, or the gateway has ended.
+        Calls already sent upstream continue; waiting calls end with 401.
         """
         usage = Usage.model_validate(self._ask({"do": "close", "token": token}))
         self._sockets.pop(token, None)
@@ -119,9 +107,9 @@ class Gateway:
                 self._file.flush()
                 answer: dict[str, Any] = json.loads(self._file.readline())
             except (OSError, ValueError) as error:
-                self.disconnect()  # a late answer would be taken for that to the next question
+                self.disconnect()  # a late answer would be taken as the answer to the next request
                 raise ReBenchError(
-                    f"the gateway has ended or does not answer ({type(error).__name__}); its stderr may say why"
+                    f"the gateway has ended or does not answer ({type(error).__name__}); see its stderr"
                 ) from None
         if "error" in answer:
             kind = UsageError if answer["exit_status"] == UsageError.exit_status else ReBenchError
@@ -129,20 +117,15 @@ class Gateway:
         return answer
 
     def disconnect(self) -> None:
-        """Close the channel, which ends the gateway."""
+        """Close the control channel, which ends the gateway."""
         for end in (self._file, self._channel):
-            with suppress(OSError, ValueError):  # what was not sent is lost
+            with suppress(OSError, ValueError):
                 end.close()
 
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[Gateway]:
-    """Run a gateway for as long as the block lasts, or this process.
-
-    Raises:
-        UsageError: if it cannot run with these settings, or its packages are missing.
-        ReBenchError: if it does not start.
-    """
+    """Run a gateway for the duration of the block. Raise UsageError if the settings cannot be used."""
     ours, theirs = socket.socketpair()
     with theirs:
         process = _started(theirs)
@@ -150,7 +133,7 @@ def serving(settings: Settings) -> Iterator[Gateway]:
         ends.callback(_end, process)
         gateway = Gateway(ours, process, settings)
         ends.callback(gateway.disconnect)
-        # It does so itself unless it was killed.
+        # The gateway removes it itself unless it was killed.
         afterwards.callback(shutil.rmtree, gateway.socket.parent, ignore_errors=True)
         yield gateway
 
@@ -160,9 +143,9 @@ def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "re_bench_gateway", str(channel.fileno())],
         pass_fds=[channel.fileno()],
         stdin=subprocess.DEVNULL,
-        stdout=2,  # what a plug-in prints must not mix with our own output
+        stdout=2,  # keep a plug-in's prints off our stdout
         env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-        start_new_session=True,  # an interrupt from a terminal is for us, and we end it
+        start_new_session=True,  # a terminal's interrupt must not reach it
     )
 
 

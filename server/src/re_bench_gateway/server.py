@@ -1,4 +1,4 @@
-"""The gateway's process: its sockets, and the control channel by which the process that started it talks to it."""
+"""The gateway process: its sockets and its end of the control channel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench_gateway.app import application
-from re_bench_gateway.log import CallLog
+from re_bench_gateway.calls import CallLog
 from re_bench_gateway.sessions import Sessions
 from re_bench_gateway.settings import Budget, Settings
 from re_bench_gateway.upstreams import open_upstream
@@ -34,7 +34,7 @@ _BACKLOG = 2048
 
 
 def run(channel: socket.socket) -> None:
-    """Serve until the other end of the channel is closed, its process is gone, or SIGTERM comes."""
+    """Serve until the control channel closes, the parent process ends, or SIGTERM."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the connections of many sessions
     with tempfile.TemporaryDirectory(prefix="re-bench-server-", ignore_cleanup_errors=True) as place:
@@ -68,7 +68,7 @@ async def _serve(channel: socket.socket, place: Path) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server on any number of sockets, one for each session, until its parent is gone."""
+    """uvicorn on one socket per session, until the parent process ends."""
 
     def __init__(self, app: Any, directory: Path, connections: int) -> None:
         self._parent, self._directory, self._connections = os.getppid(), directory, connections
@@ -94,24 +94,20 @@ class _Server(uvicorn.Server):
         self.config.load()
 
     async def listen(self) -> Path:
-        """Listen on a new Unix socket, with its own bound on connections.
-
-        Raises:
-            ReBenchError: if the system refuses.
-        """
+        """Listen on a new Unix socket with a separate limit on connections."""
         path = self._directory / str(next(self._numbers))
         try:
             protocol = partial(_Connection, self, set(), self._connections)
             loop = asyncio.get_running_loop()
             self._listening[path] = await loop.create_unix_server(protocol, path, backlog=_BACKLOG)
-            # The directory keeps others out; a sandbox that is shown the socket has a user id of its own.
+            # The directory keeps others out; sandboxes have other user IDs.
             path.chmod(0o666)
         except OSError as error:
-            raise ReBenchError(f"the gateway cannot listen on {path}: {error}; a shorter $TMPDIR may help") from None
+            raise ReBenchError(f"{path}: the gateway cannot listen ({error}); try a shorter $TMPDIR") from None
         return path
 
     async def listen_tcp(self) -> str:
-        """Listen on a port of 127.0.0.1, which sandboxes do not reach and scorers share, and return the base URL."""
+        """Listen on 127.0.0.1, for scorers (sandboxes cannot reach it), and return the base URL."""
         protocol = partial(_Connection, self, set(), None)
         listener = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=_BACKLOG)
         address = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
@@ -119,50 +115,50 @@ class _Server(uvicorn.Server):
         return address
 
     def stop_listening(self, path: Path) -> None:
-        """Remove a socket; its open connections go on."""
+        """Remove a socket; open connections continue."""
         self._listening.pop(path).close()
         path.unlink(missing_ok=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections and end those there are."""
+        """Close all sockets and connections."""
         for listener in self._listening.values():
             listener.close()
         await super().shutdown(sockets)
 
     async def _look_for_parent(self) -> None:
-        # A process forked from the parent may hold the channel open after its end.
+        # A fork of the parent may keep the channel open after the parent's end.
         self.should_exit = self.should_exit or os.getppid() != self._parent
 
 
 class _Connection(H11Protocol):
-    """One connection. A socket that has its number of them closes further ones at once."""
+    """One connection; it is aborted if its socket has reached the limit."""
 
     def __init__(self, server: _Server, others: set[_Connection], most: int | None) -> None:
         super().__init__(server.config, server.server_state, {}, asyncio.get_running_loop())
         self._others, self._most = others, most
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin."""
+        """Count the connection."""
         super().connection_made(transport)
         self._others.add(self)
         if self._most is not None and len(self._others) > self._most:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Forget the connection."""
         self._others.discard(self)
         super().connection_lost(exc)
 
 
 class _Control:
-    """Answers lines of the control channel, one each. A client cannot reach it."""
+    """Answers requests on the control channel."""
 
     def __init__(self, sessions: Sessions, server: _Server) -> None:
         self._sessions, self._server = sessions, server
         self._sockets: dict[str, Path] = {}
 
     async def answer_until_end(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer what comes over the channel, and end the server when its other end is closed."""
+        """Answer each line of the channel, and end the server when the channel closes."""
         try:
             with suppress(ConnectionError):
                 while line := await reader.readline():

@@ -1,4 +1,4 @@
-"""Who may call: tokens, each with a budget of its own within the gateway's."""
+"""Sessions of the gateway: tokens, each with a budget within that of the gateway."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRONG_KEY = "Incorrect API key provided. The key of this server is the token of
 
 @dataclass(eq=False)
 class Session:
-    """The holder of a token. Its ``name`` stands in the log, its token and its key nowhere."""
+    """The holder of a token. The log has its ``name``, never its token or key."""
 
     name: str
     ledger: Ledger
@@ -34,22 +34,18 @@ class Session:
     failed: int = 0
     refused: int = 0
     log_bytes: int = 0
-    """Written to the log for its calls."""
+    """Bytes that its calls have in the log."""
     request_bytes: int = 0
-    """Of its requests that have not ended."""
+    """Bytes of its pending requests."""
     closed: bool = False
     slots: asyncio.Semaphore = field(init=False, repr=False)
-    """For its calls that are sent upstream."""
+    """Limits its concurrent calls upstream."""
 
     def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(self.limits.calls)
 
     def check_open(self) -> None:
-        """Refuse calls after the end of the session.
-
-        Raises:
-            ApiError: if it was closed.
-        """
+        """Raise ApiError if the session was closed."""
         if self.closed:
             raise bad_key(_WRONG_KEY)
 
@@ -68,10 +64,10 @@ class Session:
 
 
 class Sessions:
-    """All sessions of a gateway, and the models that they may ask for."""
+    """All sessions of a gateway and the allowed models."""
 
     def __init__(self, settings: Settings, spent: Mapping[str, Amount]) -> None:
-        """Begin with the main session; ``spent`` is what sessions of an earlier gateway have spent, by their names."""
+        """Open the main session; ``spent`` is the spending of earlier sessions by name."""
         self.models: dict[str, tuple[Model, Terms]] = {
             model.name: (model, terms_of(model)) for model in settings.models
         }
@@ -83,45 +79,29 @@ class Sessions:
         self.main = self._add("main", self._total, self._key, settings.upstream.concurrency)
 
     def open(self, name: str, budget: Budget, key: str | None, calls: int | None = None) -> Session:
-        """Open a session with a budget within the gateway's, a key and a number of calls at a time if it has its own.
-
-        Raises:
-            UsageError: if the budget is in dollars and a price is unknown.
-        """
+        """Open a session with a separate budget; key and concurrent calls default to the gateway's."""
         session = self._add(name, Ledger(budget, self._total), key or self._key, calls or self._limits.calls)
         session.ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
         return session
 
     def close(self, token: str) -> Session:
-        """Accept no further call with a token; those that have begun go on.
-
-        Raises:
-            UsageError: if there is no such session, or it is the main one.
-        """
+        """Revoke a token; calls already sent upstream continue."""
         session = self.known(token)
         if session is self.main:
-            raise UsageError("the main session lives as long as the gateway")
+            raise UsageError("the main session cannot be closed")
         session.closed = True
         del self._by_token[token]
         return session
 
     def known(self, token: str) -> Session:
-        """Return the session with a token.
-
-        Raises:
-            UsageError: if there is none.
-        """
+        """Return the session with a token, or raise UsageError."""
         session = self._by_token.get(token)
         if session is None:
-            raise UsageError("no session has this token; it was closed, or is of another gateway")
+            raise UsageError("no session has this token; it was closed or belongs to another gateway")
         return session
 
     def authenticated(self, authorization: str | None) -> Session:
-        """Return the session of a request's ``Authorization`` header.
-
-        Raises:
-            ApiError: if there is none.
-        """
+        """Return the session for an ``Authorization`` header, or raise ApiError."""
         scheme, _space, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise bad_key("You didn't provide an API key. Send it as `Authorization: Bearer KEY`.")
@@ -131,14 +111,14 @@ class Sessions:
         return session
 
     def keys_of(self, session: Session) -> tuple[str, ...]:
-        """Return the keys that the upstream was sent, which it must not give to a session."""
+        """Return the upstream keys that must never reach a session."""
         return tuple(filter(None, (session.key, self._key)))
 
     def _add(self, name: str, ledger: Ledger, key: str | None, calls: int) -> Session:
         unpriced = [model for model, (_model, terms) in self.models.items() if not terms.priced]
         if ledger.budget.dollars is not None and unpriced:
             names = ", ".join(unpriced)
-            raise UsageError(f"a budget in dollars needs prices: set dollars_in and dollars_out of {names}")
+            raise UsageError(f"a budget in dollars needs prices; set dollars_in and dollars_out of {names}")
         token = f"rb-{secrets.token_urlsafe(32)}"
         limits = self._limits.model_copy(update={"calls": calls})
         self._by_token[token] = session = Session(name, ledger, limits, token, key, priced=not unpriced)

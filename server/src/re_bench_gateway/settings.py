@@ -1,4 +1,4 @@
-"""Settings of a gateway, and its report of what was used. They travel as JSON."""
+"""Settings and usage reports of a gateway, exchanged as JSON."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Frozen(BaseModel):
-    # A message about a wrong setting must not repeat a key.
+    # Validation errors must not repeat a key.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Budget(_Frozen):
-    """What may be spent; None is without limit."""
+    """Spending limits; None is unlimited."""
 
     dollars: _Dollars | None = None
     tokens: _Count | None = None
     """Prompt and completion together."""
     requests: _Count | None = None
-    """Calls that were answered; those that failed are free."""
+    """Answered calls; failed calls are free."""
 
 
 class Usage(_Frozen):
     """What has been spent."""
 
     requests: int
-    """Calls that were answered."""
+    """Answered calls."""
     failed: int
-    """Calls that the upstream failed."""
+    """Calls that failed upstream."""
     refused: int
     """Calls that the budget did not cover."""
     prompt_tokens: int
@@ -42,24 +42,24 @@ class Usage(_Frozen):
     dollars: float | None
     """None if a price is unknown."""
     remaining: Budget
-    """What is left, reservations of running calls taken off."""
+    """What is neither spent nor reserved."""
 
 
 class Model(_Frozen):
-    """A model that clients may ask for. What is None is looked up in :mod:`re_bench_gateway.budget`."""
+    """A model that clients may use. Values of None are looked up in :mod:`re_bench_gateway.budget`."""
 
     name: str
-    """The name clients use."""
+    """The clients' name."""
     asks_for: str = ""
-    """The name that the upstream knows it by, if another."""
+    """The upstream's name, if different."""
     dollars_in: _Dollars | None = None
-    """Dollars a million prompt tokens."""
+    """Dollars per million prompt tokens."""
     dollars_out: _Dollars | None = None
-    """Dollars a million completion tokens."""
+    """Dollars per million completion tokens."""
     context: _Positive | None = None
-    """The most tokens of a prompt."""
+    """Maximum tokens of a prompt."""
     max_output: _Positive | None = None
-    """The most tokens of one completion."""
+    """Maximum tokens of one completion."""
 
 
 class OpenAICompatible(_Frozen):
@@ -68,42 +68,42 @@ class OpenAICompatible(_Frozen):
     kind: Literal["openai"] = "openai"
     base_url: str = "https://api.openai.com/v1"
     key: str | None = Field(default=None, repr=False)
-    """The real key; None where every session brings its own."""
+    """The real key; None if every session has its own."""
     concurrency: _Positive = 50
-    """Calls at a time; others wait."""
+    """Concurrent calls; others wait."""
     attempts: _Positive = 8
-    """How often a call is tried."""
+    """Maximum attempts of a call."""
     patience_s: _Seconds = 120.0
-    """Seconds after which a call is not tried again."""
+    """Seconds after which a call is not retried."""
     timeout_s: _Seconds = 600.0
-    """The longest silence of the server."""
+    """Maximum seconds without data from the server."""
 
 
 class PlugIn(_Frozen):
-    """A model written in Python, such as a stand-in: a factory that returns ``async answer(request) -> completion``."""
+    """A model in Python: a factory that returns ``async answer(request) -> completion``."""
 
     kind: Literal["plug-in"] = "plug-in"
     factory: str
     """``module:function``."""
     path: Path | None = None
-    """A directory to import it from."""
+    """An additional import directory."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """JSON values that the factory is called with."""
+    """JSON values for the keyword arguments of the factory."""
     concurrency: _Positive = 50
-    """Calls at a time; others wait."""
+    """Concurrent calls; others wait."""
 
 
 class SessionLimits(_Frozen):
-    """What one session may take of its gateway, so that it answers the others whatever one does."""
+    """Limits that keep one session from blocking others."""
 
     connections: _Positive = 1000
-    """Open at a time on one socket, others are closed; every session has a socket of its own."""
+    """Open connections of the session's socket; further ones are closed."""
     calls: _Positive = 16
-    """Of a session that was opened, sent to the upstream at a time; its others wait."""
+    """Concurrent calls upstream; others wait. Not for the main session."""
     request_bytes: _Positive = 32 << 20
-    """Of the requests that arrive, wait or run at a time."""
+    """Bytes of pending requests."""
     log_bytes: _Positive = 1 << 30
-    """Lines of the log, after which no further call is made, and refused ones are counted and not written."""
+    """Bytes of log lines; when reached, calls are refused and not logged."""
 
 
 class Settings(_Frozen):
@@ -112,17 +112,15 @@ class Settings(_Frozen):
     upstream: Annotated[OpenAICompatible | PlugIn, Field(discriminator="kind")]
     models: tuple[Model, ...] = Field(min_length=1)
     log: Path
-    """Every call is a line there; the file need not exist, its directory must."""
+    """The log of calls; its directory must exist."""
     budget: Budget = Budget()
-    """For all sessions together."""
+    """Limit for all sessions together."""
     resume: tuple[str, ...] = ()
-    """Names of sessions that an earlier gateway had: what the log says that they spent counts when they are opened."""
+    """Names of sessions of an earlier gateway, whose logged spending counts when they are opened again."""
     tcp: bool = False
-    """Whether to listen on a port of 127.0.0.1 too."""
+    """Whether to listen on 127.0.0.1, too."""
     limits: SessionLimits = SessionLimits()
     client_timeout_s: _Seconds = 30.0
-    """The longest that a client may take to send the body of a request."""
+    """Maximum seconds for a client to send the body of a request."""
     max_body_bytes: _Positive = 4 << 20
-    """The longest request."""
-    max_answer_bytes: _Positive = 32 << 20
-    """The longest answer of the upstream."""
+    """Maximum size of a request."""

@@ -1,4 +1,4 @@
-"""What answers calls: a server that speaks OpenAI's API, or a model written in Python."""
+"""Upstreams that answer calls: a server with OpenAI's API, or a model in Python."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 import json
 import sys
 import traceback
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,25 +43,21 @@ class CallState:
     """The progress of one call."""
 
     key: str | None = field(repr=False)
-    """The real key to ask with."""
+    """The real key for the upstream."""
     retries: int = 0
     begun: bool = False
-    """Whether something may have been produced, and so must be paid for."""
+    """Whether output may exist that must be paid for."""
 
 
 def open_upstream(settings: Settings) -> OpenAIServer | PlugInUpstream:
-    """Return the upstream of a gateway.
-
-    Raises:
-        UsageError: if a plug-in cannot be imported or made.
-    """
+    """Return the upstream of a gateway. Raise UsageError if a plug-in cannot be loaded."""
     if isinstance(settings.upstream, PlugIn):
         return PlugInUpstream(settings.upstream)
-    return OpenAIServer(settings.upstream, settings.max_answer_bytes)
+    return OpenAIServer(settings.upstream)
 
 
 class FailedAttemptError(Exception):
-    """One attempt failed: with which error, whether to retry, and after which pause that the server asks for."""
+    """One attempt failed; says whether to retry, and after which pause."""
 
     def __init__(self, final: UpstreamError, *, retryable: bool = True, pause_s: float = 0.0) -> None:
         super().__init__(final)
@@ -69,9 +65,9 @@ class FailedAttemptError(Exception):
 
 
 def retrying(settings: OpenAICompatible) -> AsyncRetrying:
-    """Return the retries of a call, within a number and a time.
+    """Return the retry policy of a call.
 
-    The pause is what the server asks for, and a random one that grows, so that calls do not come back together.
+    The pause is what the server asks for plus random exponential backoff, so calls do not come back together.
     """
     return AsyncRetrying(
         retry=retry_if_exception(lambda error: isinstance(error, FailedAttemptError) and error.retryable),
@@ -82,7 +78,7 @@ def retrying(settings: OpenAICompatible) -> AsyncRetrying:
 
 
 def requested_pause(headers: Mapping[str, str]) -> float:
-    """Return the seconds that a server asks to wait, by ``retry-after-ms`` or ``Retry-After`` in seconds; or 0."""
+    """Return the seconds in ``retry-after-ms`` or ``Retry-After``; 0 without either."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(KeyError, ValueError):
             seconds = float(headers[name]) * scale
@@ -92,7 +88,7 @@ def requested_pause(headers: Mapping[str, str]) -> float:
 
 
 def is_retryable(status: int, code: object, headers: Mapping[str, str]) -> bool:
-    """Return whether another attempt may succeed. A spent quota stays spent, though its status is a rate limit's."""
+    """Return whether another attempt may succeed. A spent quota does not recover, despite its status 429."""
     advice = headers.get("x-should-retry")
     if advice in {"true", "false"}:
         return advice == "true"
@@ -102,25 +98,21 @@ def is_retryable(status: int, code: object, headers: Mapping[str, str]) -> bool:
 class OpenAIServer:
     """Any server with ``POST {base_url}/chat/completions``."""
 
-    def __init__(self, settings: OpenAICompatible, max_answer_bytes: int) -> None:
-        self._settings, self._max_bytes = settings, max_answer_bytes
+    def __init__(self, settings: OpenAICompatible) -> None:
+        self._settings = settings
         self._url = f"{settings.base_url.rstrip('/')}/chat/completions"
         no_cookies = http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
         self._client = httpx.AsyncClient(
-            cookies=no_cookies,  # sessions share the connections, and nothing else
-            headers={"accept-encoding": "identity", "content-type": "application/json", "user-agent": "re-bench"},
+            cookies=no_cookies,  # sessions share connections, nothing else
+            headers={"content-type": "application/json", "user-agent": "re-bench"},
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.concurrency),
             timeout=httpx.Timeout(settings.timeout_s, connect=_CONNECT_S),
         )
 
     async def ask(self, request: dict[str, Any], state: CallState) -> dict[str, Any]:
-        """Return the server's completion, asking again if that may help.
-
-        Raises:
-            UpstreamError: if there is none.
-        """
+        """Return the server's completion, with retries, or raise UpstreamError."""
         body = json.dumps(request, separators=(",", ":")).encode("ascii")
-        del request  # as objects it takes many times its bytes
+        del request  # parsed objects take much memory
         try:
             async for attempt in retrying(self._settings):
                 with attempt:
@@ -128,7 +120,7 @@ class OpenAIServer:
                     try:
                         return await self._attempt(body, state.key)
                     except FailedAttemptError:
-                        state.begun = False  # a call that ends during the pause costs nothing
+                        state.begun = False  # a call that ends during the pause is free
                         raise
         except FailedAttemptError as failed:
             raise failed.final from None
@@ -139,23 +131,21 @@ class OpenAIServer:
         await self._client.aclose()
 
     async def _attempt(self, body: bytes, key: str | None) -> dict[str, Any]:
-        """Ask once.
+        """Send the request once.
 
         Raises:
             FailedAttemptError: if there is no answer, or an error, which some servers send with status 200.
-            UpstreamError: if it is another answer than a completion, which was produced, and is charged.
+            UpstreamError: for an answer that is not a completion; it is charged.
         """
         headers = {b"authorization": b"Bearer " + key.encode()} if key else {}
         request = self._client.build_request("POST", self._url, content=body, headers=headers)
         try:
-            response = await self._client.send(request, stream=True)
-            async with aclosing(response):
-                text = await self._read(response)
-        except _BROKEN as error:  # only its kind is passed on: its text may name hosts and proxies
+            response = await self._client.send(request)
+        except _BROKEN as error:  # the text may name hosts and proxies
             message = f"the model's server cannot be reached or broke off ({type(error).__name__})"
             raise FailedAttemptError(upstream_failed(message)) from None
         try:
-            answer = parse_object(text)
+            answer = parse_object(response.content)
         except ValueError:
             answer = None
         if response.status_code != httpx.codes.OK or (answer is not None and answer.get("error")):
@@ -164,37 +154,18 @@ class OpenAIServer:
             again = is_retryable(status, final.body["error"]["code"], response.headers)
             raise FailedAttemptError(final, retryable=again, pause_s=requested_pause(response.headers))
         if answer is None:
-            raise FailedAttemptError(upstream_failed("the model's server answered with no JSON object"))
+            raise FailedAttemptError(upstream_failed("the model's server did not answer with a JSON object"))
         return check_completion(answer)
-
-    async def _read(self, response: httpx.Response) -> bytes:
-        """Return the body of a response, of which a few compressed bytes could be gigabytes."""
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise upstream_failed("the model's server has compressed its answer")
-        body = bytearray()
-        async for piece in response.aiter_raw():
-            body += piece
-            if len(body) > self._max_bytes:
-                raise upstream_failed(f"the model's server answered with more than {self._max_bytes} bytes")
-        return bytes(body)
 
 
 class PlugInUpstream:
-    """Asks what a factory has returned: ``async answer(request) -> completion``, in the gateway's event loop.
-
-    Raises:
-        UsageError: if it cannot be imported or made.
-    """
+    """Calls a plug-in's ``async answer(request) -> completion`` in the gateway's event loop."""
 
     def __init__(self, settings: PlugIn) -> None:
         self._answer = _load(settings)
 
     async def ask(self, request: dict[str, Any], state: CallState) -> dict[str, Any]:
-        """Return its completion.
-
-        Raises:
-            UpstreamError: if it fails.
-        """
+        """Return its completion, or raise UpstreamError."""
         state.begun = True
         try:
             return await self._checked_answer(request)
@@ -210,13 +181,13 @@ class PlugInUpstream:
             completion = await self._answer(request)
         except UpstreamError:
             raise
-        except Exception:  # noqa: BLE001 - whatever it is, it is a failure of this call alone
+        except Exception:  # noqa: BLE001 - a failure of this call alone
             traceback.print_exc()
-            raise upstream_failed("the plug-in model failed; the gateway's stderr says why", 500) from None
+            raise upstream_failed("the plug-in model failed; see the gateway's stderr", 500) from None
         try:
             return check_completion(parse_object(json.dumps(completion)))
         except (UpstreamError, ValueError, TypeError, RecursionError):
-            message = "the plug-in model returned something that is no chat.completion"
+            message = "the plug-in model did not return a chat.completion"
             raise upstream_failed(message, 500) from None
 
 
@@ -231,6 +202,6 @@ def _load(settings: PlugIn) -> Callable[[dict[str, Any]], Awaitable[Any]]:
         raise
     except Exception as error:
         raise UsageError(
-            f"the plug-in model {settings.factory!r} cannot be made: {type(error).__name__}: {error}"
+            f"plug-in model {settings.factory!r}: cannot be loaded ({type(error).__name__}: {error})"
         ) from error
     return answer

@@ -1,1 +1,1 @@
-"""The ORS environment of re-bench: agents reach the tasks over the Open Reward Standard."""
+"""The ORS environment of re-bench: serves the tasks to agents over the Open Reward Standard."""

@@ -1,4 +1,4 @@
-"""What all sessions of a server share: settings, catalog, sandbox backend, queues and gateways."""
+"""State that all sessions of a server share: settings, catalog, sandbox backend, queues and gateways."""
 
 from __future__ import annotations
 
@@ -31,35 +31,30 @@ if TYPE_CHECKING:
 
 @dataclass
 class AppState:
-    """The shared part of a server."""
+    """The shared state of a server."""
 
     settings: Settings
     started: float = field(default_factory=time.monotonic)
     stopping: bool = False
 
     def __post_init__(self) -> None:
-        """Find the tasks, try the sandbox, lock the state directory, and begin to prepare the tasks.
-
-        Raises:
-            UsageError: if one of these is not available.
-        """
+        """Find the tasks, check the sandbox, lock the state directory and start preparation, or raise UsageError."""
         self.catalog = build_catalog(self.settings.profile, self.settings.tasks, self.settings.chat_model)
         self.backend = open_backend(self.settings.sandbox)
         if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
-            raise UsageError("--link-data needs a server of root's with bubblewrap, whose sandboxes have other users")
+            raise UsageError("--link-data: needs root and bubblewrap, whose sandboxes have other users; leave it out")
         if not self.backend.sessions:
             name = self.backend.name.split()[0]
-            raise UsageError(f"the sandbox {name!r} is for scoring alone; sessions need bubblewrap or container")
+            raise UsageError(f"--sandbox {name}: can only score; sessions need bubblewrap or container")
         self.settings.network.check_sandbox(self.backend.name)
         self.state_directory = StateDirectory(self.settings.state)
-        paths = self.state_directory
-        self.network = Network(self.settings.network, self.backend, paths.sockets)
+        self.network = Network(self.settings.network, self.backend, self.state_directory.sockets)
         self.models = ModelGateways(self.state_directory.path / "models")
         plan = plan_gpus(self.catalog.by_id.values(), self.settings.scoring_gpu)
         self.gpus = None
         if plan is not None:
             self.gpus = SessionGpus(plan)
-            keep_off_timed(plan)  # what prepares tasks
+            keep_off_timed(plan)  # for the preparation of tasks
         self.scoring_queue = Queue(self.settings.scorings)
         self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
         scoring_gpu = plan.timed[0] if plan is not None else None
@@ -68,17 +63,13 @@ class AppState:
         self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start, link=link)
         self._hidden: dict[str, list[Path]] = {}
 
-    async def lay_out(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
-        """Lay out a workspace, as soon as its task is prepared, unless it is ``abandoned`` before.
-
-        Raises:
-            ReBenchError: if that fails, or it was abandoned.
-        """
+    async def create_workspace(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
+        """Create a workspace when its task is prepared; ReBenchError if that fails or ``abandoned`` is set before."""
         try:
-            await self.preparations.by_id[served.id].lay_out(workspace, abandoned)
+            await self.preparations.by_id[served.id].create_workspace(workspace, abandoned)
         except StoppedError:
             raise ReBenchError(
-                "the session has ended" if abandoned.is_set() and not self.stopping else "the server is ending"
+                "the session has ended" if abandoned.is_set() and not self.stopping else "the server is shutting down"
             ) from None
 
     async def hidden(self, served: ServedTask) -> list[Path]:
@@ -89,16 +80,16 @@ class AppState:
         return self._hidden[served.id]
 
     def gpu(self, served: ServedTask, session: str) -> str | None:
-        """Return the UUID of the GPU that a session's commands and experiments may use, if its profile has one."""
+        """Return the UUID of the GPU for a session's commands and experiments; None if its profile needs none."""
         return self.gpus.assign(session) if self.gpus is not None and served.profile.device == "cuda" else None
 
     def release_gpu(self, session: str) -> None:
-        """Take a session's GPU back, if it has one."""
+        """Release a session's GPU."""
         if self.gpus is not None:
             self.gpus.release(session)
 
     async def close(self) -> None:
-        """Stop the gateways and release the state directory; all sessions are closed."""
+        """Stop the gateways and release the state directory, after all sessions were closed."""
         await self.models.close()
         await self.network.close()
         self.state_directory.close()

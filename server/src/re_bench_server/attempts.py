@@ -1,6 +1,6 @@
-"""The attempts of one session: each is on the disk before the agent sees its score, and the final one ends the episode.
+"""The attempts of one session. Each is on disk before the agent sees its score.
 
-When a server ends or is killed, the attempt log decides the outcome of a call that still ran.
+After a restart, the attempt log decides how an interrupted call ended.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from re_bench_server.session_record import SessionClock, SessionRecord
 
 RESTARTED = (
-    "The server was restarted. All processes of this session were lost, running commands and the shell included; "
-    "files are as they were."
+    "The server was restarted. All processes of this session were lost, including running commands and the shell; "
+    "files are unchanged."
 )
-INTERRUPTED = "The attempt that was being scored was interrupted: it counts for nothing. Call answer again."
-_RESULT_LOST = "The server was restarted before this call's result was delivered; it may have run in part."
+INTERRUPTED = "The attempt that was being scored was interrupted and does not count. Call answer again."
+_RESULT_LOST = "The server was restarted before this call's result was delivered; it may have run partially."
 _MAX_FAILED_FINALS = 3
 
 
@@ -55,9 +55,9 @@ class SessionAttempts:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path, clock: SessionClock
     ) -> None:
-        """Prepare. Each attempt changes the ``record`` and saves it in ``directory``, the session's."""
+        """Prepare. Attempts update the ``record`` and save it in the session's ``directory``."""
         self.best_reward: float | None = None
-        """The highest reward of an attempt; nothing held back for the final score is in it."""
+        """The highest reward of an attempt, without anything reserved for the final score."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._clock = clock
         self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
@@ -66,15 +66,9 @@ class SessionAttempts:
         self._failed_finals = 0
 
     async def answer(self, key: str | None, *, final: bool, task_id: str | None) -> ToolResponse:
-        """Score the workspace as it is; at the end, all attempts together. Nothing is scored if they are used up.
+        """Score the workspace, unless all attempts are used up; for a final answer, aggregate all attempts.
 
-        Args:
-            key: the session's key for the task's model.
-            final: whether the episode ends with it.
-            task_id: the SDK's id of the call.
-
-        Raises:
-            ReBenchError: if it was stopped, or the record cannot be written.
+        ``key`` is for the task's model; ``task_id`` is the SDK's ID of the call.
         """
         if self._record.scored >= self._app.settings.max_attempts:
             return await self._answer_without_scoring(final=final, task_id=task_id)
@@ -100,24 +94,20 @@ class SessionAttempts:
             return final_response(self._served.manifest, attempt)
         await self._save_outcome()
         if failure:
-            return error_response(f"The attempt was not scored, because of an internal error: {failure}")
+            return error_response(f"The attempt was not scored due to an internal error: {failure}")
         return self._attempt_response(attempt)
 
     async def stop(self) -> None:
-        """Stop the running scoring, and score nothing more."""
+        """Stop the running scoring and accept no more."""
         self._stopped = True
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
-    def settle(self, reason: str = "the server ended while this attempt was scored") -> None:
-        """Decide by the log how a call ended that ran when its server or session ended, and save the record.
+    def settle(self, reason: str = "the server ended during the scoring of this attempt") -> None:
+        """Determine from the log how an interrupted call ended, and save the record.
 
-        An attempt that did not reach the log is appended as an error, with the ``reason``.
-
-        Raises:
-            OSError: if the log cannot be read.
-            ReBenchError: if log or record cannot be written.
+        An attempt that is missing in the log is appended as an error with the ``reason``.
         """
         record, call = self._record, self._record.answer
         if call is not None and call.state == "running":
@@ -131,11 +121,7 @@ class SessionAttempts:
         record.save(self._directory)
 
     def outcome_of(self, task_id: str) -> ToolResponse:
-        """Return the response to a call of an earlier server: an attempt's outcome, or that it was interrupted.
-
-        Raises:
-            OSError: if the log cannot be read.
-        """
+        """Return the response to a call of an earlier server."""
         call = self._record.answer
         if call is None or call.task_id != task_id:
             return interrupted_response(f"{_RESULT_LOST} {RESTARTED}")
@@ -147,35 +133,31 @@ class SessionAttempts:
                 return unscored_final_response(self._served.manifest, self._final_so_far())
             return final_response(self._served.manifest, attempt)
         if attempt is None:
-            return error_response("The attempt was not scored, because of an internal error.")
+            return error_response("The attempt was not scored due to an internal error.")
         return self._attempt_response(attempt)
 
     def final_if_any(self) -> dict[str, object] | None:
-        """Return the final score of an episode that ends without a final answer; None without attempts.
-
-        Raises:
-            OSError: if the log cannot be read.
-        """
+        """Return the final score for an episode without a final answer; None without attempts."""
         final = self._final_so_far()
         return asdict(final) if final.attempts else None
 
     async def _score(self, key: str | None, submitted_at: Elapsed) -> ScoredAttempt:
-        # The next start removes what a killed scorer leaves in TMPDIR.
+        # The next start removes the files of killed scorers from TMPDIR.
         variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
         variables |= self._served.instance_environment(self._record.instance)
         access = None
         if self._served.needs_key:
             if key is None:
-                lost = "this server does not have it any more: send it again with POST /create"
-                reason = lost if self._record.key else "the session came without it"
-                raise ReBenchError(f"this task needs the session's secret openai_api_key, and {reason}")
+                lost = "was lost in a restart; send it again with POST /create"
+                problem = lost if self._record.key else "is missing; create the session with it"
+                raise ReBenchError(f"the session's secret openai_api_key {problem}")
             name = f"{self._record.name}-scoring"
             access = await self._app.models.open(self._served, name, key, Budget(), calls=SCORING_CALLS)
             assert access.gateway.address is not None
             variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
         try:
             if self._stopped:
-                raise ReBenchError("it was stopped")
+                raise ReBenchError("the scoring was stopped")
             self._running = asyncio.create_task(
                 self._app.scorer.score(
                     self._served,
@@ -189,7 +171,7 @@ class SessionAttempts:
             )
             return await self._running
         except asyncio.CancelledError:
-            raise ReBenchError("it was stopped") from None
+            raise ReBenchError("the scoring was stopped") from None
         finally:
             self._running = None
             if access is not None:
@@ -215,7 +197,7 @@ class SessionAttempts:
         return attempt_response(self._served.manifest, attempt, withhold_reward=withhold)
 
     def _failed(self, reason: str) -> ScoredAttempt:
-        """Return an attempt whose scorer ended without a result, and append it to the log, unless the scorer did."""
+        """Return an attempt whose scorer failed, and log it unless the scorer did."""
         try:
             self._log_lost_attempt(reason)
             self._count()
@@ -226,7 +208,7 @@ class SessionAttempts:
         )
 
     def _log_lost_attempt(self, reason: str) -> bool:
-        """Append the attempt of the last call as an error if it is not in the log; tell whether that was needed."""
+        """Log the last call's attempt as an error if it is missing; return whether it was."""
         call = self._record.answer
         assert call is not None
         lost = len(AttemptLog(self._log).read().attempts) <= call.attempts_before
@@ -239,7 +221,7 @@ class SessionAttempts:
         return lost
 
     def _last_answered(self) -> ScoredAttempt | None:
-        """Return the attempt of the last call of ``answer``, or None if it is not in the log."""
+        """Return the attempt of the last ``answer`` call, or None if it is not in the log."""
         assert self._record.answer is not None
         attempts = AttemptLog(self._log).read().attempts[self._record.answer.attempts_before :]
         if not attempts:
@@ -255,7 +237,7 @@ class SessionAttempts:
         return final_so_far(self._served.task, self._served.profile_name, self._log)
 
     def _count(self) -> None:
-        """Write into the record how many attempts the log has, and how many of them count."""
+        """Update the numbers of attempts in the record."""
         attempts = AttemptLog(self._log).read().attempts
         self._record.attempts = len(attempts)
         self._record.scored = sum(attempt.status != "error" for attempt in attempts)
@@ -265,12 +247,12 @@ class SessionAttempts:
         self.best_reward = max(known, default=None)
 
     def _is_last_failed_final(self) -> bool:
-        """Count a final answer that was not scored; tell whether the episode ends without it."""
+        """Count a final answer that failed; return whether the episode ends without it."""
         self._failed_finals += 1
         return self._failed_finals >= _MAX_FAILED_FINALS
 
     async def _save_outcome(self) -> None:
-        """Save the record of a call whose outcome is in the log; if this fails, :meth:`settle` finds it there."""
+        """Save the record of a logged call; if this fails, :meth:`settle` recovers it from the log."""
         try:
             await self._save()
         except ReBenchError as error:

@@ -1,4 +1,4 @@
-"""The catalog: the tasks that a server offers, each in one profile."""
+"""The catalog: the tasks of a server, each in one profile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServedTask:
     task: TaskFolder
     profile_name: str
     instance: Instance | None = None
-    """The instance of sessions that begin; those of an earlier server have their own."""
+    """The instance for new sessions; restored sessions keep their own."""
 
     @property
     def manifest(self) -> Manifest:
@@ -37,7 +37,7 @@ class ServedTask:
 
     @property
     def id(self) -> str:
-        """The task's id in the protocol."""
+        """The task's ID in the protocol."""
         return self.manifest.id
 
     @property
@@ -52,10 +52,10 @@ class ServedTask:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What clients get of the task, and send back to create a session, for which ``id`` alone counts; public.
+        """The public task spec. Clients send it back to create a session, for which only ``id`` counts.
 
-        ``version`` is the manifest's, ``profile`` the one served. ``anchors`` are the raw scores of the rewards 0 and 1
-        and where they come from; None where there are none yet, or every scoring measures its own.
+        ``anchors`` are the raw scores of the rewards 0 and 1 with their kind; None if there are none or each scoring
+        measures its own.
         """
         stored = self.profile.anchors
         anchors = stored and {"starting": stored.starting, "reference": stored.reference, "kind": stored.source.kind}
@@ -70,59 +70,54 @@ class ServedTask:
         return meter if meter is None or meter.profiles is None or self.profile_name in meter.profiles else None
 
     def instance_environment(self, instance: Instance | None) -> dict[str, str]:
-        """Return the environment variables of programs that measure or score for a session of this instance."""
+        """Return the environment variables that select an instance in meters and scorers."""
         return instance_environment(self.task, self.profile_name, instance)
 
     @property
     def needs_key(self) -> bool:
-        """Whether an attempt cannot be scored without a key for the task's model."""
+        """Whether scoring needs a key for the task's model."""
         return self.manifest.model is not None and self.profile_name in self.manifest.model.key
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """All tasks that are served, by id, and why others are not."""
+    """All served tasks by ID, and the reasons why others are not served."""
 
     by_id: Mapping[str, ServedTask]
     not_served: Mapping[str, str]
 
     def lookup(self, spec: Mapping[str, Any]) -> ServedTask:
-        """Return the task that a client asks for. Only its id counts: the rest of a spec is the client's.
-
-        Raises:
-            UsageError: if there is no such task here.
-        """
+        """Return the task with the ID of a spec, or raise UsageError."""
         task_id = spec.get("id")
         served = self.by_id.get(task_id) if isinstance(task_id, str) else None
         if served is None:
             reason = self.not_served.get(task_id, "") if isinstance(task_id, str) else ""
             raise UsageError(
-                f"there is no task with the id {repr(task_id)[:_SHOWN_ID]}{f' ({reason})' if reason else ''}; "
-                f'a task_spec is {{"id": ID}} with one of: {", ".join(self.by_id)}'
+                f"unknown task id {repr(task_id)[:_SHOWN_ID]}{f' ({reason})' if reason else ''}; "
+                f'task_spec is {{"id": ID}} with one of: {", ".join(self.by_id)}'
             )
         return served
 
 
 def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | None = None) -> Catalog:
-    """Return the tasks that can be served in a profile here: the repository's, then those of installed packages.
+    """Return the tasks of the repository and of installed packages that can be served in a profile.
 
     Args:
         profile: ``auto``, or a profile's name.
-        names: names or ids of the tasks to serve, all if there are none.
-        model: what tasks ask that ask a real chat model in their profile, instead of their own.
+        names: names or IDs of the tasks to serve; default: all.
+        model: the chat model that replaces the tasks' real one.
 
     Raises:
-        UsageError: if two have the same id, a name is unknown, none can be served, or no task asks for the model.
-        ManifestError: if one has a malformed manifest.
+        UsageError: if two tasks have the same ID, a name is unknown, no task can be served, or none uses the model.
     """
     by_id: dict[str, ServedTask] = {}
     not_served: dict[str, str] = {}
-    for task in sorted(_selected(names), key=lambda task: task.manifest.id):  # an index means the same task each time
+    for task in sorted(_selected(names), key=lambda task: task.manifest.id):  # indices are stable
         if task.manifest.id in by_id:
             other = by_id[task.manifest.id].task.directory
-            raise UsageError(f"two tasks have the id {task.manifest.id}: {other} and {task.directory}; change one")
+            raise UsageError(f"{task.directory}: duplicate task id {task.manifest.id}, also in {other}; change one")
         if not task.scorer.is_file():
-            not_served[task.manifest.id] = "it has no scorer yet"
+            not_served[task.manifest.id] = "score.py is missing"
             continue
         try:
             name, _profile = choose_profile(task, profile)
@@ -133,15 +128,15 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
         chosen = model if task.manifest.asks_model(name) else None
         by_id[task.manifest.id] = ServedTask(choose_model(task, name, chosen), name, instance)
     if not by_id:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "there are no tasks"
-        raise UsageError(f"no task can be served in profile {profile}: {reasons}")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "no tasks found"
+        raise UsageError(f"--profile {profile}: no task can be served ({reasons})")
     if model is not None and not any(served.needs_key for served in by_id.values()):
-        raise UsageError(f"--model {model.name}: no task asks a real chat model in profile {profile}; leave it out")
+        raise UsageError(f"--model {model.name}: no task uses a real chat model in profile {profile}; leave it out")
     return Catalog(by_id, not_served)
 
 
 def _selected(names: Collection[str]) -> list[TaskFolder]:
-    """Return the tasks of these names or ids, each once; all that are here if none is given."""
+    """Return the tasks with these names or IDs, each once; all tasks if there are no names."""
     if not names:
         return list(find_tasks().values())
     named = {task.name: task for task in map(task_named, sorted(names))}

@@ -1,4 +1,4 @@
-"""The command ``re-bench serve``. The server itself is imported when it runs."""
+"""The command ``re-bench serve``. The server itself is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ _BASH_REWARDS = {"0": 0.0, "none": None}
 
 State = Annotated[
     Path | None,
-    Parameter(name="--state", help="The directory for sessions and their attempt logs (default: the user's own)."),
+    Parameter(name="--state", help="Directory for sessions and attempt logs (default: in the user's state directory)."),
 ]
 
 
-@Parameter(name="*", group=Group("Network of the sessions' sandboxes; scorings never have one", sort_key=4))
+@Parameter(name="*", group=Group("Network of sessions (scorings never have one)", sort_key=4))
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """The network that agents have."""
+    """The network of agents."""
 
-    network: Annotated[Literal["none", "proxy", "open"], Parameter(help="open: this machine's own.")] = "none"
+    network: Annotated[
+        Literal["none", "proxy", "open"], Parameter(help="proxy: only --allow hosts; open: this machine's network.")
+    ] = "none"
     allow: Annotated[
         tuple[str, ...],
         Parameter(
             negative=(),
-            help="Hosts that the proxy reaches: example.org, *.example.org (below it), .example.org (both), "
-            "each with :PORT or for ports 80 and 443; @packages: the usual package indexes; '*': all public hosts.",
+            help="Allowed hosts of the proxy: example.org, *.example.org (subdomains), .example.org (both), "
+            "with :PORT (default: 80 and 443); @packages: common package indexes; '*': all public hosts.",
         ),
     ] = ()
-    network_mib: Annotated[Positive | None, Parameter(help="Traffic of a session (default: 10240).")] = None
+    network_mib: Annotated[Positive | None, Parameter(help="Maximum traffic of a session (default: 10240).")] = None
 
 
 @app.command(group=EVALUATORS)
@@ -45,15 +47,15 @@ def serve(
     options: ServeOptions = NO_OPTIONS,
     bash_reward: Annotated[
         Literal["0", "none"],
-        Parameter(help="Of calls that score nothing; none is for trainers that take an episode's last reward."),
+        Parameter(help="Reward of calls that score nothing; none is for trainers that use an episode's last reward."),
     ] = "0",
     state: State = None,
     token_file: Annotated[
-        Path | None, Parameter(group=ADDRESS, help="A file with a token that clients must send as API key.")
+        Path | None, Parameter(group=ADDRESS, help="File with the token that clients must send as API key.")
     ] = None,
-    insecure: Annotated[Flag, Parameter(group=ADDRESS, help="Serve on a public --host without a token.")] = False,
+    insecure: Annotated[Flag, Parameter(group=ADDRESS, help="Allow a public --host without a token.")] = False,
     network: NetworkOptions = NetworkOptions(),
-    no_transcripts: Annotated[Flag, Parameter(group=RECORDS, help="Keep no commands and outputs.")] = False,
+    no_transcripts: Annotated[Flag, Parameter(group=RECORDS, help="Do not record commands and outputs.")] = False,
     model: ModelOptions = NO_MODEL,
 ) -> int:
     """Serve the tasks to agents over the Open Reward Standard."""
@@ -74,7 +76,7 @@ def serve(
         from re_bench_server.server import serve as run  # noqa: PLC0415 - takes seconds
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"the server needs the package {error.name}; run: pip install -c constraints.txt -e common -e 'server[ors]'"
+            f"package {error.name} is missing; run: pip install -c constraints.txt -e common -e 'server[ors]'"
         ) from None
-    run(settings, insecure=insecure)
+    run(settings)
     return 0

@@ -1,4 +1,4 @@
-"""The environment ``rebench`` of the Open Reward Standard: one split, the tasks that are here, two tools."""
+"""The ORS environment ``rebench``: one split, the served tasks, two tools."""
 
 from __future__ import annotations
 
@@ -41,22 +41,18 @@ _MAX_NAME = 80
 _MAX_LOGGED = 4000
 _SERVER_ERROR, _UNAVAILABLE = 500, 503
 _STATUSES = {TooManySessionsError: 429, OtherTaskError: 400, UsageError: 404, ReBenchError: _SERVER_ERROR}
-"""HTTP statuses of errors at a session's creation; the first that fits."""
+"""HTTP statuses of errors during a session's creation; the first match applies."""
 COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
-"""Headers of a 503 after which the client `openreward` asks again."""
+"""Headers of a 503 that make the client `openreward` retry."""
 
 
 class Arguments(BaseModel):
-    """The arguments of a tool. An error names the argument and the problem, never the argument's value."""
+    """The arguments of a tool. Errors never repeat an argument's value."""
 
     model_config = ConfigDict(extra="forbid")
 
     def __init__(self, **data: object) -> None:
-        """Validate the arguments.
-
-        Raises:
-            ValidationError: if one is malformed; the SDK sends the errors to the client.
-        """
+        """Validate the arguments. Raise ValidationError, which the SDK sends to the client."""
         try:
             super().__init__(**data)
         except ValidationError as error:
@@ -76,10 +72,8 @@ class Arguments(BaseModel):
 class Bash(Arguments):
     """The arguments of ``bash``."""
 
-    command: str = Field(max_length=_MAX_COMMAND, description="the command, as one would type it into bash")
-    timeout: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="seconds after which the command is stopped"
-    )
+    command: str = Field(max_length=_MAX_COMMAND, description="the bash command")
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="time limit in seconds")
 
 
 class Answer(Arguments):
@@ -88,12 +82,12 @@ class Answer(Arguments):
     get_final_score: bool = Field(
         default=False,
         strict=True,
-        description="true: end the episode with the final score of all attempts, this one included",
+        description="true: end the episode with the final score of all attempts including this one",
     )
 
 
 def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first ten of a validation's errors with ``type``, ``loc`` and ``msg`` alone, names truncated."""
+    """Return a validation's first ten errors with ``type``, ``loc`` and ``msg`` only, names truncated."""
     return [
         {
             "type": error["type"],
@@ -105,17 +99,12 @@ def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class ReBench(Environment):
-    """One session, as the protocol sees it. No tool raises: official clients close a session after an exception."""
+    """One session in the protocol. No tool raises, since official clients close a session after an exception."""
 
     registry: ClassVar[SessionRegistry]
 
     def __init__(self, task_spec: Mapping[str, Any] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        """Create a session at the task that ``task_spec`` names; it is quick, and there is no workspace yet.
-
-        Raises:
-            HTTPException: if there is no such task, it could not be prepared, the server has too many sessions, or no
-                directory can be made.
-        """
+        """Create a session for the task in ``task_spec``, still without a workspace, or raise HTTPException."""
         super().__init__(task_spec or {}, {})
         try:
             served = self.registry.app.catalog.lookup(task_spec or {})
@@ -132,43 +121,39 @@ class ReBench(Environment):
 
     @classmethod
     def list_splits(cls) -> Sequence[Split]:
-        """Return the one split."""
+        """Return the only split."""
         return [Split(name=SPLIT, type="test")]
 
     @classmethod
     def list_tasks(cls, split: str) -> Sequence[Mapping[str, Any]]:
-        """Return the tasks; the SDK has checked that there is such a split."""
+        """Return the task specs."""
         del split
         return [served.spec for served in cls.registry.app.catalog.by_id.values()]
 
     async def setup(self) -> None:
-        """Create the workspace, unless the session is one of an earlier server.
-
-        Raises:
-            HTTPException: if that fails; prompt and tools of this session then answer with it.
-        """
+        """Create the workspace, or resume a session of an earlier server. Raise HTTPException if that fails."""
         log.info("session_opening", session=self.session.name, task=self.session.served.id)
         began = time.monotonic()
         try:
             await self.session.open()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
+        except Exception as error:  # noqa: BLE001 - any failure is reported to the client
             if self.registry.app.stopping:
                 raise HTTPException(_UNAVAILABLE, "the server is shutting down", COME_BACK) from None
             self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
-            raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
-        self._episode_finished = self.session.record.state == "finished"  # which a new SDK cannot know
+            raise HTTPException(_SERVER_ERROR, f"cannot open the session: {_public_message(error)}") from None
+        self._episode_finished = self.session.record.state == "finished"  # unknown to the SDK after a restart
         self.recorder.opened(self.session, time.monotonic() - began)
         instance = instance_details(self.session.record.instance)
         log.info("session_opened", session=self.session.name, task=self.session.served.id, **instance)
 
     async def teardown(self) -> None:
-        """End the session, whatever it does; when the server ends, another one may go on with it."""
-        reason = "deleted by its client" if CLIENT.get() else "its client sent no ping for 15 minutes"
+        """End the session; when the server shuts down, suspend it."""
+        reason = "deleted by its client" if CLIENT.get() else "no ping from its client for 15 minutes"
         await self.registry.end(self.session, None if self.registry.app.stopping else reason)
 
     async def get_prompt(self) -> list[TextBlock]:
-        """Return the task's instructions and what the sandbox offers."""
+        """Return the task's instructions and a description of the sandbox."""
         return [TextBlock(text=self.session.prompt())]
 
     @tool
@@ -183,19 +168,19 @@ class ReBench(Environment):
         return await self._respond("answer", params, answering)
 
     async def _respond(self, tool: str, arguments: Bash | Answer, responding: Awaitable[ToolResponse]) -> ToolOutput:
-        """Wait for a tool's response, and record it."""
+        """Return a tool's response, and record it."""
         began = time.monotonic()
         response = await _response(self.session, responding)
         response = with_unscored_reward(response, self.registry.app.settings.bash_reward)
         try:
             await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response counts more than its record
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response matters more than its record
             log.error("call_not_recorded", session=self.session.name, reason=_logged(error))
         return tool_output(response)
 
 
 def environment_class(registry: SessionRegistry) -> type[ReBench]:
-    """Return the environment of a server."""
+    """Return the environment class of a server."""
     return type("ReBench", (ReBench,), {"registry": registry})
 
 
@@ -204,8 +189,8 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
 
 
 async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
-    """Wait for a tool's response; an exception becomes a response too."""
-    queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
+    """Return a tool's response; exceptions become responses, too."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK serializes the calls of a session
     try:
         response = await responding
     except ServerEndingError as error:
@@ -214,13 +199,13 @@ async def _response(session: Session, responding: Awaitable[ToolResponse]) -> To
         response = _closed_response(session, error)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
-        response = error_response(f"This failed on the server's side: {_public_message(error)}")
+        response = error_response(f"Internal error of the server: {_public_message(error)}")
     response = with_queue_time(response, queued_s)
     return replace(response, text=session.take_notice() + response.text)
 
 
 def _closed_response(session: Session, error: SessionClosedError) -> ToolResponse:
-    """Return the response to a call that found its session closed."""
+    """Return the response to a call after its session was closed."""
     record = session.record
     if record.state != "ended":
         return error_response(str(error))
@@ -228,7 +213,7 @@ def _closed_response(session: Session, error: SessionClosedError) -> ToolRespons
 
 
 def tool_output(response: ToolResponse) -> ToolOutput:
-    """Return a response, its reward included, as the SDK has it."""
+    """Convert a response to the SDK's type."""
     return ToolOutput(
         blocks=[TextBlock(text=response.text)],
         metadata=response.metadata,
@@ -238,13 +223,13 @@ def tool_output(response: ToolResponse) -> ToolOutput:
 
 
 def _task_id() -> str | None:
-    """Return the SDK's id of the call that runs, with which a client may ask for its result again."""
+    """Return the SDK's ID of the current call, by which a client can ask for the result again."""
     current = asyncio.current_task()
     return next((task_id for task_id, call in list(reconnect.tasks.items()) if call.task is current), None)
 
 
 def _public_message(error: BaseException) -> str:
-    """Return what a client may read of an error: the message of ours, of others the class."""
+    """Return what a client may read: the message of an internal error, otherwise only the class."""
     return str(error) if isinstance(error, ReBenchError) else type(error).__name__
 
 

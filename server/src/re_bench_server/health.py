@@ -1,4 +1,4 @@
-"""The health of a server for its operator, as JSON."""
+"""The responses of ``/health`` and ``/ready``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def health(registry: SessionRegistry) -> dict[str, Any]:
-    """Return the state of a server; nothing in it gives access to a session."""
+    """Return the state of a server; it contains nothing that gives access to a session."""
     app = registry.app
     scorings, gpu = app.scoring_queue, app.gpu_gate.scorings
     return {
@@ -39,7 +39,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
 
 
 def is_ready(registry: SessionRegistry) -> bool:
-    """Tell whether sessions can be created, and none of them would wait for the preparation of its task."""
+    """Return whether new sessions are accepted and would not wait for the preparation of their task."""
     return registry.app.preparations.ready and not registry.draining
 
 
@@ -57,7 +57,7 @@ def _task(preparation: Preparation) -> dict[str, Any]:
 
 def _session(session: Session) -> dict[str, Any]:
     now = time.monotonic()
-    # A score that is hidden from agents is hidden here too before the end.
+    # Hidden scores stay hidden here, too, until the end.
     shown = session.served.manifest.show_score or session.activity == "finished"
     return {
         "name": session.name,

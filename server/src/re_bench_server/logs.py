@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on stderr, without secrets and without session ids, which give access."""
+"""Structured logs: one JSON object per line on stderr, without secrets and session IDs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 _SDK = ("openreward.environments.server", "openreward.environments.environment", "openreward.environments.session")
 _DROPPED_FIELDS = ("method", "userId", "organisationId", "logger_name")
 _DROPPED_EVENTS = ("request_handled", "tool_call_started")
-"""Said of every call beside ``tool_call_completed``; writing them takes a tenth of its time."""
+"""Redundant to ``tool_call_completed``; writing them takes a tenth of a call's time."""
 _EVENTS_WITH_INPUT = ("request_error", "tool_input_validation_error")
 
 
-def _drop_repetition(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Drop events of the SDK that say nothing more than others."""
+def _drop_redundant(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Drop redundant events of the SDK."""
     if event.get("event") in _DROPPED_EVENTS:
         raise structlog.DropEvent
     return event
 
 
 def _clean(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove what gives access: invalid input, which may be a key in the wrong field, ids of sessions, and keys."""
+    """Remove what gives access: keys, session IDs, and invalid input, which may be a misplaced key."""
     if event.get("event") in _EVENTS_WITH_INPUT and "ValidationError" in event.get("error_type", "ValidationError"):
         event.pop("error", None)
         event.pop("exception", None)
@@ -45,7 +45,7 @@ def _clean(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mu
 
 
 class _Output:
-    """Where the lines go: stderr, unless :func:`write_to` has named a file."""
+    """Output stream of the log: stderr, or the file given to :func:`write_to`."""
 
     def __init__(self) -> None:
         self.file: TextIO = sys.stderr
@@ -60,7 +60,7 @@ class _Output:
 _output = _Output()
 _secrets: set[str] = set()
 _PROCESSORS: list[Any] = [
-    _drop_repetition,
+    _drop_redundant,
     structlog.contextvars.merge_contextvars,
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),
@@ -78,7 +78,7 @@ log: Any = structlog.wrap_logger(
 
 
 class _ForwardingHandler(logging.Handler):
-    """Forwards the log records of libraries to our logger."""
+    """Forwards log records of libraries to our logger."""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
@@ -88,15 +88,15 @@ class _ForwardingHandler(logging.Handler):
 
 
 def write_to(file: TextIO) -> None:
-    """Write our logger's lines into a file from now on, where stderr belongs to another program's display."""
+    """Write the log into a file from now on, when stderr belongs to another program's display."""
     _output.file = file
 
 
 def set_up(*secrets: str) -> None:
-    """Send the logs of the SDK and of all libraries to our logger, and redact ``secrets``."""
+    """Forward the logs of the SDK and of all libraries to our logger, and redact ``secrets``."""
     _secrets.update(secrets)
     for name in _SDK:
-        vars(importlib.import_module(name))["logger"] = log  # its own writes to stdout, in another format
+        vars(importlib.import_module(name))["logger"] = log  # the SDK's logger writes to stdout, in another format
     root = logging.getLogger()
     root.handlers[:] = [_ForwardingHandler()]
     root.setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The metrics of a server for Prometheus, in a registry of its own."""
+"""Prometheus metrics of a server."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ _SETUP_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
 class Metrics:
-    """Counts and durations since the server's start; docs/environment.md lists them."""
+    """Counters and durations since the server's start; docs/environment.md lists them."""
 
     def __init__(self, sandbox: str) -> None:
-        """Begin with nothing counted; ``sandbox`` is the backend's name."""
         self.registry = CollectorRegistry()
         self.application: Any = make_asgi_app(self.registry)
-        """The ASGI application that answers ``/metrics``."""
+        """The ASGI application for ``/metrics``."""
         for collector in (ProcessCollector, GCCollector):
             collector(registry=self.registry)
         build = {"version": version("re-bench-server"), "openreward": version("openreward")}
@@ -57,11 +56,11 @@ class Metrics:
         self._dollars = self._counter("model_dollars", "Cost of the tasks' models.", ["task", "caller"])
 
     def serve_state(self, sessions: Mapping[str, Session], app: AppState) -> None:
-        """Offer what is true at the moment of each request, too."""
+        """Add gauges that are read at each request."""
         self.registry.register(_State(sessions, app))
 
     def opened(self, task: str, seconds: float) -> None:
-        """Count a session that was opened, ``seconds`` after it was asked for."""
+        """Count a session that was opened within ``seconds``."""
         self._setup.labels(task).observe(seconds)
 
     def not_opened(self, task: str) -> None:
@@ -89,7 +88,7 @@ class Metrics:
 
 
 class _State(Collector):
-    """Sessions and queues at the moment of a request."""
+    """Gauges of sessions and queues."""
 
     def __init__(self, sessions: Mapping[str, Session], app: AppState) -> None:
         self._sessions, self._app = sessions, app

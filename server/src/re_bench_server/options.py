@@ -1,4 +1,4 @@
-"""The settings of a server that the command line gives as they are."""
+"""Server settings that the command line sets directly."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _YEAR_H = 366 * 24
 _SCORINGS = max(1, (os.cpu_count() or 2) // 2)
 
 ADDRESS = Group("Address", sort_key=1)
-RECORDS = Group("Records of sessions, in the state directory", sort_key=5)
-_restart = partial(Parameter, group=Group("End and restart", sort_key=2))
+RECORDS = Group("Session records", sort_key=5)
+_restart = partial(Parameter, group=Group("Shutdown and restart", sort_key=2))
 _limit = partial(Parameter, group=Group("Limits", sort_key=3))
 
 
@@ -36,41 +36,42 @@ class ServeOptions:
 
     tasks: Annotated[
         tuple[str, ...],
-        Parameter(name="--task", negative=(), help="Serve this one, by name or id; may be repeated (default: all)."),
+        Parameter(name="--task", negative=(), help="Serve this task, by name or ID; may be repeated (default: all)."),
     ] = ()
-    prepare_first: Annotated[Flag, Parameter(name="--prepare", help="Listen only when all tasks are prepared.")] = False
-    link_data: Annotated[
-        Flag, Parameter(help="Sessions share large files that agents need not change, by hard links.")
-    ] = False
+    prepare_first: Annotated[Flag, Parameter(name="--prepare", help="Prepare all tasks before listening.")] = False
+    link_data: Annotated[Flag, Parameter(help="Share large unchanged files between sessions by hard links.")] = False
     withhold_rewards: Annotated[
-        Flag, Parameter(help="Give no reward before the end for tasks that hide their score.")
+        Flag, Parameter(help="For tasks that hide their score: send rewards only at the end.")
     ] = False
     profile: ProfileName = "auto"
     sandbox: SandboxName = None
 
-    host: Annotated[str, Parameter(group=ADDRESS, help="The address to listen on.")] = "127.0.0.1"
+    host: Annotated[str, Parameter(group=ADDRESS, help="Address to listen on.")] = "127.0.0.1"
     port: Annotated[Port, Parameter(group=ADDRESS)] = 8080
 
-    drain_s: Annotated[AboveZero, _restart(name="--drain", help="Seconds that calls may run on after SIGTERM.")] = 600.0
+    drain_s: Annotated[
+        AboveZero, _restart(name="--drain", help="Seconds for running calls to finish after SIGTERM.")
+    ] = 600.0
     reclaim_s: Annotated[
-        AboveZero, _restart(name="--reclaim", help="Seconds after which a session whose client stays away is closed.")
+        AboveZero,
+        _restart(name="--reclaim", help="Seconds after a restart before sessions without their client are closed."),
     ] = 900.0
 
-    max_sessions: Annotated[Positive, _limit(help="Sessions at a time.")] = 64
+    max_sessions: Annotated[Positive, _limit(help="Concurrent sessions.")] = 64
     scorings: Annotated[
-        Positive, _limit(name="--jobs", show_default=False, help="Scorings at a time (default: half of the cores).")
+        Positive, _limit(name="--jobs", show_default=False, help="Concurrent scorings (default: half of the cores).")
     ] = _SCORINGS
     scoring_gpu: Annotated[ScoringGpu, _limit()] = None
-    max_attempts: Annotated[Positive, _limit(help="How often a submission is scored; internal errors count not.")] = 100
-    hours: Annotated[AboveZero, _limit(show_default=False, help="Hours to work in (default: 8).")] = 8.0
+    max_attempts: Annotated[Positive, _limit(help="Scored answers of a session; internal errors do not count.")] = 100
+    hours: Annotated[AboveZero, _limit(show_default=False, help="Working hours of a session (default: 8).")] = 8.0
     wait_hours: Annotated[
-        float, _limit(validator=Number(gte=0, lte=_YEAR_H), help="More of them, for waits; agents are not told.")
+        float, _limit(validator=Number(gte=0, lte=_YEAR_H), help="Additional hours for waiting, hidden from agents.")
     ] = 0.0
-    memory_mib: Annotated[Positive, _limit(help="Memory of a session; a task that needs more has more.")] = 8192
-    disk_mib: Annotated[Positive, _limit(help="Growth of a workspace, and size of kept submissions.")] = 16384
-    model_dollars: Annotated[AboveZero, _limit(help="For a session's own calls to its task's model.")] = 10.0
+    memory_mib: Annotated[Positive, _limit(help="Memory of a session; more if the task needs it.")] = 8192
+    disk_mib: Annotated[Positive, _limit(help="Maximum growth of a workspace, and size of kept submissions.")] = 16384
+    model_dollars: Annotated[AboveZero, _limit(help="Budget of a session for its task's model.")] = 10.0
 
-    transcript_mib: Annotated[Positive, Parameter(group=RECORDS, help="The most of a session's transcript.")] = 64
+    transcript_mib: Annotated[Positive, Parameter(group=RECORDS, help="Maximum size of a session's transcript.")] = 64
 
 
 NO_OPTIONS = ServeOptions()

@@ -1,4 +1,4 @@
-"""What sessions wait for or share: slots of scorings, and the GPUs of the host."""
+"""Shared resources of sessions: slots for scorings, and the GPUs of the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Queue:
-    """A number of slots; who finds none free waits in order."""
+    """A FIFO queue for a number of slots."""
 
     def __init__(self, slots: int) -> None:
         self._free = asyncio.Semaphore(slots)
@@ -29,7 +29,7 @@ class Queue:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """Hold a slot for as long as the block runs; gives the seconds waited for it."""
+        """Hold a slot for the block; yields the seconds waited."""
         began = time.monotonic()
         self.waiting += 1
         try:
@@ -45,14 +45,14 @@ class Queue:
 
 
 class GpuGate:
-    """Keeps a timed scoring alone on its GPU, as far as this server's sessions go.
+    """Keeps a timed scoring alone on its GPU, as far as this server's sessions are concerned.
 
-    Scorings run one at a time. Where sessions have the same GPU, no command starts while one runs; a command that has
-    started goes on.
+    Scorings run one at a time. If sessions share the GPU, no command starts during a scoring; running commands
+    continue.
     """
 
     def __init__(self, *, separate: bool = False) -> None:
-        """Begin idle; ``separate`` says that no session has the GPU of scorings."""
+        """Begin idle; ``separate`` says that sessions never use the GPU for scorings."""
         self.scorings = Queue(1)
         self._separate = separate
         self._idle = asyncio.Event()
@@ -60,7 +60,7 @@ class GpuGate:
 
     @asynccontextmanager
     async def scoring(self) -> AsyncIterator[float]:
-        """Hold the GPU; gives the seconds waited for it."""
+        """Hold the GPU for the block; yields the seconds waited."""
         async with self.scorings.slot() as waited_s:
             if not self._separate:
                 self._idle.clear()
@@ -70,49 +70,44 @@ class GpuGate:
                 self._idle.set()
 
     async def wait_until_idle(self) -> float:
-        """Wait until no scoring runs, and return the seconds that this took."""
+        """Wait until no scoring runs, and return the seconds waited."""
         began = time.monotonic()
         await self._idle.wait()
         return time.monotonic() - began
 
 
 class SessionGpus:
-    """Gives every session one GPU, that of the fewest sessions, for as long as it is open."""
+    """Assigns each session the GPU with the fewest sessions."""
 
     def __init__(self, plan: GpuPlan) -> None:
-        """Begin without sessions."""
         self.plan = plan
         self._by_session: dict[str, str] = {}
 
     def assign(self, session: str) -> str:
-        """Return the UUID of the GPU of the session with this name; it stays the same until it is released."""
+        """Return the UUID of a session's GPU; it stays the same until it is released."""
         if session not in self._by_session:
             sessions = Counter(self._by_session.values())
             self._by_session[session] = min(self.plan.other, key=sessions.__getitem__)
         return self._by_session[session]
 
     def release(self, session: str) -> None:
-        """Take a session's GPU back, if it has one."""
+        """Release a session's GPU."""
         self._by_session.pop(session, None)
 
     def record(self) -> dict[str, Any]:
-        """Return the UUIDs of the GPU of scorings, and of those of sessions with their number."""
+        """Return the UUIDs of all GPUs and their numbers of sessions."""
         sessions = Counter(self._by_session.values())
         return {"scoring": self.plan.timed[0], "sessions": {uuid: sessions[uuid] for uuid in self.plan.other}}
 
 
 def plan_gpus(tasks: Iterable[ServedTask], scoring_gpu: str | None) -> GpuPlan | None:
-    """Return which GPU is for what, or None where no task is served in a profile that needs one.
-
-    Args:
-        tasks: those that are served.
-        scoring_gpu: the index or UUID of the GPU for scorings, if the operator has chosen one.
+    """Return the plan of GPUs, or None if no served task needs one.
 
     Raises:
-        UsageError: if there is no such GPU, or none at all, or none is needed and one was chosen.
+        UsageError: if the chosen GPU for scorings does not exist or none is needed.
     """
     if any(served.profile.device == "cuda" for served in tasks):
         return dedicate_gpu(gpu_state.identify_all(), scoring_gpu)
     if scoring_gpu is not None:
-        raise UsageError(f"--scoring-gpu {scoring_gpu}: no task is served in a profile that needs a GPU; leave it out")
+        raise UsageError(f"--scoring-gpu {scoring_gpu}: no served profile needs a GPU; leave it out")
     return None

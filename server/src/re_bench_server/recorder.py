@@ -1,6 +1,6 @@
-"""What sessions leave for the operator: transcripts, metrics, and what the models of their tasks cost.
+"""Records of sessions for the operator: transcripts, metrics, and costs of models.
 
-A transcript has the calls of a session and their results, a line of JSON each; docs/transcripts.md has the format.
+A transcript has a line of JSON for each call; docs/transcripts.md describes the format.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from re_bench_server.settings import Settings
 
 VERSION = 1
-"""The version of a transcript's format, which stands in its first line."""
+"""Version of the transcript format, in a transcript's first line."""
 MAX_TEXT, BRIEF_TEXT = 256 << 10, 1000
-"""The longest text of a field, in characters: at first, and when most of the space is used."""
+"""Maximum characters of a field: at first, and when most of the space is used."""
 
 _STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
-"""The longest text, the share of the space until which it holds, and what is kept from there."""
+"""Stages: maximum text length, share of the space up to which it applies, and what the next stage keeps."""
 _LIMIT_MARK = b'{"kind":"limit"'
 _MIB = 1 << 20
-_TOLD_SETTINGS = (
+_RECORDED_SETTINGS = (
     "max_attempts", "hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards",
     "bash_reward",
 )  # fmt: skip
@@ -51,28 +51,20 @@ class Transcript:
     """The transcript of one session."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        """Begin, or go on where a server that has ended stopped writing.
-
-        Args:
-            path: the file.
-            limit: its most bytes, but for a last line that says that the limit is reached.
-        """
+        """Begin or continue a transcript of at most ``limit`` bytes, plus a line that reports the limit."""
         self.path, self.limit = path, limit
         self._sequence = self._size = -1
         self._stage = 0
         self._failed = False
 
     def append(self, entry: Mapping[str, Any], secrets: Iterable[str]) -> None:
-        """Append an entry without the secrets, or as much of it as there is space for.
-
-        A transcript that cannot be written is logged once, and does not stop its session.
-        """
+        """Append a redacted entry, shortened if space is short. A failure is logged once and otherwise ignored."""
         clean = redacted_value(dict(entry), secrets, similar=True)
         try:
             with locked_log(self.path) as file:
                 self._append(file, clean)
         except OSError as error:
-            if error.errno != errno.ENOENT and not self._failed:  # it may have been removed with its session
+            if error.errno != errno.ENOENT and not self._failed:  # may be removed with its session
                 self._failed = True
                 log.error("transcript_not_written", path=str(self.path), reason=error.strerror)
 
@@ -82,7 +74,7 @@ class Transcript:
             self._size = sum(len(line) + 1 for line in lines)
             self._stage = sum(line.startswith(_LIMIT_MARK) for line in lines)
             last = [whole for line in lines[-2:] if (whole := json_object(line))]
-            self._sequence = max((one["seq"] for one in last if "seq" in one), default=len(lines) - 1)
+            self._sequence = max((entry["seq"] for entry in last if "seq" in entry), default=len(lines) - 1)
         while self._stage < len(_STAGES):
             longest_text, share, from_here = _STAGES[self._stage]
             if self._write(file, _shortened(entry, longest_text), share * self.limit):
@@ -93,7 +85,7 @@ class Transcript:
             self._stage += 1
 
     def _write(self, file: LockedLog, entry: Mapping[str, Any], space: float = math.inf) -> bool:
-        """Write an entry if there is space for it, and return whether there was."""
+        """Write an entry if there is space, and return whether there was."""
         fields = {"kind": entry["kind"], "seq": self._sequence + 1} | dict(entry)
         line = json.dumps(fields, separators=(",", ":")).encode("ascii")
         if self._size + len(line) >= space:
@@ -104,7 +96,7 @@ class Transcript:
 
 
 def _shortened(entry: Mapping[str, Any], longest: int) -> dict[str, Any]:
-    """Return an entry with its long texts cut, and in ``cut`` how many characters each of these had."""
+    """Return an entry with long texts cut, and their original lengths in ``cut``."""
     cut: dict[str, int] = {}
 
     def shorten(value: object, name: str) -> object:
@@ -123,20 +115,14 @@ class Recorder:
     """Records what the sessions of a server do. Its methods are called by one event loop."""
 
     def __init__(self, settings: Settings, sandbox: str) -> None:
-        """Begin with no sessions.
-
-        Args:
-            settings: the server's.
-            sandbox: the name of the sandbox backend.
-        """
         self.metrics = Metrics(sandbox)
         self._settings, self._sandbox = settings, sandbox
         self._transcripts: WeakKeyDictionary[Session, Transcript] = WeakKeyDictionary()
         self._counted: WeakKeyDictionary[Session, tuple[float, float]] = WeakKeyDictionary()
-        """A session's costs that are in the metrics: own calls, and those of scorings."""
+        """A session's costs already in the metrics: its own calls, and scorings."""
 
     def opened(self, session: Session, setup_s: float) -> None:
-        """Record that a session begins, or goes on after a restart; its set-up took ``setup_s`` seconds."""
+        """Record that a session begins or continues after a restart; ``setup_s`` is the duration of the set-up."""
         if session.restored:
             self._write(session, "resumed", {})
         else:
@@ -144,21 +130,13 @@ class Recorder:
             self._write(session, "begin", _beginning(session, self._settings, self._sandbox))
 
     def restored(self, session: Session) -> None:
-        """Note that an earlier server began a session: what it has cost until now was counted there."""
+        """Note the cost of a session of an earlier server, whose metrics have counted it."""
         self._counted[session] = _costs(session)
 
     async def called(
         self, session: Session, tool: str, arguments: Mapping[str, Any], response: ToolResponse, began: float
     ) -> None:
-        """Record a call, and add the cost of the model to the metadata of its response.
-
-        Args:
-            session: the session.
-            tool: the tool's name.
-            arguments: its arguments.
-            response: what the agent is about to get.
-            began: when the call came, by :func:`time.monotonic`.
-        """
+        """Record a call that began at ``began`` (monotonic), and add the cost of the model to its metadata."""
         await self.refresh_cost(session)
         if session.served.manifest.model is not None:
             response.metadata["model_dollars"] = session.record.model_dollars
@@ -168,12 +146,12 @@ class Recorder:
         self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
 
     async def refresh_cost(self, session: Session) -> None:
-        """Ask for what the model of a session's task has cost."""
+        """Update the cost of a session's model."""
         await session.shell.refresh_cost()
         self._count_cost(session)
 
     def ended(self, session: Session) -> None:
-        """Record that a session has ended, or is suspended until the next server; its directory may be gone."""
+        """Record that a session has ended or is suspended; its directory may be gone."""
         self._count_cost(session)
         if session.record.state == "ended":
             self._write(session, "end", {"reason": session.record.reason, "attempts": session.record.attempts})
@@ -196,7 +174,7 @@ class Recorder:
         self._transcripts[session].append(entry, secrets)
 
     def _count_cost(self, session: Session) -> None:
-        """Count what has been spent since the last time."""
+        """Count the spending since the last time."""
         before, now = self._counted.get(session, (0.0, 0.0)), _costs(session)
         for caller, counted, dollars in zip(("session", "scoring"), before, now, strict=True):
             self.metrics.spent(session.served.id, caller, max(0.0, dollars - counted))
@@ -209,7 +187,7 @@ def _costs(session: Session) -> tuple[float, float]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions of what a transcript depends on."""
+    """Return the versions that a transcript depends on."""
     packages = {name: version(name) for name in ("re-bench-server", "openreward")}
     return packages | {"python": platform.python_version()}
 
@@ -225,7 +203,7 @@ def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, 
         "profile": served.profile_name,
         "prompt": session.prompt(),
         "model": model,
-        "settings": {name: getattr(settings, name) for name in _TOLD_SETTINGS}
+        "settings": {name: getattr(settings, name) for name in _RECORDED_SETTINGS}
         | {"sandbox": sandbox, "limits": asdict(settings.session_limits(served.limits))},
         "versions": _versions(),
     }

@@ -1,4 +1,4 @@
-"""The open sessions of a server: those that it creates, and those that an earlier server left."""
+"""The open sessions of a server: new ones, and those of an earlier server."""
 
 from __future__ import annotations
 
@@ -29,37 +29,36 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")
-"""SHA-256 of the session id of the client whose request is handled."""
+"""SHA-256 of the session ID of the client whose request is handled."""
 
 _CHECKPOINT_S, _END_PERIOD_S = 30.0, 0.5
 _POLL_S = 0.1
 
 
 class TooManySessionsError(UsageError):
-    """The server has as many sessions as its settings allow."""
+    """The server has reached its maximum of sessions."""
 
 
 class OtherTaskError(UsageError):
-    """A client asks for a session again, and for another task."""
+    """A client asks for its session again, but for another task."""
 
 
 class SessionRegistry:
     """The open sessions of a server, by name."""
 
     def __init__(self, app: AppState) -> None:
-        """Begin without sessions; ``app`` is what they share."""
         self.app = app
         self.sessions: dict[str, Session] = {}
         self.recorder = Recorder(app.settings, app.backend.name)
         self.recorder.metrics.serve_state(self.sessions, app)
         self.draining = False
-        """Whether no new sessions and commands are accepted."""
+        """Whether new sessions and commands are refused."""
         self._restored: dict[str, Session] = {}
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def restore(self) -> None:
-        """Offer the sessions again that an earlier server left open, and begin to write checkpoints."""
+        """Restore the open sessions of an earlier server, and start writing checkpoints."""
         directory = self.app.state_directory
         for name, reason in directory.damaged.items():
             log.error("session_kept_not_restored", session=name, reason=reason)
@@ -75,14 +74,14 @@ class SessionRegistry:
         self._run_in_background(_repeat(_CHECKPOINT_S, self._write_checkpoints))
 
     def begin_serving(self) -> None:
-        """Begin what a server does next to answering requests; it listens from now on."""
+        """Start the periodic work of a listening server."""
         self._run_in_background(self._close_unclaimed())
         self._run_in_background(_repeat(_END_PERIOD_S, self._end_as_requested))
 
     def _restore(self, record: SessionRecord) -> None:
         served = self.app.catalog.lookup({"id": record.task})
         if served.profile_name != record.profile:
-            raise UsageError(f"its task is served in profile {served.profile_name}, not in {record.profile}")
+            raise UsageError(f"its task is served in profile {served.profile_name} instead of {record.profile}")
         session = Session(self.app, served, record, None, lambda: self._remove(session))
         if isinstance(record.instance, str) and record.instance != served.instance:
             log.warning("instance_changed", session=record.name, instance=record.instance, now=served.instance)
@@ -91,13 +90,7 @@ class SessionRegistry:
         self.sessions[record.name] = self._restored[record.client] = session
 
     def create(self, served: ServedTask, secret_values: Mapping[str, str]) -> Session:
-        """Return a new session at a task, or the one that the client had with an earlier server.
-
-        Raises:
-            TooManySessionsError: if there are as many as there may be.
-            OtherTaskError: if the client's session is at another task.
-            ReBenchError: if the task could not be prepared, or the session's directory cannot be made.
-        """
+        """Return a new session, or the client's session of an earlier server."""
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
@@ -109,7 +102,7 @@ class SessionRegistry:
             limit = self.app.settings.max_sessions
             if len(self.sessions) >= limit:
                 raise TooManySessionsError(
-                    f"this server holds {limit} sessions, its most (--max-sessions); try again when one has ended"
+                    f"the server has its maximum of {limit} sessions (--max-sessions); try again later"
                 )
             record = _new_record(served, key)
             session = Session(self.app, served, record, key, lambda: self._remove(session))
@@ -121,33 +114,28 @@ class SessionRegistry:
             sync_directory(directory.parent)
         except (OSError, ReBenchError) as error:
             self._remove(session)
-            raise ReBenchError(f"the session's directory cannot be made: {error}") from None
+            raise ReBenchError(f"cannot create the session's directory: {error}") from None
         return session
 
     def waits(self, client: str) -> bool:
-        """Return whether a session of an earlier server waits for this client."""
+        """Return whether a restored session waits for this client."""
         return client in self._restored and not self._restored[client].claimed
 
     def restored(self, client: str) -> Session | None:
-        """Return the session that this client had with an earlier server, unless it has ended."""
+        """Return the client's restored session, unless it has ended."""
         session = self._restored.get(client)
         return None if session is None or session.closing else session
 
     async def drain(self, seconds: float) -> None:
-        """Accept no new sessions and commands, and wait until what runs has ended, but not longer than that."""
+        """Refuse new sessions and commands, and wait at most ``seconds`` for running calls."""
         self.draining = True
         deadline = time.monotonic() + seconds
         log.info("draining", sessions=len(self.sessions))
-        sessions = self.sessions
-        while any(session.busy for session in list(sessions.values())) and time.monotonic() < deadline:  # noqa: ASYNC110
+        while time.monotonic() < deadline and any(session.busy for session in list(self.sessions.values())):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
 
     async def suspend(self) -> None:
-        """End what all sessions run, and keep them for the next server.
-
-        Raises:
-            Exception: the first that a session raised, when all have ended.
-        """
+        """Stop all sessions and keep them for the next server. Raise the first error of a session at the end."""
         self.draining = self.app.stopping = True
         for task in self._tasks:
             task.cancel()
@@ -158,21 +146,17 @@ class SessionRegistry:
             raise errors[0]
 
     async def close(self) -> None:
-        """Suspend all sessions, and end everything that they share.
-
-        Raises:
-            Exception: the first that a session raised, when all have ended.
-        """
+        """Suspend all sessions, and close everything that they share."""
         try:
             await self.suspend()
         finally:
             with request_stop():
-                await self.app.preparations.stop()  # whose threads were asked to stop
+                await self.app.preparations.stop()
             await self.app.close()
 
     async def _close_unclaimed(self) -> None:
         """Close the sessions whose clients do not come back."""
-        reason = f"its client did not come back within {self.app.settings.reclaim_s:g} s after a restart of the server"
+        reason = f"its client did not return within {self.app.settings.reclaim_s:g} s after a restart of the server"
         await asyncio.sleep(self.app.settings.reclaim_s)
         for session in list(self._restored.values()):
             with self._lock:
@@ -193,14 +177,14 @@ class SessionRegistry:
                     log.error("checkpoint_failed", session=session.name, reason=str(error))
 
     async def _end_as_requested(self) -> None:
-        """End the sessions whose operator has asked for it with ``re-bench sessions end``."""
+        """End the sessions that the operator ended with ``re-bench sessions end``."""
         for session in list(self.sessions.values()):
             if (session.directory / END_REQUEST).exists():
                 await self.end(session, ENDED_BY_OPERATOR)
 
     @staticmethod
     async def end(session: Session, reason: str | None) -> None:
-        """Close a session, or without a reason suspend it, and log that."""
+        """Close a session, or suspend it if there is no reason, and log that."""
         await session.close(reason)
         event = "session_suspended" if reason is None else "session_ended"
         log.info(event, session=session.name, attempts=session.record.attempts, reason=reason)
@@ -218,26 +202,22 @@ class SessionRegistry:
 
 
 def check_task(session: Session, task_id: object) -> None:
-    """Do nothing, or refuse a client that asks for another task than its session's.
-
-    Raises:
-        OtherTaskError: if it does.
-    """
+    """Raise OtherTaskError if a client asks for another task than its session's."""
     if session.served.id != task_id:
-        raise OtherTaskError(f"this session is at {session.served.id}; use another id for a session at another task")
+        raise OtherTaskError(f"this session has the task {session.served.id}; use another session id for another task")
 
 
 def client_of(session_id: bytes) -> str:
-    """Return what is stored of a client's session id, which itself gives access: its SHA-256 in hex digits."""
+    """Return the SHA-256 of a client's session ID, which itself gives access and is never stored."""
     return hashlib.sha256(session_id.strip()).hexdigest()
 
 
 async def _repeat(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Do something again and again. A failure, for example because of a full disk, is logged."""
+    """Repeat some work forever; failures are logged."""
     while True:
         try:
             await work()
-        except Exception as error:  # noqa: BLE001 - one failure must not end it
+        except Exception as error:  # noqa: BLE001 - the work goes on
             log.error("periodic_work_failed", work=getattr(work, "__name__", ""), reason=repr(error))
         await asyncio.sleep(seconds)
 

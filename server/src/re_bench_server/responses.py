@@ -1,8 +1,7 @@
-"""What the tools return to an agent: text, reward and metadata of ``bash`` and ``answer``.
+"""Responses of the tools: text, reward and metadata of ``bash`` and ``answer``.
 
-A task with ``show_score = false`` shows no score in text and metadata before the episode ends. The reward of the
-protocol is for whoever trains or evaluates, not for the agent; it is there all the same, unless the server withholds
-it.
+If a task has ``show_score = false``, text and metadata show no score before the end of the episode. The protocol's
+reward, which is for trainers and evaluators, is sent anyway unless the server withholds it.
 """
 
 from __future__ import annotations
@@ -22,52 +21,48 @@ if TYPE_CHECKING:
     from re_bench_server.shell.protocol import Output
 
 _SERVER_FAULT = (
-    "Internal error, not caused by your submission. Try again; if it persists, tell the operator, whose log says why."
+    "Internal error, not caused by your submission. Try again; if it persists, inform the operator (see the log)."
 )
-_NOT_COUNTED = "Your hours do not count that."
+_NOT_COUNTED = "This does not count against your hours."
 _AGGREGATION = {"min": "the lowest", "max": "the highest", "last": "the last"}
 
 
 @dataclass(frozen=True)
 class ToolResponse:
-    """What a tool returns."""
+    """The response of a tool."""
 
     text: str
     reward: float | None = None
-    """None where nothing was scored: a command, or a call that failed or was interrupted on our side."""
+    """None if nothing was scored: a command, or a call with an internal error."""
     finished: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that a reward is a number: JSON would turn any other into null.
-
-        Raises:
-            ValueError: if it is not finite.
-        """
+        """Raise ValueError if the reward is not finite, which JSON would turn into null."""
         if self.reward is not None and not math.isfinite(self.reward):
             raise ValueError(f"a reward must be finite, got {self.reward}")
 
 
 def with_unscored_reward(response: ToolResponse, reward: float | None) -> ToolResponse:
-    """Return a response with this reward, if it says of no score."""
+    """Return a response with this reward if nothing was scored."""
     return replace(response, reward=reward) if response.reward is None else response
 
 
 def error_response(text: str) -> ToolResponse:
-    """Return the response of a tool that failed; the episode goes on."""
+    """Return the response of a failed call; the episode continues."""
     return ToolResponse(text, metadata={"status": "error", "message": text})
 
 
 def interrupted_response(text: str) -> ToolResponse:
-    """Return the response of a tool that the end of a server interrupted; the episode goes on."""
+    """Return the response of a call that the end of a server interrupted; the episode continues."""
     return ToolResponse(text, metadata={"status": "interrupted", "message": text})
 
 
 def command_response(output: Output, waited_s: float) -> ToolResponse:
-    """Return the response to a command, which had to wait for the GPU for ``waited_s`` seconds."""
+    """Return the response to a command that waited ``waited_s`` seconds for the GPU."""
     text = _command_text(output)
     if waited_s >= 1:
-        text += f"\n[the command waited {waited_s:.0f} s for the GPU, which was timing an attempt. {_NOT_COUNTED}]"
+        text += f"\n[waited {waited_s:.0f} s for the GPU, which was timing an attempt. {_NOT_COUNTED}]"
     metadata = {
         "exit_status": output.status,
         "timed_out": output.timed_out,
@@ -79,8 +74,8 @@ def command_response(output: Output, waited_s: float) -> ToolResponse:
 
 
 def with_queue_time(response: ToolResponse, seconds: float) -> ToolResponse:
-    """Return a response that says for how long the call waited for others of its session: ``queued_s``."""
-    text = f"{response.text}\n[the call waited {seconds:.0f} s for another one of this session]"
+    """Return a response with ``queued_s``, the time that the call waited for others of its session."""
+    text = f"{response.text}\n[waited {seconds:.0f} s for another call of this session]"
     return replace(
         response,
         text=text if seconds >= 1 else response.text,
@@ -89,11 +84,13 @@ def with_queue_time(response: ToolResponse, seconds: float) -> ToolResponse:
 
 
 def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_reward: bool = False) -> ToolResponse:
-    """Return the response to an attempt while the episode goes on."""
+    """Return the response to an attempt that does not end the episode."""
     score, shown = attempt.score, manifest.show_score
     lines = [_headline(attempt), _message(score)]
     if score.status == "valid":
-        lines.insert(1, _scores(manifest, score.raw, score.reward) if shown else "This task does not tell its score.")
+        lines.insert(
+            1, _scores(manifest, score.raw, score.reward) if shown else "This task shows no scores until the end."
+        )
     lines += _waited(attempt.waited_s)
     metadata = _metadata(attempt)
     if not shown:
@@ -104,7 +101,7 @@ def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_rew
 
 
 def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
-    """Return the response at the end: the score of all attempts, by the manifest's aggregation of raw scores."""
+    """Return the response to a final answer: the aggregate of all raw scores."""
     lines = [_headline(attempt), _message(attempt.score), "", "The episode has ended."]
     lines += [_final_line(manifest, attempt.final), *_waited(attempt.waited_s)]
     metadata = _metadata(attempt) | {"final": _final_fields(manifest, attempt.final)}
@@ -112,22 +109,22 @@ def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
 
 
 def attempts_used_response(attempts: int) -> ToolResponse:
-    """Return the response to an attempt more than the ``attempts`` that a session has; the episode goes on."""
+    """Return the response to an answer after all attempts are used up; the episode continues."""
     return error_response(
         f"Nothing was scored: all {attempts} attempts of this session are used up. Call answer with "
-        "get_final_score=true, which ends the episode with the score of the attempts that there are."
+        "get_final_score=true to end the episode with the score of your attempts."
     )
 
 
 def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolResponse:
-    """Return the response at the end of an episode whose attempts were used up before."""
-    text = f"The episode has ended; its attempts were used up before.\n{_final_line(manifest, final)}"
+    """Return the response to a final answer after all attempts are used up."""
+    text = f"The episode has ended without another scoring: all attempts were used up.\n{_final_line(manifest, final)}"
     metadata = {"status": "finished", "message": text, "final": _final_fields(manifest, final)}
     return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
 
 
 def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
-    """Return the response to any call after a session was ended; its record has the final score unless it is None."""
+    """Return the response to any call after the session was ended; None stands for no final score."""
     final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
     text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
     metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
@@ -136,7 +133,7 @@ def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, r
 
 def _final_line(manifest: Manifest, final: FinalScore) -> str:
     if final.raw is None:
-        return f"None of {final.attempts} attempts was valid: there is no final score, and the reward is 0."
+        return f"None of {final.attempts} attempts was valid: no final score, reward 0."
     source = f"{_AGGREGATION[manifest.aggregation]} of {final.valid} valid attempts ({final.attempts} in all)"
     return f"Final score, {source}: {_scores(manifest, final.raw, final.reward)}"
 
@@ -152,7 +149,7 @@ def _final_fields(manifest: Manifest, final: FinalScore) -> dict[str, Any]:
 
 
 def _command_text(output: Output) -> str:
-    """Return the output and, of every command that was run, how it ended."""
+    """Return the output and the exit status of a command."""
     if not output.ran:
         return output.text
     if output.timed_out:
@@ -171,18 +168,18 @@ def _headline(attempt: ScoredAttempt) -> str:
 
 
 def _message(score: Score) -> str:
-    """Return what the agent may read; an exception in the scorer may name what it may not."""
+    """Return the message for the agent; an internal error's text may contain hidden data."""
     return _SERVER_FAULT if score.status == "error" else score.message
 
 
 def _scores(manifest: Manifest, raw: float | None, reward: float | None) -> str:
     better = f"{manifest.direction} is better"
-    normalised = "no reward, since this profile has no anchors yet" if reward is None else f"reward {reward:z.4f}"
+    normalised = "no reward: this profile has no anchors yet" if reward is None else f"reward {reward:z.4f}"
     return f"raw score {raw:z.6g} {manifest.unit} ({better}), {normalised}"
 
 
 def _waited(seconds: float) -> list[str]:
-    return [f"The scoring waited {seconds:.0f} s for its turn. {_NOT_COUNTED}"] if seconds >= 1 else []
+    return [f"The scoring waited {seconds:.0f} s in the queue. {_NOT_COUNTED}"] if seconds >= 1 else []
 
 
 def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
@@ -196,7 +193,7 @@ def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
         "reward": score.reward,
         "attempt": attempt.final.attempt,
         "submission": score.submission or None,
-        "seconds": round(score.seconds),  # a submission chooses them
+        "seconds": round(score.seconds),  # rounded, since a submission controls them
         "waited_s": round(attempt.waited_s, 3),
         "network": score.details.get("network"),
     }

@@ -1,8 +1,8 @@
-"""Scoring the attempts of sessions, each by the task's ``score.py`` in a process of its own.
+"""Scores attempts of sessions, each by the task's ``score.py`` in a separate process.
 
-The scorer keeps a copy of the submission, for which the oldest copies make room, and appends the attempt to the
-session's log: whatever the server reads from it is on the disk already. It gives up as soon as its stdin is closed,
-that is, when the server ends for whatever reason.
+The scorer keeps a copy of the submission, removing the oldest copies for space, and writes the attempt to the session's
+log and to disk before the server reads the result. It stops when its stdin closes, that is, when the server ends for
+any reason.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
     from re_bench_server.settings import Settings
 
 _MAX_RESULT = 8 << 20
-_OVERHEAD_S = 300.0  # for copying the submission and for the log, on top of the profile's own limit
+_OVERHEAD_S = 300.0  # for copying and logging, in addition to the profile's time limit
 
 
 @dataclass(frozen=True)
 class ScoredAttempt:
-    """An attempt, and the final score if it is the last one."""
+    """An attempt, and the final score as of this attempt."""
 
     score: Score
     final: FinalScore
     waited_s: float = 0.0
-    """For its turn: a place in the queue, and the GPU."""
+    """Seconds waited in the queue and for the GPU."""
 
 
 class Scorer:
-    """Scores the attempts of all sessions, a few at a time."""
+    """Scores the attempts of all sessions."""
 
     def __init__(self, queue: Queue, gate: GpuGate, settings: Settings, gpu: str | None) -> None:
-        """Prepare; ``gpu`` is the UUID of the one to score on, where tasks need any."""
+        """Prepare; ``gpu`` is the UUID of the GPU for scorings, if any."""
         self._queue, self._gate, self._sandbox = queue, gate, settings.sandbox
         self._keep_mib, self._network = settings.disk_mib, settings.network.mode
         self._visible = only_gpus(gpu)
@@ -70,19 +70,16 @@ class Scorer:
         clock: SessionClock,
         submitted_at: Elapsed,
     ) -> ScoredAttempt:
-        """Score the workspace as it is when a slot is free.
+        """Score a copy of the workspace when a slot is free, or raise ReBenchError.
 
         Args:
             served: the task.
-            workspace: the submission; it is copied first.
+            workspace: the submission.
             log: the session's attempt log.
-            variables: environment variables for the task's scorer.
-            instance: the session's, which the log names also where the scorer gives no score.
-            clock: the session's, which leaves out what it waits here.
-            submitted_at: what the clock showed at the call, for the log.
-
-        Raises:
-            ReBenchError: if the attempt could not be scored, or not be written to the log.
+            variables: additional environment variables of the scorer.
+            instance: the session's instance, for the log entry of a failed scorer.
+            clock: the session's clock, from which waiting is subtracted.
+            submitted_at: the clock at the time of the call, for the log.
         """
         async with AsyncExitStack() as stack:
             with clock.waiting():
@@ -98,21 +95,19 @@ class Scorer:
                 )
                 score = await asyncio.to_thread(fail, details={**instance_details(instance), "network": self._network})
         final = await asyncio.to_thread(final_so_far, served.task, served.profile_name, log)
-        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for another process than this server's
+        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for processes of other programs
         clock.add_wait(waited_for_gpu_s)
         return ScoredAttempt(score, final, waited_s + waited_for_gpu_s)
 
     async def _run(
         self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str], submitted_at: Elapsed
     ) -> tuple[Score | None, str]:
-        """Return the score; None, and what went wrong, if the scorer gave none."""
-        words = scorer_words(
-            served.task, workspace, served.profile_name, self._sandbox, log=log, submitted=submitted_at
-        )
+        """Return the score, or None and the reason if the scorer failed."""
+        argv = scorer_words(served.task, workspace, served.profile_name, self._sandbox, log=log, submitted=submitted_at)
         with log.with_name("scorer.log").open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *words,
+                *argv,
                 f"--network={self._network}",
                 "--attached",
                 stdin=asyncio.subprocess.PIPE,
@@ -128,7 +123,7 @@ class Scorer:
                 output = await process.stdout.read()
                 status = await process.wait()
         except TimeoutError:
-            return None, "the scorer did not end in time"
+            return None, "the scorer exceeded its time limit"
         finally:
             await asyncio.shield(terminate(process))
-        return parse_score(output, status), f"the scorer ended with exit status {status}; its log says why"
+        return parse_score(output, status), f"the scorer exited with status {status}; see scorer.log"

@@ -1,4 +1,4 @@
-"""The server: the SDK's application behind our middleware, in one process, until a signal ends it."""
+"""The server process: the SDK's application behind our middleware, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from re_bench.errors import UsageError
 from re_bench.processes import request_stop
 from re_bench.task.choices import calibrate_command
 
-os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
+os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # no requests to a package index
 
 import uvicorn
 import uvloop
@@ -29,7 +29,7 @@ from re_bench_server.health import health, is_ready
 from re_bench_server.middleware import AccessMiddleware
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_middleware import SessionMiddleware
-from re_bench_server.settings import check_address, use_mounted_data
+from re_bench_server.settings import use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -46,7 +46,7 @@ _GC_ALLOCATIONS = 50_000
 
 
 class _Server(uvicorn.Server):
-    """Ends in two steps: SIGTERM lets running commands end; a second signal, an interrupt or time ends them."""
+    """Shuts down in two steps: SIGTERM lets running calls finish; a second signal, SIGINT or the timeout ends them."""
 
     def __init__(self, config: uvicorn.Config, registry: SessionRegistry) -> None:
         super().__init__(config)
@@ -55,7 +55,7 @@ class _Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
 
     def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
-        """Begin to drain, or end. The method of the base, which ``sse_starlette`` extends, would cut all streams."""
+        """Drain or shut down. The base method, which ``sse_starlette`` extends, would cut all streams."""
         self._captured_signals.append(sig)
         if sig == signal.SIGTERM and not (self.should_exit or self._registry.draining):
             self._registry.draining = True
@@ -71,7 +71,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Suspend all sessions, answer the calls that this ends, and stop."""
+        """Suspend all sessions, answer their running calls, and stop."""
         with request_stop():
             try:
                 await self._registry.suspend()
@@ -79,17 +79,8 @@ class _Server(uvicorn.Server):
                 await super().shutdown(sockets)
 
 
-def serve(settings: Settings, *, insecure: bool = False) -> None:
-    """Serve until SIGTERM or an interrupt; then suspend all sessions, for the next server on the same state.
-
-    Args:
-        settings: what to serve, and where.
-        insecure: whether to listen on an address that others can reach without a token.
-
-    Raises:
-        UsageError: if the server cannot run here with these settings.
-    """
-    check_address(settings, insecure=insecure)
+def serve(settings: Settings) -> None:
+    """Serve until a signal; then suspend all sessions for the next server with the same state directory."""
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
@@ -110,20 +101,21 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             logs.log.info("task_instance", task=served.id, profile=served.profile_name, instance=served.instance)
         if served.task.chat_model is not None and served.profile.anchors is None:
             command = calibrate_command(served.task, served.profile_name)
-            logs.log.warning("no_anchors", task=served.id, message=f"attempts get no reward; measure them: {command}")
+            logs.log.warning(
+                "no_anchors", task=served.id, message=f"attempts get no reward; to measure anchors, run: {command}"
+            )
     if settings.network.mode == "open":
         logs.log.warning(
             "network_open",
-            message="sandboxes of sessions share this machine's network: programs of agents reach the internet, "
-            "this machine's own services, this server among them, and its cloud's metadata; nothing is recorded",
+            message="sessions share this machine's network: agents can reach the internet, all local services "
+            "including this server, and cloud metadata; nothing is recorded",
         )
-    # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
+    # Unexpected exceptions are only logged; ours reach clients as HTTPException.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
     application = AccessMiddleware(
         SessionMiddleware(sdk_application, registry),
         token=settings.token,
-        body_bytes=settings.body_bytes,
         health=lambda: health(registry),
         ready=lambda: is_ready(registry),
         metrics=registry.recorder.metrics.application,
@@ -140,7 +132,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         ),
         registry,
     )
-    # Collections took a quarter of the time of a call: what was imported stays, and a call leaves little behind.
+    # Garbage collection took a quarter of the time of a call, and calls leave few cycles behind.
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
@@ -158,14 +150,14 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _refuse_request(_request: Request, error: Exception) -> JSONResponse:
-    """Answer a request of the wrong form; FastAPI's own answer repeats the whole input."""
+    """Respond to a malformed request; FastAPI's default response repeats the whole input."""
     assert isinstance(error, RequestValidationError)
     return JSONResponse({"detail": without_input(error.errors())}, _UNPROCESSABLE)
 
 
 def _bound_socket(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named, or asyncio would leave Nagle's algorithm on, which costs each call 40 ms.
+    # Without the explicit protocol asyncio keeps Nagle's algorithm, which costs 40 ms per call.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -177,7 +169,7 @@ def _bound_socket(settings: Settings) -> socket.socket:
 
 
 def _listen(listener: socket.socket, settings: Settings) -> str:
-    """Listen, and return the address as a URL."""
+    """Listen, and return the URL."""
     try:
         listener.listen(_BACKLOG)
     except OSError as error:
@@ -188,4 +180,4 @@ def _listen(listener: socket.socket, settings: Settings) -> str:
 
 def _address_error(settings: Settings, error: Exception) -> UsageError:
     reason = getattr(error, "strerror", None) or error
-    return UsageError(f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port")
+    return UsageError(f"{settings.host}:{settings.port}: cannot listen ({reason}); try another --host or --port")

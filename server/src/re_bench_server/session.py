@@ -1,4 +1,4 @@
-"""A session: one agent at one task, with a workspace, a sandbox, a budget and an attempt log of its own."""
+"""A session: one agent at one task, with its own workspace, sandbox, budget and attempt log."""
 
 from __future__ import annotations
 
@@ -28,21 +28,19 @@ if TYPE_CHECKING:
     from re_bench_server.shell.protocol import Output
 
 
-_SHUT_DOWN = (
-    "The server is shutting down. This session goes on when it is back: files stay as they are, processes are lost."
-)
+_SHUT_DOWN = "The server is shutting down. This session continues when it is back: files are kept, processes are lost."
 _KEY_MISSING = (
-    "The session's secret openai_api_key is stored nowhere and has to be sent again, by POST /create with the same "
-    "X-Session-ID and with X-Secrets; until then there is no model, and attempts cannot be scored."
+    "The session's secret openai_api_key is never stored; send it again by POST /create with the same X-Session-ID "
+    "and X-Secrets. Until then there is no model, and attempts cannot be scored."
 )
 
 
 class SessionClosedError(ReBenchError):
-    """The session has ended, or its time is up."""
+    """The session has ended, or its hours are over."""
 
 
 class ServerEndingError(SessionClosedError):
-    """The server is shutting down; the session goes on when it is back."""
+    """The server is shutting down; the session continues with the next one."""
 
 
 class Session:
@@ -51,14 +49,9 @@ class Session:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, key: str | None, on_closed: Callable[[], None]
     ) -> None:
-        """Begin a session at a task, or go on with one; its record is on the disk.
+        """Begin or restore a session, whose record is on disk.
 
-        Args:
-            app: the shared part of the server.
-            served: the task.
-            record: of a new session, or of one that an earlier server left open.
-            key: the client's key for the task's model.
-            on_closed: called once when the session has ended, or the server ends without it.
+        ``key`` is for the task's model; ``on_closed`` is called once when the session has ended or is suspended.
         """
         self.name = record.name
         self.served = served
@@ -71,42 +64,33 @@ class Session:
         self.attempts = SessionAttempts(app, served, record, self.directory, self.clock)
         self.shell = SessionShell(app, served, record, self.directory)
         self.restored = self.claimed = False
-        """Whether an earlier server began it, and whether its client has come back then."""
+        """Whether an earlier server began it, and whether its client has returned since."""
         self._notice = ""
         self._calls: list[str] = []
         self._opening: asyncio.Future[None] | None = None
         self._abandoned = threading.Event()
-        """Set when the session ends: its workspace need not be created any more."""
+        """Set when the session ends and does not need its workspace any more."""
         self._closing: asyncio.Future[None] | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether a command or a program runs or an attempt is scored."""
+        """Whether a command or program runs or an attempt is scored."""
         return self.activity in {"bash", "program", "answer", "final answer"}
 
     @property
     def closing(self) -> bool:
-        """Whether it ends, or has ended."""
+        """Whether it is ending or has ended."""
         return self._closing is not None
 
     def restore(self) -> None:
-        """Settle what an earlier server has left; the session then waits for its client.
-
-        Raises:
-            OSError: if that cannot be read.
-            ReBenchError: if it cannot be written.
-        """
+        """Settle interrupted calls of an earlier server, and wait for the client. Raise OSError or ReBenchError."""
         self.restored = True
         self._set_activity("waiting for its client")
         self.attempts.settle()
 
     async def open(self) -> None:
-        """Create the workspace, unless it is there, and start the services that the sandbox connects to.
-
-        Raises:
-            ReBenchError: if that fails.
-        """
-        # Threads go on when their caller is cancelled, and close() must see the end of what they make.
+        """Create the workspace, unless it exists, and start the services for the sandbox."""
+        # Threads continue when their caller is cancelled, and close() must wait for them.
         self._opening = asyncio.ensure_future(self._open())
         await asyncio.shield(self._opening)
 
@@ -118,9 +102,9 @@ class Session:
         self.record.network = self._app.settings.network.record()
         self.record.max_attempts = self._app.settings.max_attempts
         if self.record.state == "opening":
-            await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
+            await asyncio.to_thread(remove_tree, self._workspace)  # maybe incomplete, from an earlier server
             self.record.instance = self.served.instance
-            await self._app.lay_out(self.served, self._workspace, self._abandoned)
+            await self._app.create_workspace(self.served, self._workspace, self._abandoned)
             self._check_open()
             self.clock.restart()
             self.record.state = "open"
@@ -134,16 +118,12 @@ class Session:
         self._set_activity("idle")
 
     def claim(self, key: str | None) -> None:
-        """Take a restored session back for its client, and the model's key; :meth:`open` has not been called yet."""
+        """Give a restored session back to its client, with the model's key, before :meth:`open`."""
         self.claimed = True
         self._key = key if self.record.key else None
 
     async def supply_key(self, key: str | None) -> None:
-        """Take the model's key from a client that has come back without; the next shell has the model.
-
-        Raises:
-            ReBenchError: if the gateway cannot be started.
-        """
+        """Accept the model's key from a client that returned without it; the next shell has the model."""
         if key is not None and self._key_missing:
             await self.shell.open_model(key)
             self._key = key
@@ -151,32 +131,31 @@ class Session:
 
     @property
     def _key_missing(self) -> bool:
-        """Whether the session came with a key to an earlier server, and not yet to this one."""
+        """Whether an earlier server had a key for the session that this server does not have."""
         return self.record.key and self._key is None
 
     def _restart_notice(self) -> str:
-        """Return the beginning of the first output of a tool after a restart."""
+        """Return the first lines of the first output after a restart."""
         interrupted = self.record.answer is not None and self.record.answer.state == "interrupted"
         parts = [RESTARTED, INTERRUPTED if interrupted else "", _KEY_MISSING if self._key_missing else ""]
         return f"[{' '.join(filter(None, parts))}]\n"
 
     def take_notice(self) -> str:
-        """Return what the next output has to begin with, once: that the server was restarted."""
+        """Return the pending restart notice, once."""
         text, self._notice = self._notice, ""
         return text
 
     def prompt(self) -> str:
-        """Return what the agent is told at the beginning."""
+        """Return the prompt for the agent."""
         workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
         left = Remainder(max(self._remaining_s(), 0.0) / 3600, self.record.scored) if self.restored else None
         return prompt(self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, remainder=left)
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
-        """Run a command in the session's shell; return its output, and how long it waited for the GPU.
+        """Run a command in the session's shell; return its output and the seconds waited for the GPU.
 
         Raises:
-            SessionClosedError: if the session has ended, or its time is up.
-            ReBenchError: if there is no shell to run it.
+            SessionClosedError: if the session has ended or its hours are over.
         """
         settings = self._app.settings
         async with self._using_shell("bash") as waited_s:
@@ -187,14 +166,7 @@ class Session:
             return output, waited_s
 
     async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
-        """Run a program in the session's sandbox, beside its shell; see :meth:`Shell.execute` for the arguments.
-
-        It may take what is left of the session's hours, and no longer than it is given.
-
-        Raises:
-            SessionClosedError: if the session has ended, or its time is up.
-            ReBenchError: if there is no sandbox for it.
-        """
+        """Run a program in the session's sandbox within the remaining hours; see :meth:`Shell.execute`."""
         async with self._using_shell("program"):
             remaining_s = max(self._remaining_s(), 1.0)
             options["timeout_s"] = min(options.get("timeout_s") or remaining_s, remaining_s)
@@ -205,11 +177,7 @@ class Session:
 
     @asynccontextmanager
     async def _using_shell(self, activity: str) -> AsyncIterator[float]:
-        """Check that the session may use its sandbox, and wait for its GPU; return for how long.
-
-        Raises:
-            SessionClosedError: if it may not, or does not any more.
-        """
+        """Check that the session may use its sandbox, and wait for its GPU; yields the seconds waited."""
         self._check_open()
         if await self._time_is_up():
             raise SessionClosedError(
@@ -228,15 +196,15 @@ class Session:
                 raise
 
     async def answer(self, *, final: bool, task_id: str | None = None) -> ToolResponse:
-        """Score the workspace as it is; at the end, all attempts together.
+        """Score the workspace; for a final answer, aggregate all attempts.
 
         Args:
-            final: whether the episode ends with it.
-            task_id: the SDK's id of the call, by which a client may ask a later server for the outcome.
+            final: whether the answer ends the episode.
+            task_id: the SDK's ID of the call, by which a client can ask a later server for the result.
 
         Raises:
             SessionClosedError: if the session has ended.
-            ReBenchError: if the attempt could not be scored or written to the log; the episode goes on.
+            ReBenchError: if the attempt could not be scored or logged; the episode continues.
         """
         with self._busy_with("final answer" if final else "answer"):
             self._check_open()
@@ -245,7 +213,7 @@ class Session:
             try:
                 response = await self.attempts.answer(self._key, final=final, task_id=task_id)
             except ReBenchError:
-                self._check_open("the session was ended while its attempt was scored; the attempt does not count")
+                self._check_open("the session ended during the scoring of its attempt; the attempt does not count")
                 raise
         if response.finished:
             await self.shell.close()
@@ -253,9 +221,9 @@ class Session:
         return response
 
     async def close(self, reason: str | None) -> None:
-        """End everything that the session runs. Without a reason, it goes on with the next server.
+        """Stop everything in the session. Without a reason, it is suspended for the next server.
 
-        With one it ends for good: its workspace is removed, and the log and the scored copies stay.
+        With a reason it ends for good: the workspace is removed; the log and the scored copies stay.
         """
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close(reason))
@@ -269,10 +237,10 @@ class Session:
                 await asyncio.to_thread(self.attempts.settle)
                 return
             with suppress(OSError, ReBenchError):  # on a full disk
-                await asyncio.to_thread(self.attempts.settle, "the session ended while this attempt was scored")
+                await asyncio.to_thread(self.attempts.settle, "the session ended during the scoring of this attempt")
             self.record.final = self.record.final or await asyncio.to_thread(self.attempts.final_if_any)
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
-            with suppress(ReBenchError):  # on a full disk, where there will be room
+            with suppress(ReBenchError):  # on a full disk; clear() makes room
                 await self._save()
             await asyncio.to_thread(clear, self.directory)
             await self._save()
@@ -280,7 +248,7 @@ class Session:
             self._on_closed()
 
     async def _stop(self) -> None:
-        """End everything that the session runs."""
+        """Stop everything in the session."""
         self._set_activity("ending")
         self._abandoned.set()
         await self.attempts.stop()
@@ -289,7 +257,7 @@ class Session:
         await self.shell.close()
 
     def checkpoint(self) -> bool:
-        """Write the hours used into the record, to be saved; return whether the session is open."""
+        """Update the used hours in the record; return whether the session is open."""
         if self.record.state == "open":
             self.clock.checkpoint()
         return self.record.state == "open"
@@ -298,7 +266,7 @@ class Session:
         await asyncio.to_thread(self.record.save, self.directory)
 
     def _check_open(self, message: str = "the session has ended") -> None:
-        """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""
+        """Raise SessionClosedError if the session, its episode or its server has ended."""
         if self._closing is not None and self._app.stopping:
             raise ServerEndingError(_SHUT_DOWN)
         if self._closing is not None or self.record.state == "finished":
@@ -309,7 +277,7 @@ class Session:
         return hours * 3600 - self.clock.elapsed().working_s
 
     async def _time_is_up(self) -> bool:
-        """Tell whether the session's hours are over; then what runs in the background ends."""
+        """Return whether the hours are over; if so, end background processes."""
         if self._remaining_s() > 0:
             return False
         await self.shell.close_shell()

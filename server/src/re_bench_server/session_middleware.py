@@ -1,8 +1,7 @@
-"""Middleware between the SDK's application and clients whose sessions began before the server did.
+"""Middleware that lets clients continue sessions of an earlier server.
 
-The SDK keeps sessions in memory, by ids that clients choose. A request with the id of a session that an earlier server
-had first makes the SDK create it, which takes up what that server has left; see
-:meth:`re_bench_server.registry.SessionRegistry.create`.
+The SDK keeps sessions in memory, by IDs that clients choose. The first request with the ID of a restored session makes
+the SDK create it again; :meth:`re_bench_server.registry.SessionRegistry.create` then returns the restored one.
 """
 
 from __future__ import annotations
@@ -35,26 +34,24 @@ if TYPE_CHECKING:
 _CREATE = "/create"
 _CALL = f"/{NAME}/call"
 _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 400, 500, 503
-_SHUTTING_DOWN = "this server is shutting down and accepts no new sessions and calls; try again when it is back"
+_SHUTTING_DOWN = "the server is shutting down and accepts no new sessions and calls; try again later"
 _STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 class SessionMiddleware:
-    """Takes up sessions of an earlier server, and refuses what the SDK would accept and should not.
+    """Resumes restored sessions, and refuses requests that the SDK would wrongly accept.
 
-    Two concurrent requests for one id would make two sessions, of which the SDK forgets one. A toolset is opened after
-    the session, which is forgotten if the toolset does not fit; toolsets that fit access the web with keys of the
-    server's environment. A server that is to end accepts no new session and no new call.
+    Two concurrent requests for one ID would create two sessions, one of which the SDK forgets. Toolsets access the web
+    with keys from the server's environment. A draining server accepts no new sessions and calls.
     """
 
     def __init__(self, application: ASGIApp, registry: SessionRegistry) -> None:
-        """Wrap ``application``, the SDK's, whose sessions are in ``registry``."""
         self._application, self._registry = application, registry
         self._in_progress: set[str] = set()
         self._resuming: dict[str, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         session_id = dict(scope["headers"]).get(b"x-session-id") if scope["type"] == "http" else None
         if not session_id:
             await self._application(scope, receive, send)
@@ -81,10 +78,10 @@ class SessionMiddleware:
         if self._registry.draining:
             refusal = JSONResponse({"detail": _SHUTTING_DOWN}, _UNAVAILABLE, {"Retry-After": "10"})
         elif request.get("toolset_name") is not None:
-            detail = "this environment has tools of its own and takes no toolset"
+            detail = "toolset_name: this environment does not accept toolsets; leave it out"
             refusal = JSONResponse({"detail": detail}, _BAD_REQUEST)
         elif client in self._in_progress:
-            refusal = JSONResponse({"detail": "this session is being created already"}, _BAD_REQUEST)
+            refusal = JSONResponse({"detail": "this session is already being created"}, _BAD_REQUEST)
         elif session is not None and not self._registry.waits(client):
             refusal = await _create_again(session, request, dict(scope["headers"]))
         if refusal is not None:
@@ -97,7 +94,7 @@ class SessionMiddleware:
             self._in_progress.remove(client)
 
     async def _resume_session(self, client: str, scope: Scope) -> None:
-        """Make the SDK create the client's session of an earlier server, if there is one that waits."""
+        """Make the SDK create the client's restored session, if one waits."""
         if client in self._in_progress or not self._registry.waits(client):
             return
         if client not in self._resuming:
@@ -117,7 +114,7 @@ class SessionMiddleware:
             log.error("session_not_taken_up", session=session.name, status=answer.status_code)
 
     async def _call(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call of an earlier server, and while this one is to end refuse a new one; pass others on."""
+        """Answer a call of an earlier server; refuse new calls while draining; forward others."""
         body, replay = await _read(receive)
         task_id = _json_object(body).get("task_id")
         if task_id is None and self._registry.draining:
@@ -133,7 +130,7 @@ class SessionMiddleware:
 
 
 async def _create_again(session: Session, request: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> JSONResponse:
-    """Return the answer to a client that asks for a session that it has already."""
+    """Return the response to a client that creates its existing session again."""
     try:
         if "task_spec" in request:
             spec = request["task_spec"]
@@ -147,15 +144,15 @@ async def _create_again(session: Session, request: Mapping[str, Any], headers: M
 
 
 def _secrets(header: bytes) -> dict[str, str]:
-    """Return the secrets in the header ``X-Secrets``, as the SDK reads it."""
+    """Return the secrets in the header ``X-Secrets``, decoded as the SDK does."""
     try:
         return {name: entry["value"] for name, entry in json.loads(base64.b64decode(header) or b"{}").items()}
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise UsageError("the header X-Secrets cannot be read") from None
+        raise UsageError("malformed header X-Secrets") from None
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """Return a request's body, and a function that gives it once more and then what comes after it."""
+    """Read a request's body; return it and a ``receive`` that replays it."""
     body, more = bytearray(), True
     while more:
         message = await receive()
@@ -172,7 +169,7 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
-    """Return the object in a body; an empty one if there is none, which the SDK refuses."""
+    """Return the object in a body; empty if there is none, which the SDK refuses."""
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The record of a session, ``session.json``, by which a later server offers it again; and the session's clock."""
+"""A session's record ``session.json``, from which a later server restores it, and its clock."""
 
 from __future__ import annotations
 
@@ -21,65 +21,64 @@ if TYPE_CHECKING:
 
 
 class AnswerCall(BaseModel):
-    """The last call of ``answer``, by which a later server decides how it ended."""
+    """The last call of ``answer``; tells a later server how it ended."""
 
     since: str
     final: bool
     task_id: str | None
-    """The SDK's id, with which a client asks for the result again."""
+    """The SDK's ID, with which a client asks for the result again."""
     attempts_before: int
     wall_s: float | None = None
-    """When it was made, as in the attempt's line; None in a record of an early version."""
+    """When it was made; None in records of early versions."""
     working_s: float | None = None
     state: Literal["running", "done", "interrupted"] = "running"
 
 
 class SessionRecord(Record):
-    """What is known of a session, kept in its directory."""
+    """The stored state of a session."""
 
     model_config = ConfigDict(frozen=False)
 
     name: str
     task: str
-    """The task's id."""
+    """The task's ID."""
     profile: str
     client: str
-    """SHA-256 of the client's session id; the id itself gives access and is on no disk."""
+    """SHA-256 of the client's session ID, which gives access and is never stored."""
     opened: str
     instance: Instance | None = None
-    """The instance of the task that its workspace was created with, by which its experiments and attempts are made and
-    scored; None before, and where the task has none."""
+    """The task instance of its workspace, experiments and attempts; None if the task has none."""
     state: Literal["opening", "open", "finished", "ended"] = "opening"
-    """``opening`` until there is a workspace, ``finished`` after the final answer, ``ended`` when all is over."""
+    """``opening`` before the workspace exists, ``finished`` after the final answer, ``ended`` when closed."""
     used_s: float = 0.0
-    """Seconds of the session's hours that are over: of working time, and only those in which a server ran."""
+    """Working time in seconds, only while a server ran."""
     waited_s: float = 0.0
-    """Seconds that the server made it wait for a place in the scoring queue and for a GPU's turn; not in ``used_s``."""
+    """Seconds waited in the scoring queue or for a GPU; not part of ``used_s``."""
     periods: tuple[tuple[float, float], ...] = ()
-    """When a server ran: pairs of beginning and end in seconds since 1970, the last as of the last checkpoint."""
+    """When a server ran: pairs of start and end in Unix seconds; the last end is the last checkpoint."""
     key: bool = False
-    """Whether it came with a key for the real model, which is on no disk."""
+    """Whether it came with a key for the real model; the key is never stored."""
     attempts: int = 0
     scored: int = 0
-    """How many of the attempts are used up: all but those that failed by an internal error."""
+    """Used attempts: all without internal error."""
     max_attempts: int | None = None
-    """How many there may be, as the last server that opened it had it."""
+    """Maximum of used attempts, according to the last server."""
     disk_before: int | None = None
-    """Bytes of the workspace at the beginning, from which its growth counts."""
+    """Initial size of the workspace in bytes, from which growth counts."""
     answer: AnswerCall | None = None
     final: dict[str, Any] | None = None
-    """The final score, of a session that has finished, or has ended with attempts."""
+    """The final score, once finished or ended with attempts."""
     ended: str | None = None
     reason: str | None = None
     """Why it ended."""
     network: dict[str, Any] | None = None
-    """Which network its sandbox has, as the last server that opened it had it."""
+    """The network of its sandbox, according to the last server."""
     gpu: str | None = None
-    """UUID of the GPU of its commands, as the last server that gave it one had it."""
+    """UUID of its last GPU."""
     model_dollars: float | None = None
-    """What its own calls to the task's model have cost, as far as known; None without a model or a price."""
+    """Cost of its own calls to the task's model; None if unknown."""
     scoring_model_dollars: float | None = None
-    """What the calls of its scorings have cost; None while there are none."""
+    """Cost of the calls of its scorings; None without any."""
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
     @classmethod
@@ -88,39 +87,30 @@ class SessionRecord(Record):
         return SESSION
 
     def save(self, directory: Path) -> None:
-        """Write the record; it is on the disk when this returns.
-
-        Raises:
-            ReBenchError: if it cannot be written.
-        """
+        """Write the record to disk, or raise ReBenchError."""
         with self._lock:
             try:
                 super().save(directory)
             except OSError as error:
-                raise ReBenchError(f"the session's record cannot be written: {error.strerror}") from None
+                raise ReBenchError(f"{directory / SESSION}: cannot write ({error.strerror})") from None
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read the record of the session in ``directory``.
-
-        Raises:
-            ReBenchError: if there is none, it is damaged, or it is of another session.
-        """
+        """Read the record in ``directory``. Raise ReBenchError if it is missing, damaged or misplaced."""
         record = super().load(directory)
         if record.name != directory.name:
-            raise ReBenchError(f"{directory / SESSION}: it cannot be used: it is of the session {record.name!r}")
+            raise ReBenchError(f"{directory / SESSION}: belongs to the session {record.name!r}")
         return record
 
 
 class SessionClock:
     """The clock of one session, which continues from its record. It is used by one event loop.
 
-    Time in which no server ran does not count. Working time leaves out what the server made the session wait for: a
-    place in the scoring queue, and the GPU. The session's hours are hours of working time.
+    Time without a running server does not count. Working time excludes waiting in the scoring queue and for the GPU;
+    the session's hours are hours of working time.
     """
 
     def __init__(self, record: SessionRecord) -> None:
-        """Begin to count; ``record`` gets the times by :meth:`checkpoint`."""
         self._record = record
         self._waited_s = record.waited_s
         self._waiting_since: float | None = None
@@ -133,7 +123,7 @@ class SessionClock:
         self._period = (time.time(), time.monotonic())
 
     def restart(self) -> None:
-        """Start again at zero: creating the workspace took none of the session's time."""
+        """Restart at zero, after the workspace was created."""
         self._record.periods = ()
         self._begin()
 
@@ -146,7 +136,7 @@ class SessionClock:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Leave the block's time out of the working time; what several calls wait at once counts once."""
+        """Exclude the block from working time; concurrent waits count once."""
         self._waiting_calls += 1
         if self._waiting_since is None:
             self._waiting_since = time.monotonic()
@@ -159,11 +149,11 @@ class SessionClock:
                 self._waiting_since = None
 
     def add_wait(self, seconds: float) -> None:
-        """Leave seconds out that were waited somewhere else, such as in a scorer's process."""
+        """Exclude seconds that were waited elsewhere, such as in a scorer."""
         self._waited_s += seconds
 
     def checkpoint(self) -> None:
-        """Write the times into the record, to be saved."""
+        """Update the times in the record."""
         elapsed = self.elapsed()
         self._record.used_s, self._record.waited_s = elapsed.working_s, elapsed.waited_s
         began, since = self._period
@@ -173,5 +163,5 @@ class SessionClock:
 
 
 def utc(timespec: Literal["seconds", "milliseconds"] = "seconds") -> str:
-    """Return the time now, as records and transcripts have it."""
+    """Return the current time as in records and transcripts."""
     return dt.datetime.now(dt.UTC).isoformat(timespec=timespec)

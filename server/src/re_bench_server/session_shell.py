@@ -1,4 +1,4 @@
-"""The shell of one session, and the services beside its sandbox that it reaches: a model, a meter, a network."""
+"""A session's shell and the services it reaches: a model, a meter, a network."""
 
 from __future__ import annotations
 
@@ -32,17 +32,9 @@ class SessionShell:
     """Opens the services of one session at once, and its sandbox with the first command."""
 
     def __init__(self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path) -> None:
-        """Prepare.
-
-        Args:
-            app: the shared part of the server.
-            served: the task.
-            record: the session's; the first shell notes there what the workspace took on the disk before.
-            directory: the session's.
-        """
         self.model_access: ModelAccess | None = None
         self.secrets: list[str] = []
-        """What must not show in what the session leaves behind: its tokens for the model, and the client's key."""
+        """Redacted in all records of the session: its tokens for the model, and the client's key."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._meter: MeterProxy | None = None
         self._network = NetworkAccess()
@@ -52,11 +44,11 @@ class SessionShell:
 
     @property
     def has_stand_in(self) -> bool:
-        """Whether its model, if it has one, is the stand-in."""
+        """Whether its model, if any, is the stand-in."""
         return self.model_access is not None and self.model_access.stand_in
 
     async def open_meter(self) -> None:
-        """Start the meter's socket, if the task has a meter."""
+        """Open the meter's socket, if the task has a meter."""
         if self._served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self._record.name}.sock"
             variables = self._served.instance_environment(self._record.instance) | only_gpus(self._gpu())
@@ -65,19 +57,11 @@ class SessionShell:
             await self._meter.open()
 
     async def open_network(self) -> None:
-        """Open what leads to the network, if the operator gives agents one.
-
-        Raises:
-            ReBenchError: if the proxy cannot be started.
-        """
+        """Open the session's network, if it has one."""
         self._network = await self._app.network.open(self._record.name, self._directory)
 
     async def open_model(self, key: str | None) -> None:
-        """Get access to the task's model, if it has one; a shell that is open without is closed.
-
-        Raises:
-            ReBenchError: if the gateway cannot be started.
-        """
+        """Get access to the task's model, if any, and close a shell that was opened without it."""
         if self._served.manifest.model is not None:
             budget = Budget(dollars=self._app.settings.model_dollars)
             self.model_access = await self._app.models.open(self._served, self._record.name, key, budget)
@@ -85,7 +69,7 @@ class SessionShell:
             await self.close_shell()
 
     async def refresh_cost(self) -> None:
-        """Ask what the session's calls to the model have cost, and note it in the record."""
+        """Update the cost of the session's model calls in the record."""
         if self.model_access is not None:
             access = self.model_access
             await access.refresh()
@@ -96,19 +80,11 @@ class SessionShell:
             self._record.model_dollars = round(access.dollars, 9)
 
     async def run(self, command: str, timeout_s: float) -> Output:
-        """Run a command in the shell, which is opened if it is not open.
-
-        Raises:
-            ReBenchError: if there is no shell to run it.
-        """
+        """Run a command in the shell, which is opened if necessary."""
         return await (await self._ensure_shell()).run(command, timeout_s)
 
     async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
-        """Run a program beside the shell, which is opened if it is not open; see :meth:`Shell.execute`.
-
-        Raises:
-            ReBenchError: if there is no sandbox for it.
-        """
+        """Run a program alongside the shell, which is opened if necessary; see :meth:`Shell.execute`."""
         return await (await self._ensure_shell()).execute(command, **options)
 
     async def _ensure_shell(self) -> Shell:
@@ -120,19 +96,19 @@ class SessionShell:
                 await shell.close()
                 raise ReBenchError("the session has ended")
             self._shell = shell
-            if self._record.disk_before is None:  # else a kill would make what is written until then the beginning
+            if self._record.disk_before is None:  # saved at once, so that growth before a kill counts
                 self._record.disk_before = shell.disk_before
                 await asyncio.to_thread(self._record.save, self._directory)
             return shell
 
     async def close_shell(self) -> None:
-        """End everything that runs in the sandbox."""
+        """End everything in the sandbox."""
         shell, self._shell = self._shell, None
         if shell is not None:
             await shell.close()
 
     async def close(self) -> None:
-        """Close the shell, the access to the model and the meter, for good."""
+        """Close shell, services and GPU for good."""
         self._closed = True
         await self.close_shell()
         self._app.release_gpu(self._record.name)
@@ -146,7 +122,7 @@ class SessionShell:
             await meter.close()
 
     def _gpu(self) -> str | None:
-        """Return the session's GPU, and note it in the record, which is saved with what comes next."""
+        """Return the session's GPU, and note it in the record."""
         if not self._closed:
             self._record.gpu = self._app.gpu(self._served, self._record.name)
         return self._record.gpu

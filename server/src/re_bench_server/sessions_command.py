@@ -1,7 +1,6 @@
-"""The subcommand ``re-bench sessions``: list the sessions in a server's state directory, and end one.
+"""The command ``re-bench sessions``: list the sessions in a state directory, and end one, with or without a server.
 
-Both work with a running server and without. A running server ends a session when it finds the file
-:data:`re_bench_server.state_dir.END_REQUEST` in the session's directory.
+A running server ends a session when it finds the file :data:`re_bench_server.state_dir.END_REQUEST` in its directory.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def list_sessions(*, state: State = None, json: Json = False) -> int:
 
 @sessions.command
 def end(
-    session: Annotated[str, Parameter(name="ID", help="A session's name, or its beginning.")],
+    session: Annotated[str, Parameter(name="ID", help="A session's name, or a unique prefix.")],
     /,
     *,
     state: State = None,
@@ -67,7 +66,7 @@ def end(
     directory = _directory_of(state, session)
     record = SessionRecord.load(directory)
     if record.ended:
-        raise UsageError(f"{directory.name}: this session has ended already")
+        raise UsageError(f"{directory.name}: the session has already ended")
     if is_served(state):
         try:
             (directory / END_REQUEST).touch()
@@ -76,7 +75,7 @@ def end(
         deadline = time.monotonic() + _END_S
         while not record.ended:
             if time.monotonic() > deadline:
-                raise ReBenchError(f"{directory.name}: the server has not ended it within {_END_S:g} s; see its log")
+                raise ReBenchError(f"{directory.name}: not ended by the server within {_END_S:g} s; see its log")
             time.sleep(_POLL_S)
             record = SessionRecord.load(directory)
     else:
@@ -93,7 +92,7 @@ def end(
 
 
 def _end_without_server(state: Path, directory: Path) -> SessionRecord:
-    """End a suspended session: write the final score of its attempts into its record, and remove its workspace."""
+    """End a suspended session: record its final score, and remove its workspace."""
     from re_bench.runs.score_process import final_so_far  # noqa: PLC0415
     from re_bench.task.chat_model import ChatModel  # noqa: PLC0415 - the server's modules take a moment
     from re_bench.task.choices import choose_model  # noqa: PLC0415
@@ -106,7 +105,7 @@ def _end_without_server(state: Path, directory: Path) -> SessionRecord:
         record, attempts = SessionRecord.load(directory), _attempts(directory)
         if record.final is None and attempts:
             models = (ChatModel.from_details(attempt.details) for attempt in attempts)
-            task = task_named(record.task)  # without it its attempts cannot be combined
+            task = task_named(record.task)
             served = ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
             record.final = asdict(final_so_far(served.task, served.profile_name, directory / ATTEMPTS))
         record.state, record.ended, record.reason = "ended", utc(), ENDED_BY_OPERATOR
@@ -118,7 +117,7 @@ def _end_without_server(state: Path, directory: Path) -> SessionRecord:
 
 
 def _summary(directory: Path, *, served: bool) -> dict[str, Any]:
-    """Return what the record and the attempt log say of a session; unknown values are None."""
+    """Return the summary of a session from its record and attempt log; unknown values are None."""
     attempts = _attempts(directory)
     rewards = [attempt.reward for attempt in attempts if attempt.reward is not None]
     try:
@@ -160,17 +159,17 @@ def _directories(state: Path) -> list[Path]:
         return sorted(path for path in (state / "sessions").iterdir() if path.is_dir())
     except OSError as error:
         raise UsageError(
-            f"{state}: no server has kept sessions there ({error.strerror}); give its directory with --state"
+            f"{state}: no sessions there ({error.strerror}); give the server's directory with --state"
         ) from None
 
 
 def _directory_of(state: Path, prefix: str) -> Path:
-    """Return the directory of the session whose name is ``prefix``, or the only one that begins with it."""
+    """Return the directory of the session named ``prefix``, or of the only one that begins with it."""
     directories = _directories(state)
     matching = [path for path in directories if path.name.startswith(prefix)]
     exact = [path for path in matching if path.name == prefix]
     if len(exact or matching) != 1:
-        problem = "is the beginning of several sessions' names" if matching else "is the name of no session"
+        problem = "ambiguous session" if matching else "unknown session"
         names = ", ".join(path.name for path in (matching or directories)[-_SHOWN_NAMES:]) or "none"
-        raise UsageError(f"{prefix!r} {problem} in {state}; there are: {names}")
+        raise UsageError(f"{state}: {problem} {prefix!r}; known: {names}")
     return (exact or matching)[0]

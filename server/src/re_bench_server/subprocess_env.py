@@ -1,4 +1,4 @@
-"""Subprocesses of the server: an environment without secrets, and how they are terminated."""
+"""Subprocesses of the server: their environment without secrets, and their termination."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _GRACE_S = 15.0
 
 
 def environment_without_secrets(**variables: str) -> dict[str, str]:
-    """Return the server's environment without what may be secret, and with ``variables``."""
+    """Return the server's environment without potential secrets, plus ``variables``."""
     return {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)} | variables
 
 
 async def terminate(process: asyncio.subprocess.Process) -> None:
-    """Terminate a program; after a grace period kill it and all its descendants."""
+    """Terminate a process; after a grace period, kill it and its descendants."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate()

@@ -1,4 +1,4 @@
-"""The official client of OpenAI's talks to a gateway's process, which asks a scripted server."""
+"""Calls of the official OpenAI client through a gateway to a scripted upstream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from re_bench_gateway import Gateway
 
 
-def test_a_plain_call_is_answered_charged_and_logged(
+def test_call_is_answered_charged_and_logged(
     client: openai.OpenAI, gateway: Gateway, upstream: Upstream, log: Path
 ) -> None:
     before = gateway.usage()
@@ -51,12 +51,12 @@ def test_a_plain_call_is_answered_charged_and_logged(
     assert line["id"] == answer._request_id
 
 
-def test_an_alias_asks_for_what_it_stands_for(client: openai.OpenAI, upstream: Upstream) -> None:
+def test_alias_maps_to_the_upstream_model(client: openai.OpenAI, upstream: Upstream) -> None:
     ask(client, {"body": completion("hello alias")}, model="cheap")
     assert upstream.asked[-1][1]["model"] == MODEL
 
 
-def test_a_client_that_wants_a_stream_gets_a_chunk_for_each_choice_and_the_usage_if_asked(
+def test_stream_has_one_chunk_per_choice_and_optional_usage(
     client: openai.OpenAI, upstream: Upstream, log: Path
 ) -> None:
     step = {"body": completion("long " * 100, "b")}
@@ -77,13 +77,13 @@ def test_tools_pass_through_both_ways(client: openai.OpenAI, upstream: Upstream)
     assert streamed.choices[0].delta.tool_calls[0].function.arguments == '{"a": 1}'
 
 
-def test_the_clients_own_helper_reads_a_stream(client: openai.OpenAI) -> None:
+def test_stream_works_with_the_client_helper(client: openai.OpenAI) -> None:
     script = json.dumps([{"body": completion("ab")}])
     with client.chat.completions.stream(model=MODEL, messages=[{"role": "user", "content": script}]) as stream:
         assert stream.get_final_completion().choices[0].message.content == "ab"
 
 
-def test_models(client: openai.OpenAI) -> None:
+def test_list_models(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [MODEL, "cheap"]
     assert client.models.retrieve("cheap").id == "cheap"
     for call in (lambda: client.models.retrieve("gpt-4"), lambda: ask(client, {}, model="gpt-4")):
@@ -92,14 +92,14 @@ def test_models(client: openai.OpenAI) -> None:
         assert caught.value.code == "model_not_found"
 
 
-def test_a_wrong_key(gateway: Gateway) -> None:
+def test_wrong_key_is_rejected(gateway: Gateway) -> None:
     with client_of(gateway, "sk-wrong") as client, pytest.raises(openai.AuthenticationError, match="Incorrect API key"):
         ask(client, {"body": completion("never")})
     for headers in ({}, {"authorization": "Bearer"}, {"authorization": f"Basic {gateway.token}"}):
         assert httpx2.get(f"{gateway.address}/models", headers=headers).status_code == 401
 
 
-def test_other_routes(client: openai.OpenAI, gateway: Gateway) -> None:
+def test_unknown_routes_are_404(client: openai.OpenAI, gateway: Gateway) -> None:
     with pytest.raises(openai.NotFoundError) as caught:
         client.embeddings.create(model=MODEL, input="text")
     assert caught.value.code == "unknown_url"
@@ -113,7 +113,7 @@ def test_other_routes(client: openai.OpenAI, gateway: Gateway) -> None:
     [
         (b"", "parse"),
         (b"{", "parse"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b"[" * 100_000, "parse"),
         (b'{"model": "\xff"}', "parse"),
         (b'{"temperature": NaN}', "parse"),
@@ -137,7 +137,7 @@ def test_other_routes(client: openai.OpenAI, gateway: Gateway) -> None:
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_bad_requests(gateway: Gateway, body: bytes | dict[str, Any], says: str) -> None:
+def test_malformed_requests_are_rejected(gateway: Gateway, body: bytes | dict[str, Any], says: str) -> None:
     good = {"model": MODEL, "messages": [{"role": "user", "content": "[]"}]}
     content = body if isinstance(body, bytes) else json.dumps({**good, **body}).encode()
     response = httpx2.post(

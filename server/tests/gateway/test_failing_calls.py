@@ -1,4 +1,4 @@
-"""Calls that fail, break off or are left: what the client is told, what is charged, what the log says."""
+"""Failing calls: errors for the client, charges, log lines."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 FAILURE = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
 
 
-def test_a_failure_that_passes_is_retried(client: openai.OpenAI, log: Path) -> None:
+def test_temporary_failures_are_retried(client: openai.OpenAI, log: Path) -> None:
     steps = ({"status": 500, "body": FAILURE}, {"hang_up": True}, {"body": completion("at last")})
     assert ask(client, *steps).choices[0].message.content == "at last"
     assert lines(log)[-1]["retries"] == 2
 
 
 @pytest.mark.parametrize(("name", "value"), [("retry-after", "1"), ("retry-after-ms", "900")])
-def test_the_pause_that_a_server_asks_for_is_kept(client: openai.OpenAI, name: str, value: str) -> None:
+def test_retry_after_is_respected(client: openai.OpenAI, name: str, value: str) -> None:
     limited = {"status": 429, "headers": {name: value}, "body": {"error": {"message": name, "code": "rate_limit"}}}
     started = time.monotonic()
     ask(client, limited, {"body": completion("x")})
     assert time.monotonic() - started > 0.85
 
 
-def test_a_pause_beyond_our_patience_is_an_error(client: openai.OpenAI) -> None:
+def test_retry_after_beyond_patience_is_an_error(client: openai.OpenAI) -> None:
     limited = {"status": 429, "headers": {"retry-after": "3600"}, "body": {"error": {"message": "slow down"}}}
     with pytest.raises(openai.RateLimitError, match="slow down"):
         ask(client, limited)
 
 
-def test_a_lasting_failure_is_passed_on_without_keys(
+def test_permanent_failure_is_forwarded_without_keys(
     client: openai.OpenAI, gateway: Gateway, upstream: Upstream, log: Path
 ) -> None:
     before = gateway.usage()
@@ -57,14 +57,14 @@ def test_a_lasting_failure_is_passed_on_without_keys(
     assert lines(log)[-1]["error"]["error"]["code"] == "c"
 
 
-def test_a_failure_in_another_shape_gets_ours(client: openai.OpenAI) -> None:
+def test_malformed_errors_are_converted(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="answered with status 400"):
         ask(client, {"status": 400, "text": "<html>Bad Request</html>"})
-    with pytest.raises(openai.InternalServerError, match="no JSON object"):
+    with pytest.raises(openai.InternalServerError, match="did not answer with a JSON object"):
         ask(client, {"text": "<html>Welcome</html>"})
 
 
-def test_calls_that_cannot_be_logged_are_not_made(upstream: Upstream, tmp_path: Path) -> None:
+def test_no_calls_without_a_writable_log(upstream: Upstream, tmp_path: Path) -> None:
     with serving(settings_for(upstream, tmp_path / "log")) as gateway, client_of(gateway) as client:
         resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (1, 1))  # as a full disk
         ask(client, {"body": completion("paid for")})

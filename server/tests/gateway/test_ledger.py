@@ -1,4 +1,4 @@
-"""Properties of ledgers, chunks, retries and the log, whatever calls do."""
+"""Ledgers, worst-case costs, retries and the log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import KNOWN, Amount, Ledger, Terms, covers, terms_of, worst_case
+from re_bench_gateway.calls import CallLog
 from re_bench_gateway.errors import ApiError, UpstreamError
-from re_bench_gateway.log import CallLog
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible
 from re_bench_gateway.upstreams import (
     CallState,
@@ -70,7 +70,7 @@ class Spending(RuleBasedStateMachine):
         except ApiError:
             pass
         except TimeoutError:
-            assert self.running  # a call that waits needs another one that runs
+            assert self.running  # only running calls make others wait
         else:
             self.running.append((ledger, asked))
 
@@ -95,7 +95,7 @@ class Spending(RuleBasedStateMachine):
 TestSpending = Spending.TestCase
 
 
-def test_sums_of_dollars_are_exact() -> None:
+def test_dollar_sums_are_exact() -> None:
     async def spend() -> Budget:
         ledger, tenth = Ledger(Budget(dollars=0.3)), TERMS.cost(200_000, 0)
         for _ in range(3):
@@ -122,21 +122,21 @@ def request(**more: Any) -> dict[str, Any]:
         ({"messages": [{"role": "user", "content": [{"type": "file", "text": ""}]}]}, 16_385, 4096),
     ],
 )
-def test_the_worst_case_of_a_call(more: dict[str, Any], prompt: int, completion: int) -> None:
+def test_worst_case_cost(more: dict[str, Any], prompt: int, completion: int) -> None:
     worst = worst_case(request(**more), 100, TERMS)
     assert (worst.requests, worst.prompt, worst.completion) == (1, prompt, completion)
     assert worst.dollars == (Decimal("0.5") * prompt + Decimal("1.5") * completion) / 1_000_000
 
 
-def test_terms_come_from_the_settings_or_the_table() -> None:
+def test_terms_from_settings_or_table() -> None:
     assert terms_of(Model(name="cheap", asks_for="gpt-3.5-turbo-0125", dollars_in=0.0)) == Terms(0.0, 1.5, 16_385, 4096)
     with pytest.raises(UsageError, match="context and max_output"):
         terms_of(Model(name="other", context=100))
 
 
-def test_a_failed_attempt_leaves_nothing_to_be_paid_for() -> None:
+def test_failed_attempt_is_free() -> None:
     async def state_after_failure() -> CallState:
-        server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2), 1000)
+        server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2))
         state = CallState(key=None)
         with pytest.raises(UpstreamError):
             await server.ask({}, state)
@@ -147,7 +147,7 @@ def test_a_failed_attempt_leaves_nothing_to_be_paid_for() -> None:
     assert (state.begun, state.retries) == (False, 1)
 
 
-def test_what_servers_say_about_retrying() -> None:
+def test_retry_headers() -> None:
     assert requested_pause({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
     assert requested_pause({"retry-after": "2"}) == 2
     assert [requested_pause({"retry-after": text}) for text in ("soon", "nan", "inf", "")] == [0.0] * 4
@@ -168,7 +168,7 @@ def whole_lines(path: Path) -> list[dict[str, object]]:
     return entries
 
 
-def test_a_torn_line_of_the_log_is_fenced_off(tmp_path: Path) -> None:
+def test_log_continues_after_an_incomplete_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     CallLog(path).write({"n": 1}, [])
     with path.open("ab") as stream:

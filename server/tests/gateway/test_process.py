@@ -1,4 +1,4 @@
-"""A gateway's process: a plug-in as its upstream, its settings, and its end; and the way to it from a sandbox."""
+"""The gateway process: plug-ins, settings, shutdown, and access from a sandbox."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def entries(settings: Settings) -> list[dict[str, Any]]:
 
 
 def gone(pid: int, seconds: float = 60) -> bool:
-    """Look, once at least, whether a process has ended."""
+    """Return whether a process ends within the time."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -96,7 +96,7 @@ def gone(pid: int, seconds: float = 60) -> bool:
         time.sleep(0.02)
 
 
-def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
+def test_plug_in_answers_and_errors(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
     with serving(settings) as gateway:
         assert post(gateway, "world").json()["choices"][0]["message"]["content"] == "hello world"
         streamed = post(gateway, "world", stream=True)
@@ -104,7 +104,7 @@ def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd
         assert streamed.text.endswith("data: [DONE]\n\n")
         refused = post(gateway, "refuse")
         assert (refused.status_code, refused.json()["error"]["message"]) == (418, "I am a teapot")
-        for text, says in (("fail", "stderr says why"), ("nothing", "no chat.completion")):
+        for text, says in (("fail", "see the gateway's stderr"), ("nothing", "did not return a chat.completion")):
             response = post(gateway, text)
             assert response.status_code == 500
             assert says in response.json()["error"]["message"]
@@ -131,18 +131,18 @@ def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd
     ],
     ids=["module", "function", "log", "model", "price"],
 )
-def test_settings_that_cannot_work_are_told(settings: Settings, changes: dict[str, Any], says: str) -> None:
+def test_unusable_settings_are_reported(settings: Settings, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says), serving(settings.model_copy(update=changes)):
         pass
 
 
-def test_settings_never_repeat_a_key() -> None:
+def test_settings_errors_do_not_repeat_keys() -> None:
     with pytest.raises(ValueError, match="key") as caught:
         Settings.model_validate({"upstream": {"kind": "openai", "key": ["sk-secret-secret"]}})
     assert "sk-secret" not in str(caught.value)
 
 
-def test_a_session_that_does_not_exist(gateway: Gateway) -> None:
+def test_unknown_session_is_rejected(gateway: Gateway) -> None:
     for ask in (gateway.usage, gateway.close_session):
         with pytest.raises(UsageError, match="no session has this token"):
             ask("rb-made-up")
@@ -150,7 +150,7 @@ def test_a_session_that_does_not_exist(gateway: Gateway) -> None:
         gateway.close_session(gateway.token)
 
 
-def test_it_ends_with_the_block_and_settles_what_runs(settings: Settings) -> None:
+def test_exit_settles_running_calls(settings: Settings) -> None:
     with serving(settings.model_copy(update={"budget": Budget(tokens=100_000)})) as gateway:
         replies: list[httpx2.Response] = []
         thread = threading.Thread(target=lambda: replies.append(post(gateway, "slow")))
@@ -165,10 +165,10 @@ def test_it_ends_with_the_block_and_settles_what_runs(settings: Settings) -> Non
     assert not gateway.socket.parent.exists()
     (entry,) = entries(settings)
     assert entry["ending"] == "disconnected"
-    assert entry["tokens"]["completion"] == 4096  # unknown, so all that was reserved
+    assert entry["tokens"]["completion"] == 4096  # usage unknown: the reservation
 
 
-def test_sigterm_ends_it_cleanly(settings: Settings) -> None:
+def test_sigterm(settings: Settings) -> None:
     with serving(settings) as gateway:
         post(gateway, "before")
         os.kill(gateway.pid, signal.SIGTERM)
@@ -180,7 +180,7 @@ def test_sigterm_ends_it_cleanly(settings: Settings) -> None:
     assert [entry["ending"] for entry in entries(settings)] == ["answered"]
 
 
-def test_it_ends_when_its_parent_is_killed(settings: Settings, tmp_path: Path) -> None:
+def test_ends_when_its_parent_is_killed(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text(settings.model_dump_json())
     program = (
         "import sys, time; from pathlib import Path; from re_bench_gateway import Settings, serving\n"
@@ -218,7 +218,7 @@ print(json.dumps({"lengths": sorted(map(len, answers)), "large": len(ask("y" * 1
 """
 
 
-def test_a_shell_in_a_sandbox_reaches_it_by_a_port(backend: Backend, gateway: Gateway, tmp_path: Path) -> None:
+def test_sandbox_reaches_it_through_the_port_forwarder(backend: Backend, gateway: Gateway, tmp_path: Path) -> None:
     (tmp_path / "inside.py").write_text(INSIDE)
     token = gateway.open_session(name="inside")
     path = gateway.socket_of(token)
@@ -232,7 +232,7 @@ def test_a_shell_in_a_sandbox_reaches_it_by_a_port(backend: Backend, gateway: Ga
     assert json.loads(finished.stdout) == {"lengths": [6 + n for n in range(1, 41)], "large": 1_000_006}
 
 
-def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
+def test_port_forwarder_reports_errors(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", str(FORWARD)]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (refused.returncode, "usage" in refused.stderr) == (1, True)
@@ -247,7 +247,7 @@ def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
         process.terminate()
 
 
-def test_a_late_answer_is_no_answer_to_the_next_question(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_control_reply_is_discarded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(settings) as gateway:
         monkeypatch.setattr(process, "_ANSWER_S", 0.2)
         os.kill(gateway.pid, signal.SIGSTOP)
@@ -259,7 +259,7 @@ def test_a_late_answer_is_no_answer_to_the_next_question(settings: Settings, mon
             gateway.open_session(Budget(requests=1), name="other")
 
 
-def test_a_session_that_is_resumed_has_spent_what_the_log_says(settings: Settings) -> None:
+def test_resumed_session_keeps_its_spending(settings: Settings) -> None:
     with serving(settings) as first:
         tokens = {name: first.open_session(Budget(requests=3), name=name) for name in ("one", "other")}
         assert [post(first, text, token=tokens["one"]).status_code for text in ("hi", "refuse", "hi")] == [
@@ -274,7 +274,7 @@ def test_a_session_that_is_resumed_has_spent_what_the_log_says(settings: Setting
         while first.usage(tokens["other"]).remaining.requests != 1:
             assert time.monotonic() < until
             time.sleep(0.02)
-        os.kill(first.pid, signal.SIGTERM)  # it cuts and logs the slow call, for which the next one waits
+        os.kill(first.pid, signal.SIGTERM)  # it aborts and logs the slow call; the next gateway waits for that
         with serving(settings.model_copy(update={"resume": ("one", "other", "unknown")})) as second:
             one = second.open_session(Budget(requests=3), name="one")
             assert second.usage(one).model_dump(exclude={"failed"}) == spent.model_dump(exclude={"failed"})

@@ -1,4 +1,4 @@
-"""One session does what it can against the others: theirs are answered, and memory, log and connections are bounded."""
+"""Limits that keep one session from blocking others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def upstream(server: RawUpstream) -> Iterator[RawUpstream]:
 
 @pytest.fixture(scope="module")
 def gateway(server: RawUpstream, log: Path) -> Iterator[Gateway]:
-    """A gateway whose limits are soon reached."""
+    """A gateway with low limits."""
     with limited(server, log, client_timeout_s=120) as gateway:
         yield gateway
 
@@ -58,7 +58,7 @@ def limited(server: RawUpstream, log: Path, **changes: Any) -> AbstractContextMa
 
 
 def lines(log: Path, *names: str) -> list[dict[str, Any]]:
-    """Return what the log says of the sessions of these names."""
+    """Return the log lines of the sessions with these names."""
     entries = map(json.loads, log.read_text().splitlines())
     return [entry for entry in entries if entry["session"] in names]
 
@@ -75,9 +75,7 @@ def until(condition: Any) -> None:
         time.sleep(0.02)
 
 
-def test_a_session_that_has_all_of_its_connections_leaves_the_others_theirs(
-    upstream: RawUpstream, gateway: Gateway
-) -> None:
+def test_connections_are_limited_per_session(upstream: RawUpstream, gateway: Gateway) -> None:
     greedy, other = gateway.open_session(name="greedy"), gateway.open_session(name="other")
     first = [upstream.connected(gateway, greedy) for _ in range(30)]
     further = upstream.connected(gateway, greedy)
@@ -95,14 +93,14 @@ def answers(gateway: Gateway, token: str) -> bool:
         return False
 
 
-def test_a_request_that_does_not_arrive_ends(upstream: RawUpstream, tmp_path: Path) -> None:
+def test_slow_request_body_times_out(upstream: RawUpstream, tmp_path: Path) -> None:
     with limited(upstream, tmp_path / "log", client_timeout_s=1) as impatient:
         slow = upstream.connected(impatient, impatient.token)
         slow.sendall(head_of(impatient.token, 1000) + b"{")
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 408")
 
 
-def test_a_session_may_have_a_number_of_calls_of_its_own(upstream: RawUpstream, gateway: Gateway) -> None:
+def test_concurrent_calls_can_be_set_per_session(upstream: RawUpstream, gateway: Gateway) -> None:
     upstream.rest = b" "
     token = gateway.open_session(name="scoring", calls=5)
     for _ in range(6):
@@ -113,19 +111,19 @@ def test_a_session_may_have_a_number_of_calls_of_its_own(upstream: RawUpstream, 
     until(lambda: gateway.usage(token).requests == 6)
 
 
-def test_a_session_whose_log_is_full_makes_no_more_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
+def test_full_log_refuses_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
     token = gateway.open_session(name="talkative")
     statuses = [post(gateway, token, body_of("x" * 12_000)).status_code for _ in range(5)]
     assert statuses == [200, 200, 200, 429, 429]
     assert "log of this key's calls is full" in post(gateway, token, body_of()).json()["error"]["message"]
     assert upstream.requests == 3
     assert gateway.usage(token).refused == 3
-    assert [line["ending"] for line in lines(log, "talkative")] == ["answered"] * 3  # refused ones are counted
+    assert [line["ending"] for line in lines(log, "talkative")] == ["answered"] * 3  # refused calls are only counted
 
 
-def test_requests_that_wait_are_bounded_in_bytes_and_kept_as_bytes(upstream: RawUpstream, tmp_path: Path) -> None:
+def test_pending_requests_are_limited_in_bytes(upstream: RawUpstream, tmp_path: Path) -> None:
     upstream.rest = b" "
-    many_objects = body_of(user=[[]] * 250_000)  # of 4 bytes each, and 64 in memory
+    many_objects = body_of(user=[[]] * 250_000)  # 4 bytes each, 64 in memory
     limits = SessionLimits(calls=1, request_bytes=5_250_000)
     with serving(upstream.settings(tmp_path / "log", limits=limits, max_body_bytes=4 << 20)) as gateway:
         token, other = gateway.open_session(name="waiting"), gateway.open_session(name="other")
@@ -140,10 +138,10 @@ def test_requests_that_wait_are_bounded_in_bytes_and_kept_as_bytes(upstream: Raw
         assert post(gateway, other, body_of()).status_code == 200
         gateway.close_session(token)
         upstream.go_on.set()
-    assert grown < 70  # as objects, five take 80 MiB and more
+    assert grown < 70  # five as objects would take 80 MiB or more
 
 
-def test_what_has_not_begun_ends_with_its_session(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
+def test_closing_a_session_rejects_waiting_calls(upstream: RawUpstream, gateway: Gateway, log: Path) -> None:
     upstream.answer, upstream.rest = answer(completion())[:-5], completion()[-5:]
     token = gateway.open_session(Budget(requests=10), name="closed", calls=1)
     running = upstream.sent(gateway, token, body_of("runs"))
@@ -151,7 +149,7 @@ def test_what_has_not_begun_ends_with_its_session(upstream: RawUpstream, gateway
     queued = [upstream.sent(gateway, token, body_of("waits")) for _ in range(3)]
     late = upstream.connected(gateway, token)
     late.sendall(head_of(token, len(body_of())).replace(b"\r\n\r\n", b"\r\nexpect: 100-continue\r\n\r\n"))
-    assert late.recv(1 << 16).startswith(b"HTTP/1.1 100")  # its body is waited for
+    assert late.recv(1 << 16).startswith(b"HTTP/1.1 100")  # the server waits for the body
     late.sendall(body_of()[:5])
     until(lambda: gateway.usage(token).remaining.requests == 6)  # one runs and three wait
     path = gateway.socket_of(token)

@@ -1,4 +1,4 @@
-"""Budgets, keys and bounds of a gateway's sessions, whose calls run at the same time."""
+"""Budgets, keys and concurrency of sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_spent_budget_is_an_insufficient_quota(gateway: Gateway, upstream: Upstream) -> None:
+def test_spent_budget_is_insufficient_quota(gateway: Gateway, upstream: Upstream) -> None:
     token = gateway.open_session(Budget(requests=2), name="spender")
 
     async def spend() -> list[int]:
@@ -34,11 +34,11 @@ def test_a_spent_budget_is_an_insufficient_quota(gateway: Gateway, upstream: Ups
     before, after = asyncio.run(spend())
     assert before == after
     used = gateway.usage(token)
-    assert (used.requests, used.refused, used.remaining.requests) == (2, 1, 0)  # the client does not try again
+    assert (used.requests, used.refused, used.remaining.requests) == (2, 1, 0)  # the client does not retry
 
 
 @pytest.mark.parametrize("budget", [Budget(dollars=10 * DOLLARS + 0.0021), Budget(tokens=10 * 18 + 1000)], ids=str)
-def test_fifty_calls_at_a_time_do_not_overspend_together(gateway: Gateway, budget: Budget) -> None:
+def test_concurrent_calls_do_not_overspend(gateway: Gateway, budget: Budget) -> None:
     token = gateway.open_session(budget, name="crowd")
 
     async def crowd() -> list[Any]:
@@ -57,14 +57,14 @@ def test_fifty_calls_at_a_time_do_not_overspend_together(gateway: Gateway, budge
     refused = sum(isinstance(result, openai.RateLimitError) for result in results)
     assert used.requests + refused == 50
     assert used.refused == refused
-    assert used.requests >= 10  # calls wait for running ones, rather than being refused for what these will not cost
+    assert used.requests >= 10  # calls wait for running ones instead of being refused
     assert used.dollars is not None
     assert used.dollars == pytest.approx(used.requests * DOLLARS, abs=1e-12)
     assert used.dollars <= (budget.dollars or 1)
     assert used.prompt_tokens + used.completion_tokens <= (budget.tokens or 1e9)
 
 
-def test_sessions_share_the_gateways_budget_and_have_keys_of_their_own(upstream: Upstream, tmp_path: Path) -> None:
+def test_sessions_share_the_budget_but_not_keys(upstream: Upstream, tmp_path: Path) -> None:
     settings = settings_for(upstream, tmp_path / "log", budget=Budget(requests=2))
     with serving(settings) as gateway:
         first = gateway.open_session(name="first", key="sk-of-the-first-session")
@@ -86,7 +86,7 @@ def test_sessions_share_the_gateways_budget_and_have_keys_of_their_own(upstream:
     assert [json.loads(line)["session"] for line in text.splitlines()] == ["first", "second", "second"]
 
 
-def test_calls_upstream_are_bounded(upstream: Upstream, tmp_path: Path) -> None:
+def test_upstream_concurrency_is_limited(upstream: Upstream, tmp_path: Path) -> None:
     with serving(settings_for(upstream, tmp_path / "log", concurrency=3)) as gateway:
 
         async def many() -> None:
@@ -101,10 +101,10 @@ def test_calls_upstream_are_bounded(upstream: Upstream, tmp_path: Path) -> None:
         assert upstream.most_running == 3
 
 
-def test_no_secret_shows_anywhere(
+def test_secrets_are_not_exposed(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # as an operator has it
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(settings_for(upstream, tmp_path / "log")) as gateway:
         secrets = [KEY, gateway.token]
         with client_of(gateway) as client:

@@ -1,9 +1,8 @@
-"""Whatever an upstream answers: the client gets a completion or an error in OpenAI's shape, no key, and is charged."""
+"""Arbitrary upstream responses: valid replies, no leaked keys, correct charges."""
 
 from __future__ import annotations
 
 import json
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +30,7 @@ def upstream() -> Iterator[RawUpstream]:
 
 @pytest.fixture(scope="module")
 def gateway(upstream: RawUpstream, log: Path) -> Iterator[Gateway]:
-    with serving(upstream.settings(log, max_answer_bytes=1 << 20)) as gateway:
+    with serving(upstream.settings(log)) as gateway:
         yield gateway
 
 
@@ -45,19 +44,17 @@ def gateway(upstream: RawUpstream, log: Path) -> Iterator[Gateway]:
         answer(completion("x", **{KEY: [{KEY: KEY}]})),
     ],
 )
-def test_a_key_that_the_upstream_echoes_reaches_nobody(
-    gateway: Gateway, upstream: RawUpstream, log: Path, sent: bytes
-) -> None:
+def test_echoed_keys_are_redacted(gateway: Gateway, upstream: RawUpstream, log: Path, sent: bytes) -> None:
     upstream.answer = sent
     for wants_stream in (False, True):
         text = post(gateway, gateway.token, body_of(stream=wants_stream)).text
-        assert "redacted" in text or wants_stream  # a chunk has no further fields
+        assert "redacted" in text or wants_stream  # chunks have fewer fields
         for form in (KEY, json.dumps(KEY)[1:-1], "real"):
             assert form not in text
     assert "real" not in log.read_text()
 
 
-def test_an_answer_to_something_else_is_charged_and_not_asked_for_again(upstream: RawUpstream, tmp_path: Path) -> None:
+def test_malformed_completion_is_charged_and_not_retried(upstream: RawUpstream, tmp_path: Path) -> None:
     upstream.answer = answer(b'{"choices": [{"message": 1}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}')
     before = upstream.requests
     with serving(upstream.settings(tmp_path / "log", upstream={"attempts": 8})) as gateway:
@@ -76,7 +73,7 @@ def charge_of(gateway: Gateway, body: bytes) -> tuple[httpx2.Response, tuple[int
     "usage",
     ["1" + "0" * 330, "-1", "NaN", "1e999", "1.5", "true", '"7"', "[]", "{}", "null", str(1 << 31), "1" + "0" * 5000],
 )
-def test_a_usage_that_is_nonsense_costs_the_reservation(gateway: Gateway, upstream: RawUpstream, usage: str) -> None:
+def test_malformed_usage_costs_the_reservation(gateway: Gateway, upstream: RawUpstream, usage: str) -> None:
     text = completion(usage={"prompt_tokens": 11, "completion_tokens": 0}).replace(b'"completion_tokens": 0', b"%b" % (
         f'"completion_tokens": {usage}'.encode()
     ))  # fmt: skip
@@ -85,23 +82,8 @@ def test_a_usage_that_is_nonsense_costs_the_reservation(gateway: Gateway, upstre
     if response.status_code == 200:
         assert (requests, tokens, prompt > 11) == (1, RESERVED, True)
     else:
-        assert (response.status_code, requests) == (502, 0)  # no JSON, and so no completion
-        assert "no JSON object" in response.json()["error"]["message"]
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "zstd", "gzip, gzip", "x"])
-def test_a_compressed_answer_is_not_unpacked(gateway: Gateway, upstream: RawUpstream, encoding: str) -> None:
-    upstream.answer = answer(zlib.compress(completion()), "application/json", 200, f"content-encoding: {encoding}")
-    response, charge = charge_of(gateway, body_of())
-    assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_failed")
-    assert charge[2] == RESERVED  # it was produced
-
-
-def test_an_answer_without_end_is_cut_and_charged(gateway: Gateway, upstream: RawUpstream) -> None:
-    upstream.answer = answer(completion("x" * (2 << 20)))
-    response, charge = charge_of(gateway, body_of())
-    assert "more than 1048576 bytes" in response.text
-    assert charge[2] == RESERVED
+        assert (response.status_code, requests) == (502, 0)  # not JSON
+        assert "did not answer with a JSON object" in response.json()["error"]["message"]
 
 
 json_values = st.recursive(
@@ -118,7 +100,7 @@ json_values = st.recursive(
 
 
 def mutated(base: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Return objects in which some part of ``base`` is anything."""
+    """Return objects in which some part of ``base`` is replaced."""
     return st.sampled_from(sorted(paths(base))).flatmap(
         lambda path: json_values.map(lambda value: replaced(base, path, value))
     )
@@ -158,7 +140,7 @@ answers = st.one_of(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sent=answers, wants_stream=st.booleans())
-def test_any_answer_is_a_completion_or_a_documented_error(
+def test_any_upstream_answer_is_a_completion_or_an_error(
     gateway: Gateway, upstream: RawUpstream, sent: bytes, wants_stream: bool
 ) -> None:
     upstream.answer = sent
@@ -168,8 +150,8 @@ def test_any_answer_is_a_completion_or_a_documented_error(
     if response.status_code != 200:
         assert list(response.json()) == ["error"]
         assert is_error(response.json())
-    assert "its stderr says why" not in response.text
-    if response.status_code == 200 or "no chat.completion" in response.text:  # it was produced
+    assert "see its stderr" not in response.text
+    if response.status_code == 200 or "did not answer with a chat.completion" in response.text:  # output was produced
         assert requests == 1
     else:
         assert (requests, prompt, tokens) == (0, 0, 0)

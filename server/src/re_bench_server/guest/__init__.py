@@ -1,1 +1,1 @@
-"""What runs inside a session's sandbox, beside two modules of re_bench.guest. Standard library only."""
+"""Programs inside a session's sandbox. They use only the standard library and re_bench.guest."""

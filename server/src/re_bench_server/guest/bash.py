@@ -1,4 +1,4 @@
-"""The bash that keeps a session's state (directory, variables, functions, options, jobs), and its commands' output."""
+"""The bash that keeps a session's state, and the output of its commands."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from re_bench.guest.truncate import HeadTail
 from re_bench_server.guest.processes import keep_orphans, signal_all
 
 COMMAND = "/command"
-"""The name of the file with the next command, after the directory of our files."""
+"""File with the next command, relative to the directory of guest files."""
 EVALUATE = "/evaluate"
-"""The name of the file that bash sources, which evaluates the other one."""
+"""File that bash sources to evaluate the command."""
 OUTPUT = 250
-"""The descriptor at which bash has the pipe for its commands' output. Commands themselves do not have it."""
+"""File descriptor of the output pipe in bash; commands do not inherit it."""
 
 _REPORT = 251
 _INIT = b"set +H +o history -m\nshopt -s execfail\nunset HISTFILE MAILCHECK\nPS1= PS2=\n"
@@ -26,23 +26,15 @@ _MAX_FILES = 8
 
 
 class Bash:
-    """An interactive bash without a terminal: an interrupt ends what it runs, and keeps its state.
+    """An interactive bash without a terminal: an interrupt ends the command and keeps the state.
 
-    It reads lines from a pipe. Each command is a file whose text it evaluates, with stdin at /dev/null, so that a
-    command's quotes, redirections and ``return`` end with the command.
-
-    It does so in a file that it sources, where it does not write to stderr what it would write at a terminal.
+    It reads lines from a pipe. Each command is evaluated from a file with stdin at /dev/null, so its quotes,
+    redirections and ``return`` end with the command. The evaluation happens in a sourced file, where bash does not echo
+    to stderr as it would at a terminal.
     """
 
     def __init__(self, guest_files: str) -> None:
-        """Start one in the current directory; this process must have the pipe for output at :data:`OUTPUT`.
-
-        Args:
-            guest_files: the directory with the file of the next command.
-
-        Raises:
-            OSError: if it cannot be started, for example because of the limit on processes.
-        """
+        """Start bash in the current directory; this process must have the output pipe at :data:`OUTPUT`."""
         self._guest_files = guest_files
         lines, self._lines = os.pipe()
         self.reports, report = os.pipe()
@@ -76,13 +68,13 @@ class Bash:
         self._request_report(number)
 
     def interrupt(self, number: int) -> None:
-        """Interrupt the command, also where bash is stopped, and ask for a report on it once more."""
+        """Interrupt the command, even if bash is stopped, and request another report."""
         signal_all([self.pid], signal.SIGCONT)
         signal_all([self.pid], signal.SIGINT)
         self._request_report(number)
 
     def report(self, number: int) -> int | None:
-        """Return the exit status of a command, or None if it has not been reported yet."""
+        """Return the exit status of a command, or None if it is still running."""
         with suppress(OSError):
             for line in os.read(self.reports, _MAX_REPORT).split():
                 reported, _colon, status = line.partition(b":")
@@ -91,7 +83,7 @@ class Bash:
         return None
 
     def directory(self) -> str:
-        """Return its working directory; empty if that cannot be told."""
+        """Return its working directory; empty if unknown."""
         with suppress(OSError):
             return os.readlink(f"/proc/{self.pid}/cwd").removesuffix(" (deleted)")  # noqa: PTH115 - as elsewhere here
         return ""
@@ -105,12 +97,12 @@ class Bash:
         self._send(f'\\builtin echo "{number}:$?" >&{_REPORT}\n'.encode())
 
     def _send(self, lines: bytes) -> None:
-        with suppress(OSError):  # it may have ended, or not have read for long: then no report comes
+        with suppress(OSError):  # if bash has ended or does not read, no report comes
             os.write(self._lines, lines)
 
 
 def _is_broken(file: str) -> bool:
-    """Tell whether a command may end within ``$(``: sourced, that breaks bash 5.2, which then ends some time later."""
+    """Return whether a command may end inside ``$(``: sourcing such a file breaks bash 5.2."""
     with suppress(OSError):
         with open(file, "rb") as command:  # noqa: PTH123 - pathlib costs every session memory
             text = command.read()
@@ -122,17 +114,17 @@ def _is_broken(file: str) -> bool:
 
 
 class CommandOutput:
-    """The output of a command: head and tail are kept; past ``keep`` bytes all goes into a file too, up to 16 MiB."""
+    """The output of a command: head and tail, and beyond ``keep`` bytes also a file of up to 16 MiB."""
 
     def __init__(self, directory: str, number: int, keep: int) -> None:
-        """Take in the output of a session's command with this number; files are made in ``directory``."""
+        """Collect the output of the session's command ``number``; files go to ``directory``."""
         self._directory, self._number, self._keep = directory, number, keep
         self._kept = HeadTail(keep)
         self._file: IO[bytes] | None = None
         self._room = _MAX_FILE
 
     def add(self, data: bytes) -> None:
-        """Take in the next part."""
+        """Add output."""
         if self._kept.total + len(data) > self._keep and self._room:
             try:
                 if self._file is None:
@@ -144,16 +136,16 @@ class CommandOutput:
         self._kept.add(data)
 
     def end(self) -> tuple[str, str | None]:
-        """Return the text, its middle left out if it is too long, and the path of the file that then holds it."""
+        """Return the text, shortened in the middle if too long, and the path of the file in that case."""
         if self._file is None:
             return self._kept.text(), None
         name, written = self._file.name, self._file.tell()
         self._file.close()
-        part = f"the first {written} bytes of all are" if written < self._kept.total else "all of it is"
+        part = f"first {written} bytes" if written < self._kept.total else "full output"
         return self._kept.text(f"; {part} in {name}"), name
 
     def _new_file(self) -> IO[bytes]:
-        """Make the file, in place of an old one if there are a few."""
+        """Create the file, replacing the oldest of a few."""
         os.makedirs(self._directory, exist_ok=True)  # noqa: PTH103 - pathlib costs every session memory
         path = f"{self._directory}/{self._number % _MAX_FILES}.txt"
         with suppress(FileNotFoundError):

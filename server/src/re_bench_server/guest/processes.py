@@ -1,4 +1,4 @@
-"""The processes inside a sandbox: which there are, which descend from which, and how they are killed."""
+"""Listing and killing processes inside a sandbox."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 KILL_GRACE_S = 2.0
-"""How long to wait for killed processes to be gone: the kernel may be busy with one."""
+"""How long to wait for killed processes to disappear."""
 
 _POLL_S = 0.005
 _GROUP, _THREADS, _START_TIME = 2, 17, 19
-"""Of the fields from the state on in /proc/PID/stat, counted from 0; see proc(5)."""
+"""Indices of fields in /proc/PID/stat from the state on; see proc(5)."""
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None)
 
 
 class Process(NamedTuple):
-    """What distinguishes a process from others."""
+    """An entry of the process table."""
 
     pid: int
     start: int
-    """When it was started, in clock ticks; two processes with the same id differ in it."""
+    """Start time in clock ticks; distinguishes processes with the same PID."""
     parent: int
     group: int
     threads: int
 
 
 def keep_orphans() -> None:
-    """Become the parent of descendants that lose theirs, also across exec: so they stay descendants."""
+    """Become the subreaper of all descendants, also across exec, so orphans stay descendants."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(root: int, spare: Collection[tuple[int, int]] = ()) -> list[Process]:
-    """Return the descendants of ``root`` that are alive, but none of ``spare``, ids with start times, or below them."""
+    """Return the living descendants of ``root``, without ``spare`` (PIDs with start times) and their descendants."""
     children: dict[int, list[Process]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs every session memory
         if name.isdigit():
@@ -65,20 +65,20 @@ def signal_all(pids: Iterable[int], number: int) -> None:
 
 
 def kill_until_gone(remaining: Callable[[], Collection[Process]], timeout_s: float = math.inf) -> None:
-    """Kill the processes that ``remaining`` lists until it lists none, or the time is over.
+    """Kill the processes that ``remaining`` lists until it lists none or the time is over.
 
-    A killed process is there until it has run once more, and one may have started another meanwhile.
+    A killed process exists until it has run once more, and may have started others in the meantime.
     """
     deadline = time.monotonic() + timeout_s
     while (processes := remaining()) and time.monotonic() < deadline:
         pids = [process.pid for process in processes]
-        signal_all(pids, signal.SIGSTOP)  # so that fewer of them start others
+        signal_all(pids, signal.SIGSTOP)  # so that they start no others
         signal_all(pids, signal.SIGKILL)
         time.sleep(_POLL_S)
 
 
 def kill_tree(root: int, below: Callable[[], Collection[Process]]) -> None:
-    """Kill a process that keeps its orphans, and those ``below`` it; it is stopped until they are gone."""
+    """Kill a subreaper and the processes ``below`` it, with the subreaper stopped meanwhile."""
     signal_all([root], signal.SIGSTOP)
     kill_until_gone(below, KILL_GRACE_S)
     signal_all([root], signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""The supervisor, the first program in a session's sandbox: it runs commands in a bash, which it restarts.
+"""The supervisor: first program in a session's sandbox, which runs commands in a bash and restarts it.
 
-``python -c "..." SOCKET OPTIONS`` connects to the server and carries out its requests, in messages of
-:mod:`re_bench.guest.ipc`, until the connection ends; then the sandbox ends with it. Each request to run something has
-a number, which all messages about it have. The server trusts nothing that it is sent: commands run as the same user
-and can change or kill this process.
+``python -c "..." SOCKET OPTIONS`` connects to the server and serves its requests, in messages of
+:mod:`re_bench.guest.ipc`, until the connection ends; then the sandbox ends, too. Messages about a command or program
+carry the number of its request. The server does not trust the replies: commands run as the same user and can modify or
+kill this process.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _BACKGROUND_BYTES = 1 << 13
 _MAX_REQUEST = 1 << 26
-"""What the server sends is trusted; this is beyond what a command line can be."""
+"""Longer than any command line; requests of the server are trusted."""
 _MAX_LEFT_OPEN = 64
 _PROCESS_GRACE_S = 0.5
-"""How long a command's processes have to end after an interrupt, before they are killed."""
+"""Time for a command's processes to end after an interrupt, before they are killed."""
 _SHELL_GRACE_S = 2.5
-"""How long the shell has to return after an interrupt, before it is killed."""
+"""Time for the shell to return after an interrupt, before it is killed."""
 _DRAIN_S = 1.0
-"""How long the reply to a program waits for output of processes that it has left behind."""
+"""How long the reply to a program waits for output of its background processes."""
 _READY_S = 10.0
 _RETRY_S = 0.05
 _NICE = 5
@@ -58,10 +58,10 @@ _SIGNAL_STATUS = 128
 
 
 class Command:
-    """A command of the shell while it runs."""
+    """A running command of the shell."""
 
     def __init__(self, number: int, timeout_s: float, output: CommandOutput, bash: int) -> None:
-        """Begin a command that bash, a process with that id, may run for ``timeout_s``."""
+        """Begin a command of the given bash process."""
         self.number, self.output = number, output
         self.started = time.monotonic()
         self.next_check = self.deadline = self.started + timeout_s
@@ -72,19 +72,18 @@ class Command:
         self._groups = {process.group for process in before} - {bash}
 
     def processes(self) -> list[Process]:
-        """Return the processes that it has started and that still run.
+        """Return the running processes that the command has started.
 
-        What was there before may start others meanwhile, which are not the command's: they are known by their
-        ancestors, and where those are gone by their process group.
+        Earlier background processes may start others meanwhile. These are recognized by their ancestors and, when those
+        are gone, by their process group.
         """
         return [process for process in descendants(self._bash, self.before) if process.group not in self._groups]
 
 
 class Program:
-    """A program beside the shell, until the reply is sent."""
+    """A program alongside the shell, until its reply is sent."""
 
     def __init__(self, number: int, process: subprocess.Popen[bytes], timeout_s: float) -> None:
-        """Take over a program that has just been started."""
         self.number, self.process = number, process
         self.next_check = time.monotonic() + timeout_s
         self.pipes: dict[str, IO[bytes]] = {}
@@ -132,7 +131,7 @@ class Supervisor:
             next_check = min((task.next_check for task in (self.command, *self.programs) if task), default=math.inf)
             wait = None if next_check == math.inf else max(0.0, next_check - time.monotonic())
             for key, _events in self.selector.select(wait):
-                if self.selector.get_map().get(key.fd) is key:  # else it was closed in this round
+                if self.selector.get_map().get(key.fd) is key:  # not closed in this round
                     key.data()
             now = time.monotonic()
             if self.command and now >= self.command.next_check:
@@ -153,11 +152,11 @@ class Supervisor:
             self.selector.register(self.bash.reports, selectors.EVENT_READ, self.on_report)
 
     def start_services(self) -> None:
-        """Start the services that do not run, and wait for the line that each prints when it is ready."""
+        """Start the services that do not run, and wait until each prints its first line."""
         self.on_child_end()
         for i, command in enumerate(self.options["services"]):
             if (service := self.services[i]) is None or service.returncode is not None:
-                # The output stays open and unread: what it prints later must not end it.
+                # Its stdout stays open, so that it can print later.
                 self.services[i] = service = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                     process_group=0,
@@ -166,7 +165,7 @@ class Supervisor:
                 select.select([service.stdout or 0], [], [], _READY_S)
 
     def on_request(self) -> None:
-        """Carry out a request of the server: to run a command or a program, to end one, or to end everything."""
+        """Handle a request: run a command or program, interrupt one, or end everything."""
         request, _descriptors = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
         if "execute" in request:
             self.start_program(request)
@@ -182,7 +181,7 @@ class Supervisor:
             self.end_all(request["end"])
 
     def on_child_end(self) -> None:
-        """Wait for the children that have ended, orphans of others among them."""
+        """Reap ended children, including orphans."""
         with suppress(BlockingIOError):
             os.read(self.wake, _CHUNK)
         with suppress(ChildProcessError):
@@ -207,7 +206,7 @@ class Supervisor:
         self.bash.begin(number)
 
     def on_output(self) -> None:
-        """Take in output, of a command or of background processes after it."""
+        """Collect output of the command, or of background processes."""
         with suppress(BlockingIOError):
             (self.command.output if self.command else self.background).add(os.read(self.output, _CHUNK))
 
@@ -227,15 +226,15 @@ class Supervisor:
             ending = "a signal" if status > _SIGNAL_STATUS else "exit"
             reason = f"the shell ended ({ending}, status {status})"
             if self.command and self.command.timed_out:
-                reason = "the shell could not be interrupted and was ended"
+                reason = "the shell could not be interrupted and was killed"
             self.notes.append(
-                f"{reason}; the next command has a new one in {self.directory}, without this one's variables, "
-                "functions and options; background processes go on"
+                f"{reason}; the next command gets a new shell in {self.directory}, without this one's variables, "
+                "functions and options; background processes keep running"
             )
         self.finish(status)
 
     def time_out(self, command: Command) -> None:
-        """Interrupt a command that is past its deadline, and kill what does not end then."""
+        """Interrupt a command that is past its deadline, and later kill it."""
         now = time.monotonic()
         command.timed_out = True
         command.next_check = now + _RETRY_S
@@ -248,13 +247,13 @@ class Supervisor:
             self.bash.interrupt(command.number)
 
     def finish(self, status: int) -> None:
-        """Send the server the reply to the command."""
+        """Send the reply to the command."""
         command = self.command
         if command is None:
             return
         if command.timed_out:
             kill_until_gone(command.processes, KILL_GRACE_S)
-        self.on_output()  # one read takes all that a pipe holds
+        self.on_output()  # one read empties the pipe
         self.command = None
         self.directory = (self.bash.directory() if self.bash else "") or self.directory
         text, file = command.output.end()
@@ -272,8 +271,8 @@ class Supervisor:
         ipc.send(self.channel, reply)
 
     def start_program(self, request: dict[str, Any]) -> None:
-        """Start a program in its directory and in a session of its own, or reply why that is not possible."""
-        with suppress(OSError):  # the program cannot be started either, and says so
+        """Start a program in its directory and in a new session, or reply with the error."""
+        with suppress(OSError):  # then the program fails to start, too, and reports it
             self.start_services()
         in_directory = False
         try:
@@ -300,7 +299,7 @@ class Supervisor:
             self.selector.register(pipe, selectors.EVENT_READ, partial(self.on_program_output, program, name))
 
     def on_program_output(self, program: Program, name: str) -> None:
-        """Send on what a program has written; what comes after its reply is read and forgotten."""
+        """Forward output of a program; output after its reply is discarded."""
         pipe = program.pipes[name]
         data = os.read(pipe.fileno(), _CHUNK)
         if data and not program.replied:
@@ -312,14 +311,14 @@ class Supervisor:
                 self.reply_to(program)
 
     def on_program_end(self, program: Program, status: int) -> None:
-        """Reply when the program's output has ended too, or soon: a process in the background may keep a pipe."""
+        """Reply when the output has ended, or soon after: background processes may keep a pipe open."""
         program.ended, program.status = True, None if program.timed_out or program.killed else status
         program.next_check = time.monotonic() + _DRAIN_S
         if not program.pipes:
             self.reply_to(program)
 
     def check_program(self, program: Program) -> None:
-        """Reply to a program that has ended; end one that is past its time, with all that it has started."""
+        """Reply to a program that has ended; kill one that is past its time, with its descendants."""
         if program.ended:
             self.reply_to(program)
         else:
@@ -327,7 +326,7 @@ class Supervisor:
             kill_tree(program.process.pid, partial(descendants, program.process.pid))
 
     def reply_to(self, program: Program) -> None:
-        """Send the reply. Pipes stay open, some of them: a process that outlives its program must not fail to write."""
+        """Send the reply. Some pipes stay open, so background processes do not fail to write."""
         self.programs.remove(program)
         program.replied = True
         ipc.send(self.channel, {"number": program.number, "status": program.status, "timed_out": program.timed_out})
@@ -343,9 +342,9 @@ class Supervisor:
             self.left_open.remove(pipe)
 
     def end_all(self, reason: str) -> None:
-        """Kill everything but this process, for a reason that is in the next reply."""
+        """Kill everything except this process, and put the reason into the next reply."""
         self.end_reason = reason
-        self.notes.append(f"{reason}; all processes of the session were ended")
+        self.notes.append(f"{reason}; all processes of the session were killed")
         for program in self.programs:
             program.killed = True
         kill_until_gone(lambda: descendants(os.getpid()))
@@ -359,16 +358,16 @@ def main() -> None:
     address, options = sys.argv[1], json.loads(sys.argv[2])
     with suppress(OSError):
         os.nice(_NICE)
-        # Where the kernel schedules processor time by sessions, the niceness of the session counts.
+        # With autogroups the niceness of the session counts.
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:  # noqa: PTH123 - as elsewhere here
             file.write(str(_NICE))
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # a shell in the background may have had them ignored
+        signal.signal(number, signal.SIG_DFL)  # a background shell may have ignored them
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     keep_orphans()
     channel = socket.socket(socket.AF_UNIX)
     directory, _slash, name = address.rpartition("/")
-    os.chdir(directory)  # the whole path may be longer than an address can be
+    os.chdir(directory)  # the whole path may be too long for an address
     channel.connect(name)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1):  # errors at the start go to stderr
@@ -376,5 +375,5 @@ def main() -> None:
     supervisor = Supervisor(channel, options)
     with suppress(ipc.FrameError, ConnectionError):  # the server has ended, or has closed the connection
         supervisor.run()
-    with suppress(ConnectionError):  # without a sandbox they would not end with this process
+    with suppress(ConnectionError):  # without a sandbox they would outlive this process
         supervisor.end_all("the server has ended")

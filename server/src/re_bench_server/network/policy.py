@@ -1,4 +1,4 @@
-"""The operator's network policy: which hosts sessions may reach, and which addresses count as public."""
+"""The operator's network policy: allowed hosts, and which addresses are public."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READY_LISTS = {
         *("proxy.golang.org", "sum.golang.org"),
     )
 }
-"""Lists by name: the hosts that clients of the usual package indexes ask."""
+"""Named lists: the hosts of common package indexes."""
 
 _DEFAULT_MIB = 10240
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
@@ -38,7 +38,7 @@ _NAME = re.compile(r"((?!-)[a-z0-9_-]{1,63}(?<!-)\.)+[a-z][a-z0-9-]{0,62}", re.A
 _WILDCARDS = {"*.": r".+\.", ".": r"(.+\.)?"}
 _MAX_NAME, _MAX_PORT = 253, 65535
 _RESOLVE_S = 20.0
-_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # slow name servers block no other work
+_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # separate, for slow name servers
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _REFUSED = [
@@ -53,24 +53,20 @@ _REFUSED = [
     )
 ]
 _ISATAP = (0x5EFE, 0x0200_5EFE)
-"""The upper half of an interface number that embeds an IPv4 address."""
+"""Upper half of an interface ID that embeds an IPv4 address."""
 _LOW_32 = 0xFFFF_FFFF
 
 
 class HostError(ValueError):
-    """The text names no public host; the message says why."""
+    """The text is not a public host; the message says why."""
 
 
 class AddressError(Exception):
-    """A host has no address, or one that is not public; the message says which."""
+    """A host has no address or one that is not public."""
 
 
 def split_authority(text: str, default_port: int | None = None) -> tuple[str, int]:
-    """Return the normalised host and the port of ``HOST[:PORT]``.
-
-    Raises:
-        HostError: if it is anything else, or has no port and there is no default.
-    """
+    """Return the normalized host and the port of ``HOST[:PORT]``, or raise HostError."""
     host, port = _split_port(text)
     port = port or default_port
     if port is None:
@@ -86,17 +82,15 @@ def write_authority(host: str, port: int) -> str:
 def _split_port(text: str) -> tuple[str, int | None]:
     match = _AUTHORITY.fullmatch(text)
     if match is None or (match[2] and not 0 < int(match[2]) <= _MAX_PORT):
-        raise HostError(f"{text!r} is not HOST or HOST:PORT, with a port from 1 to {_MAX_PORT}")
+        raise HostError(f"{text!r} is not HOST or HOST:PORT with a port from 1 to {_MAX_PORT}")
     return match[1], int(match[2]) if match[2] else None
 
 
 def normalise_host(text: str) -> str:
-    """Return the one spelling of a host: lower case, no last dot; an address as :mod:`ipaddress` writes it.
-
-    Names without a dot, other spellings of addresses, percent-encoding, zones and non-ASCII names are refused.
+    """Return the canonical spelling of a host: lower case, no trailing dot, addresses as in :mod:`ipaddress`.
 
     Raises:
-        HostError: if it is neither a name with a dot nor an address.
+        HostError: for names without a dot, other spellings of addresses, percent-encoding, zones and non-ASCII names.
     """
     name = text.lower().removesuffix(".")
     try:
@@ -116,7 +110,7 @@ def _is_address(host: str) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is public; one that embeds another is judged by that one or refused."""
+    """Return whether an address is public; embedded addresses are checked or refused."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return is_public(ipaddress.IPv4Address(int(address) & _LOW_32))
@@ -127,7 +121,7 @@ def is_public(address: Address) -> bool:
 
 
 def _is_local(address: Address) -> bool:
-    """Tell whether an address belongs to this machine: only to these can a socket be bound."""
+    """Return whether an address belongs to this machine, that is, whether a socket can be bound to it."""
     family = socket.AF_INET if isinstance(address, ipaddress.IPv4Address) else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -138,7 +132,7 @@ def _is_local(address: Address) -> bool:
 
 
 async def resolve(host: str) -> list[Address]:
-    """Return the addresses of a normalised host. The caller connects to one of them without a second look-up.
+    """Return the addresses of a normalized host. The caller connects to one of them without another lookup.
 
     Raises:
         AddressError: if there is none, or any is not public or belongs to this machine.
@@ -153,7 +147,7 @@ async def resolve(host: str) -> list[Address]:
 
 
 async def _look_up(host: str) -> list[Address]:
-    # The last dot keeps the resolver from appending the machine's own domains.
+    # The trailing dot keeps the resolver from appending search domains.
     ask = partial(socket.getaddrinfo, f"{host}.", None, type=socket.SOCK_STREAM)
     try:
         async with asyncio.timeout(_RESOLVE_S):
@@ -164,29 +158,26 @@ async def _look_up(host: str) -> list[Address]:
 
 
 class AllowList:
-    """The hosts that sessions may reach, provided that their addresses are public."""
+    """The hosts that sessions may reach if their addresses are public."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Parse patterns and names of ready lists.
+        """Parse patterns and names of lists, or raise HostError.
 
-        ``example.org`` is that host, ``*.example.org`` all names below it, ``.example.org`` both, ``*`` every host.
-        ``:PORT`` may follow; without it ports 80 and 443 match.
-
-        Raises:
-            HostError: if one is neither.
+        ``example.org`` is that host, ``*.example.org`` its subdomains, ``.example.org`` both, ``*`` every host.
+        ``:PORT`` may follow; default: ports 80 and 443.
         """
         self._patterns = [_compile(pattern) for text in patterns for pattern in READY_LISTS.get(text, (text,))]
 
     def allows(self, host: str, port: int) -> bool:
-        """Tell whether a normalised host may be reached at a port."""
+        """Return whether a normalized host may be reached at a port."""
         return any(port in ports and names.fullmatch(host) for names, ports in self._patterns)
 
 
 def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
     if text.startswith("@"):
-        raise HostError(f"there is no list {text}; there is {', '.join(READY_LISTS)}")
-    if not text.isascii():  # names such as "ß" have two encodings, which different owners may have
-        raise HostError(f"{text!r}: write a name that is not ASCII as clients send it, with xn--")
+        raise HostError(f"unknown list {text}; known: {', '.join(READY_LISTS)}")
+    if not text.isascii():  # names such as "ß" have two encodings with different owners
+        raise HostError(f"{text!r}: not ASCII; write it as clients send it, with xn--")
     name, port = _split_port(text)
     ports = DEFAULT_PORTS if port is None else frozenset({port})
     if name == "*":
@@ -194,34 +185,30 @@ def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
     wildcard = next((prefix for prefix in _WILDCARDS if name.startswith(prefix)), "")
     host = normalise_host(name.removeprefix(wildcard))
     if wildcard and _is_address(host):
-        raise HostError(f"{text!r}: nothing is below an address")
+        raise HostError(f"{text!r}: an address has no subdomains")
     return re.compile(_WILDCARDS.get(wildcard, "") + re.escape(host)), ports
 
 
 @dataclass(frozen=True)
 class NetworkPolicy:
-    """Which network the sandboxes of sessions have. Those of scorings never have one."""
+    """The network of the sessions' sandboxes. Scorings never have one."""
 
     mode: Mode = "none"
     allow: tuple[str, ...] = ()
-    """The hosts that may be reached through the proxy: patterns and names of ready lists."""
+    """Allowed hosts of the proxy: patterns and names of lists."""
     limit_mib: int = _DEFAULT_MIB
-    """How much a session may send and receive through the proxy together, in MiB."""
+    """Maximum traffic of a session through the proxy, both directions, in MiB."""
 
     @classmethod
     def from_options(cls, mode: Mode, allow: list[str], limit_mib: int | None) -> NetworkPolicy:
-        """Return the policy for command-line options; a value of ``allow`` may hold several patterns, with commas.
-
-        Raises:
-            UsageError: if they contradict one another, or a pattern is malformed.
-        """
+        """Return the policy for command-line options, or raise UsageError."""
         patterns = tuple(pattern.strip() for value in allow for pattern in value.split(","))
         if mode != "proxy" and (patterns or limit_mib is not None):
-            raise UsageError(f"--allow and --network-mib are for --network proxy, not for --network {mode}")
+            raise UsageError(f"--allow and --network-mib need --network proxy, not --network {mode}")
         if mode == "proxy" and not patterns:
             raise UsageError(
-                "--network proxy needs the hosts that agents may reach: --allow HOST[,HOST...], --allow @packages, "
-                "or --allow '*' for every public one"
+                "--network proxy needs allowed hosts: add --allow HOST[,HOST...], --allow @packages, "
+                "or --allow '*' for every public host"
             )
         try:
             AllowList(patterns)
@@ -230,24 +217,20 @@ class NetworkPolicy:
         return cls(mode, patterns, limit_mib or _DEFAULT_MIB)
 
     def check_sandbox(self, name: str) -> None:
-        """Check that the backend of this name can force programs through the proxy, if there is one.
-
-        Raises:
-            UsageError: if it cannot.
-        """
+        """Raise UsageError if this backend cannot enforce the proxy."""
         if self.mode == "proxy" and name == "none":
-            raise UsageError("--network proxy needs a sandbox: without one nothing leads programs through the proxy")
+            raise UsageError("--network proxy needs a sandbox, which --sandbox none is not")
 
     def record(self) -> dict[str, Any]:
-        """Return the policy as JSON, for logs and for readers of a session's directory."""
+        """Return the policy as JSON, for logs and a session's record."""
         if self.mode != "proxy":
             return {"mode": self.mode}
         return {"mode": self.mode, "allow": list(self.allow), "limit_mib": self.limit_mib}
 
     def describe(self) -> str:
-        """Return a short description for agents and operators."""
+        """Return a short description for agents."""
         if self.mode == "open":
-            return "the network of the server's machine, without any restriction or record"
+            return "the unrestricted network of the server's machine"
         if self.mode == "none":
             return "no network"
         return f"a proxy to {', '.join(f'`{pattern}`' for pattern in self.allow)} as the only network"

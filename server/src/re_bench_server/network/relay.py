@@ -1,7 +1,7 @@
-"""The network of sessions: an allow-list relay behind a socket of each session, and what sandboxes need for it.
+"""The network of sessions: an allow-list relay on a socket for each session, and its set-up in the sandbox.
 
 The relay serves CONNECT, and plain HTTP with one request per connection. It decides by host name, port and resolved
-address; the bytes that follow are copied and not read.
+address; the following bytes are copied unread.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from re_bench_server.network.policy import NetworkPolicy
 
 LOG = "network.jsonl"
-"""The name of the log in a session's directory."""
+"""Name of the log in a session's directory."""
 MAX_CONNECTIONS = 64
-"""Connections of a session at a time."""
+"""Concurrent connections of a session."""
 
 _PORT = 18081
 _GUEST = "/run/re-bench"
@@ -67,37 +67,26 @@ class RefusedError(Exception):
 
 @dataclass
 class NetworkAccess:
-    """What a session's sandbox gets."""
+    """Set-up of a session's sandbox."""
 
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables."""
     shown: dict[str, Path] = field(default_factory=dict)
     """Files and sockets by their path inside."""
     services: list[list[str]] = field(default_factory=list)
-    """Programs that run next to the shell."""
+    """Programs that run alongside the shell."""
 
 
 class Network:
     """The networks of all sessions of a server."""
 
     def __init__(self, policy: NetworkPolicy, backend: Backend, sockets: Path) -> None:
-        """Prepare.
-
-        Args:
-            policy: the operator's choice.
-            backend: of the sessions' sandboxes.
-            sockets: a directory for the sessions' sockets.
-        """
         self.policy = policy
         self._backend, self._sockets = backend, sockets
         self._relays: dict[str, Relay] = {}
 
     async def open(self, name: str, directory: Path) -> NetworkAccess:
-        """Open the network of the session ``name``, whose log is kept in ``directory``; bytes in the log count as used.
-
-        Raises:
-            ReBenchError: if that fails.
-        """
+        """Open the network of the session ``name``, with its log in ``directory``; logged traffic counts as used."""
         mode, bubblewrap = self.policy.mode, isinstance(self._backend, Bubblewrap)
         if mode == "none":
             return NetworkAccess()
@@ -108,7 +97,7 @@ class Network:
         try:
             await relay.open()
         except OSError as error:
-            raise ReBenchError(f"the network proxy cannot be started: {error}") from None
+            raise ReBenchError(f"cannot start the network proxy: {error}") from None
         self._relays[name] = relay
         forwarder, inside = f"{_GUEST}/port_forward.py", f"{_GUEST}/proxy.sock"
         address = f"http://127.0.0.1:{_PORT}"
@@ -122,7 +111,7 @@ class Network:
         )
 
     async def close_session(self, name: str) -> None:
-        """End a session's connections; all of them are in its log afterwards."""
+        """End and log a session's connections."""
         if relay := self._relays.pop(name, None):
             await relay.close()
 
@@ -136,31 +125,26 @@ class Relay:
     """The relay of one session."""
 
     _all_open = 0
-    """Connections of all sessions. They use at most half of the process's file descriptors."""
+    """Connections of all sessions; they use at most half of the process's file descriptors."""
 
     def __init__(self, policy: NetworkPolicy, path: Path, log_path: Path) -> None:
-        """Prepare; :meth:`open` listens at ``path``."""
         self.path = path
         self._allow_list, self._limit_mib = AllowList(policy.allow), policy.limit_mib
         self._log_path, self._log = log_path, -1
         self._used_bytes = 0
         self._number = 0
-        self._look_ups = asyncio.Semaphore(_LOOK_UPS)  # slow name servers must not keep other sessions waiting
+        self._look_ups = asyncio.Semaphore(_LOOK_UPS)  # so slow name servers do not block other sessions
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Listen.
-
-        Raises:
-            OSError: if that fails.
-        """
+        """Listen, or raise OSError."""
         self._used_bytes = await asyncio.to_thread(_bytes_in_log, self._log_path)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._log = os.open(self._log_path, flags, 0o600)
         self.path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_MAX_HEAD, backlog=512)
-        self.path.chmod(0o666)  # the sandbox is another user, and sees only what it is shown
+        self.path.chmod(0o666)  # the sandbox is another user
 
     async def close(self) -> None:
         """End all connections, and remove the socket."""
@@ -173,7 +157,7 @@ class Relay:
         self.path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Connections beyond the limit are refused with a reason, unless there are twice as many.
+        # Connections beyond the limit get a reason, up to twice the limit.
         too_many = Relay._all_open >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
         if too_many or len(self._clients) >= 2 * MAX_CONNECTIONS:
             writer.transport.abort()
@@ -183,7 +167,7 @@ class Relay:
         self._clients.add(task)
         Relay._all_open += 1
         try:
-            with suppress(asyncio.CancelledError, OSError):  # by close(); the client has gone
+            with suppress(asyncio.CancelledError, OSError):  # close() was called, or the client has gone
                 await self._serve(reader, writer, over_limit=len(self._clients) > MAX_CONNECTIONS)
         finally:
             self._clients.discard(task)
@@ -197,7 +181,7 @@ class Relay:
             rewritten = await _read_request(exchange, reader)
             host = await self._connect(exchange)
         except RefusedError as refused:
-            with suppress(RefusedError):  # if the log is full, that is the reason already
+            with suppress(RefusedError):  # the log is full
                 self._write(exchange, "refused", reason=str(refused)[:_MAX_TEXT])
             await _refuse(reader, writer, refused)
             return
@@ -207,18 +191,18 @@ class Relay:
         finally:
             host[1].transport.abort()
             seconds = round(time.monotonic() - exchange.started, 3)
-            with suppress(RefusedError):  # the log is full; that the connection was made is in it
+            with suppress(RefusedError):  # the log is full
                 self._write(exchange, "ended", up=exchange.up, down=exchange.down, seconds=seconds, outcome=outcome)
 
     async def _connect(self, exchange: _Exchange) -> Streams:
         """Connect to the host if it is allowed. The connection is logged before anything is sent."""
         name = write_authority(exchange.host, exchange.port)
         if exchange.over_limit:
-            raise RefusedError(f"this session has {MAX_CONNECTIONS} connections already; close some", 429)
+            raise RefusedError(f"this session already has {MAX_CONNECTIONS} connections; close some", 429)
         self._count(0)
         self._check_log()
         if not self._allow_list.allows(exchange.host, exchange.port):
-            raise RefusedError(f"{name} is not on the allow-list of this server's operator")
+            raise RefusedError(f"{name} is not on the operator's allow-list")
         try:
             async with self._look_ups:
                 addresses = await resolve(exchange.host)
@@ -241,9 +225,9 @@ class Relay:
         raise RefusedError(f"{name} does not answer ({problem})", 502)
 
     async def _copy(self, exchange: _Exchange, rewritten: bytes, client: Streams, host: Streams) -> str:
-        """Copy bytes both ways until the host has closed; return why it has ended."""
+        """Copy bytes both ways until the host closes; return why it ended."""
         for _reader, writer in (client, host):
-            writer.transport.set_write_buffer_limits(high=0)  # what was sent is not lost when it is closed
+            writer.transport.set_write_buffer_limits(high=0)  # nothing sent is lost on close
 
         async def upload() -> None:
             try:
@@ -277,11 +261,7 @@ class Relay:
         return str(error) if isinstance(error, RefusedError) else outcome
 
     def _count(self, size: int) -> None:
-        """Count bytes.
-
-        Raises:
-            RefusedError: if the session has sent and received as many as it may.
-        """
+        """Count bytes, or raise RefusedError if the session has used all its traffic."""
         self._used_bytes += size
         if self._used_bytes >= self._limit_mib * _MIB:
             raise RefusedError(f"this session has used up its {self._limit_mib} MiB of network traffic")
@@ -291,11 +271,7 @@ class Relay:
             raise RefusedError(f"the log of this session's connections is full ({_MAX_LOG // _MIB} MiB)")
 
     def _write(self, exchange: _Exchange, event: str, **fields: object) -> None:
-        """Append a line to the session's log.
-
-        Raises:
-            RefusedError: if it cannot be written, since no connection goes unrecorded.
-        """
+        """Append a line to the log, or raise RefusedError, since no connection may go unrecorded."""
         record = {"time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), "n": exchange.number}
         record |= {"event": event, "method": exchange.method[:_MAX_TEXT], "host": exchange.host[:_MAX_TEXT]}
         record |= {"port": exchange.port, **({"path": exchange.path[:_MAX_TEXT]} if exchange.path else {}), **fields}
@@ -312,12 +288,12 @@ class _Exchange:
 
     number: int
     over_limit: bool
-    """Whether the session had :data:`MAX_CONNECTIONS` when the client connected."""
+    """Whether the session already had :data:`MAX_CONNECTIONS`."""
     method: str = ""
     host: str = ""
     port: int = 0
     path: str = ""
-    """Of a plain request, without the query; empty for a tunnel."""
+    """Path of a plain request, without the query; empty for a tunnel."""
     up: int = 0
     down: int = 0
     """Bytes to and from the host."""
@@ -325,13 +301,13 @@ class _Exchange:
 
 
 async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> bytes:
-    """Read a request's head; return what the host gets of it, which is nothing of a CONNECT."""
+    """Read the head of a request; return the head to forward, which is empty for CONNECT."""
     try:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
         request, *headers = head.decode("latin-1").split("\r\n")[:-2]
         exchange.method, target, _version = request.split(" ")
     except (asyncio.LimitOverrunError, ValueError):
-        raise RefusedError("this is not an HTTP request that the proxy can pass on", 400) from None
+        raise RefusedError("not an HTTP request that the proxy supports", 400) from None
     except asyncio.IncompleteReadError:
         raise ConnectionResetError from None
     exchange.host = target.partition("?")[0]
@@ -341,13 +317,13 @@ async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> by
             return b""
         match = _ABSOLUTE.fullmatch(target)
         if match is None:
-            raise RefusedError("this is a proxy; ask it for http://HOST/PATH, or with CONNECT HOST:PORT", 400)
+            raise RefusedError("this is a proxy; send http://HOST/PATH or CONNECT HOST:PORT", 400)
         exchange.host, exchange.port = split_authority(match[1], 80)
     except HostError as error:
         raise RefusedError(str(error)) from None
     path = match[2] if match[2].startswith("/") else f"/{match[2]}"
     exchange.path = path.partition("?")[0]  # the query may hold secrets
-    # The host closes after its response, so the client cannot reuse the connection for another host.
+    # Makes the host close after its response, so the client cannot reuse the connection for another host.
     kept = [line for line in headers if line.partition(":")[0].strip().lower() not in _REPLACED]
     authority = write_authority(exchange.host, exchange.port).removesuffix(":80")
     lines = [f"{exchange.method} {path} HTTP/1.1", f"Host: {authority}", *kept, "Connection: close"]
@@ -355,7 +331,7 @@ async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> by
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: RefusedError) -> None:
-    """Send the client the reason."""
+    """Send the reason to the client."""
     body = f"re-bench: {refused}\n".encode()
     head = f"HTTP/1.1 {refused.status} Refused by the operator's network rules\r\n"
     head += f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
@@ -364,7 +340,7 @@ async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
 
 
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Let the client read what was sent before the connection is closed."""
+    """Let the client read everything before the connection is closed."""
     with suppress(OSError):
         async with asyncio.timeout(_LINGER_S):
             writer.write_eof()
@@ -373,7 +349,7 @@ async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def _bytes_in_log(path: Path) -> int:
-    """Return how many bytes a session has sent and received, according to its log; torn lines do not count."""
+    """Return a session's logged traffic in bytes; incomplete lines do not count."""
     total = 0
     for line in read_lines(path):
         with suppress(ValueError):

@@ -1,1 +1,1 @@
-"""Services beside a session's sandbox, reached through a socket that only this sandbox shows."""
+"""Services outside a session's sandbox, on sockets that only this sandbox shows."""

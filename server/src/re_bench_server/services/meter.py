@@ -1,7 +1,7 @@
-"""The meter of a task: a program of the task, outside of the sandbox, that makes and counts experiments.
+"""The meter of a task: a program outside the sandbox that runs and counts experiments.
 
-A session shows a proxy's socket in its sandbox. The meter imports torch, so it is started by the first request and not
-before; requests are forwarded to it line by line.
+A proxy listens on a socket in the session's sandbox. It starts the meter, which imports torch, with the first request,
+and forwards requests line by line.
 """
 
 from __future__ import annotations
@@ -27,25 +27,17 @@ _MAX_REQUEST = 200
 _MAX_RESPONSE = 16 << 20
 _MAX_WAITING = 64
 _REQUEST_TIMEOUT_S = 10.0
-_START_TIMEOUT_S = 900.0  # the very first one may have to prepare the text
+_START_TIMEOUT_S = 900.0  # the first start may prepare data
 _POLL_S = 0.1
 
 
 class MeterProxy:
-    """The meter of one session, behind a socket of its own."""
+    """Listens for one session and forwards to its meter."""
 
     def __init__(
         self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
     ) -> None:
-        """Prepare; :meth:`open` listens.
-
-        Args:
-            served: the task.
-            meter: its manifest's ``[meter]``.
-            socket: where to listen for the sandbox.
-            state: the meter's own workspace with its ledger, which no sandbox sees.
-            variables: environment variables for the meter.
-        """
+        """Prepare a proxy at ``socket``; ``state`` is for the meter and its ledger, invisible to sandboxes."""
         self.socket = socket
         self._served, self._meter, self._state, self._variables = served, meter, state, variables
         self._meter_socket = socket.with_suffix(".meter")
@@ -58,10 +50,10 @@ class MeterProxy:
     async def open(self) -> None:
         """Listen."""
         self._server = await asyncio.start_unix_server(self._serve, self.socket, limit=_MAX_REQUEST)
-        self.socket.chmod(0o666)  # the sandbox is another user, and sees what it is shown
+        self.socket.chmod(0o666)  # the sandbox is another user
 
     async def close(self) -> None:
-        """End the meter and what it runs."""
+        """End the meter and everything it runs."""
         self._closed = True
         if self._server is not None:
             self._server.close()
@@ -84,14 +76,14 @@ class MeterProxy:
 
     async def _respond(self, reader: asyncio.StreamReader) -> bytes:
         if self._waiting > _MAX_WAITING:
-            return _refusal(f"more than {_MAX_WAITING} experiments wait already")
+            return _refusal(f"more than {_MAX_WAITING} experiments are waiting")
         try:
             line = await asyncio.wait_for(reader.readline(), _REQUEST_TIMEOUT_S)
         except TimeoutError:
-            return _refusal("no request came")
+            return _refusal(f"no request within {_REQUEST_TIMEOUT_S:g} s")
         except ValueError:
             return _refusal(f"a request is a line of JSON: {self._meter.request}")
-        if not line:  # the client has gone, maybe with its sandbox
+        if not line:  # the client has gone
             return b""
         try:
             return await self._forward(line)
@@ -109,11 +101,7 @@ class MeterProxy:
                 await writer.wait_closed()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to the meter, which is started unless it runs.
-
-        Raises:
-            OSError: if it does not start.
-        """
+        """Connect to the meter, which is started if necessary. Raise OSError if it does not start."""
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 if self._closed:
@@ -122,13 +110,13 @@ class MeterProxy:
                 self._process = await self._start()
             deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
             while True:
-                # its socket is there as soon as it is bound, a moment before it listens
+                # the socket exists shortly before the meter listens
                 with suppress(FileNotFoundError, ConnectionRefusedError):
                     return await asyncio.open_unix_connection(self._meter_socket, limit=_MAX_RESPONSE)
                 late = self._closed or asyncio.get_running_loop().time() > deadline
                 if late or self._process.returncode is not None:
                     await terminate(self._process)
-                    raise OSError("it did not start; the operator's log says why")
+                    raise OSError("it did not start; see the operator's meter.log")
                 await asyncio.sleep(_POLL_S)
 
     async def _start(self) -> asyncio.subprocess.Process:
@@ -150,8 +138,8 @@ class MeterProxy:
 
 
 def _ending_with(parent: int) -> list[str]:
-    """Return the command that runs a program which ends with its parent, also where that ends meanwhile."""
-    if shutil.which("setpriv") is None:  # then the next server ends it
+    """Return the command prefix for a program that ends with its parent, even if the parent ends during the start."""
+    if shutil.which("setpriv") is None:  # the next server ends it
         return []
     return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", f'[ "$PPID" = {parent} ] && exec "$@"', "sh"]
 

@@ -1,8 +1,8 @@
-"""The chat model of a task: a gateway between sessions and the model, which holds every key.
+"""The chat model of a task: a gateway between sessions and the model, which holds all keys.
 
-In the profiles that the manifest's ``[model]`` names, a session with a key gets the real model, from OpenAI or from the
-server at ``OPENAI_BASE_URL``. Any other session gets the task's stand-in, which is called with ``held_out=False``: it
-must know nothing that is hidden from agents.
+In the profiles listed in the manifest's ``[model]``, sessions with a key get the real model, from OpenAI or the server
+at ``OPENAI_BASE_URL``. Other sessions get the task's stand-in, which is created with ``held_out=False`` and must know
+nothing that is hidden from agents.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
 
 SCORING_CALLS = 50
-"""Calls at a time of a scoring: all that the gateway sends upstream, as tasks promise submissions."""
+"""A scoring's concurrent calls: the maximum of the gateway, as tasks promise submissions."""
 _KEY_NAMES = ("openai_api_key", "OPENAI_API_KEY")
 
 
@@ -41,15 +41,15 @@ class ModelAccess:
     token: str = field(repr=False)
     stand_in: bool
     dollars: float | None = None
-    """What its calls had cost when the gateway was last asked; None before, and where a price is unknown."""
+    """Cost of its calls when the gateway was last asked; None before, and if a price is unknown."""
 
     @property
     def socket(self) -> Path:
-        """The gateway's socket for this session alone, whose connections no other session can take."""
+        """The gateway's socket for this session alone."""
         return self.gateway.socket_of(self.token)
 
     async def refresh(self) -> None:
-        """Ask the gateway what the calls have cost."""
+        """Ask the gateway for the cost of the calls."""
         with suppress(ReBenchError, OSError):  # the gateway may be gone, or the token revoked
             self.dollars = (await asyncio.to_thread(self.gateway.usage, self.token)).dollars
 
@@ -60,22 +60,18 @@ class ModelAccess:
 
 
 class ModelGateways:
-    """The gateways of a server: one for each task's real model and one for its stand-in, started on first use."""
+    """A server's gateways: for each task one to the real model and one to the stand-in, started on first use."""
 
     def __init__(self, log_directory: Path) -> None:
         self.resume: set[str] = set()
-        """Names of sessions of an earlier server, or of a gateway that died, whose spending counts."""
+        """Sessions of an earlier server or gateway, whose spending counts."""
         self._log_directory = log_directory
         self._running: dict[str, Gateway] = {}
         self._stack = ExitStack()
         self._starting = asyncio.Lock()
 
     async def start(self, served: ServedTask) -> None:
-        """Start the gateway of a task, if it has a model, so that no session has to wait for that.
-
-        Raises:
-            ReBenchError: if it cannot be started.
-        """
+        """Start the gateway of a task with a model, before its first session needs it."""
         if served.manifest.model is not None:
             await self._gateway(served, real=served.needs_key)
 
@@ -84,19 +80,12 @@ class ModelGateways:
     ) -> ModelAccess:
         """Return a session's access to the model of a task.
 
-        Args:
-            served: the task, whose manifest has a ``[model]``.
-            name: the session's name in the gateway's log.
-            key: the session's key, which goes to the gateway and nowhere else.
-            budget: what the session may spend.
-            calls: sent upstream at a time, if not as many as the gateway allows each session.
-
-        Raises:
-            ReBenchError: if the gateway cannot be started.
+        ``name`` is the session's name in the gateway's log; only the gateway gets the ``key``; ``calls`` limits
+        concurrent calls upstream.
         """
         real = key is not None and served.needs_key
         gateway = await self._gateway(served, real=real)
-        if budget.dollars is not None:  # should the gateway die, what was spent counts with the next one
+        if budget.dollars is not None:  # if the gateway dies, the spending counts in the next one
             self.resume.add(name)
         own = key if real else None
         open_session = partial(Gateway.open_session, budget=budget, name=name, key=own, calls=calls)
@@ -137,5 +126,5 @@ class ModelGateways:
             arguments = {"held_out": False}
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
         models = models_of(model, served.task.chat_model)
-        # By TCP too, for scorers, which run outside of all sandboxes.
+        # TCP is for scorers, which run outside of sandboxes.
         return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))

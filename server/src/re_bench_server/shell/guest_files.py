@@ -1,4 +1,4 @@
-"""The files of ours that a session's sandbox shows: the supervisor, its socket, the next command, and ``/etc``."""
+"""Our files that a session's sandbox shows: the supervisor, its socket, the next command, and ``/etc``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import re_bench_server.guest
 from re_bench_server.guest.bash import COMMAND, EVALUATE
 
 CHANNEL = "channel"
-"""The name of the socket."""
+"""Name of the supervisor's socket."""
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "import re_bench_server.guest.supervisor as supervisor; supervisor.main()"
 )
-"""The program of Python inside, with the directory of these files as its first argument."""
+"""Python program inside, with the directory of these files as its first argument."""
 
 _READABLE, _ACCESSIBLE = 0o444, 0o755
 
 
-def lay_out(directory: Path) -> None:
-    """Make ``directory``, which all users may read, with the supervisor in it."""
+def install_guest_files(directory: Path) -> None:
+    """Create ``directory``, readable for all users, with the supervisor."""
     for package in (re_bench.guest, re_bench_server.guest):
-        source = Path(str(package.__file__)).parent  # with its compiled modules: so it starts in half the time
+        source = Path(str(package.__file__)).parent  # with compiled modules, which halves the start time
         shutil.copytree(source, directory / source.parent.name / source.name)
-    # The path of the command inside is not known here, but it is beside this file.
+    # The command is in the same directory, whose path inside is unknown here.
     evaluate = f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n'
     Path(f"{directory}{EVALUATE}").write_text(evaluate, encoding="ascii")
     for path in (directory, *directory.rglob("*")):
@@ -36,30 +36,19 @@ def lay_out(directory: Path) -> None:
 
 
 def write_command(directory: Path, command: str) -> None:
-    """Write the next command into the directory made by :func:`lay_out`.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
+    """Write the next command into the directory made by :func:`install_guest_files`."""
     write_file(Path(f"{directory}{COMMAND}"), command.encode(errors="replace"))
 
 
 def write_file(file: Path, data: bytes) -> None:
-    """Write a file that all users may read.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
-    file.unlink(missing_ok=True)  # some file systems write a file to the disk at once that was emptied first
+    """Write a file that all users may read."""
+    file.unlink(missing_ok=True)  # some file systems sync truncated files at once
     file.write_bytes(data)
     file.chmod(_READABLE)
 
 
 def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
-    """Write files of ``/etc`` that name the sandbox's user and host; return them by their paths inside.
-
-    What names the system is the machine's own, whose programs the sandbox shows.
-    """
+    """Write files of ``/etc`` for the sandbox's user and host; return them, and os-release, by their paths inside."""
     contents = {
         "passwd": f"root:x:0:0::/root:/bin/sh\nagent:x:{user}:{user}::{home}:/bin/bash\n",
         "group": f"root:x:0:\nagent:x:{user}:\n",
@@ -75,10 +64,10 @@ def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
     return files
 
 
-def hand_over(workspace: Path, user: int | None) -> None:
-    """Let the sandbox's user change the workspace and all in it: as its owner, or without a ``user`` as everybody.
+def chown_tree(workspace: Path, user: int | None) -> None:
+    """Let the sandbox's user change a tree: as its owner, or without a ``user`` as everybody.
 
-    Files of ours with other names besides are shared with other workspaces, and stay ours.
+    Our files with several links are shared with other workspaces, and keep their owner.
     """
     for parent, directories, files in os.walk(workspace):
         for name in (".", *directories, *files):

@@ -1,4 +1,4 @@
-"""A program beside a session's shell, seen from the server: what it is asked to do, and how it ended."""
+"""Programs alongside a session's shell: options and outcome, on the server's side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from re_bench.guest.truncate import HeadTail
 
 OUTPUT_BYTES = 10 << 20
-"""How much of each of a program's outputs is kept by default, in bytes."""
+"""Default maximum of each output of a program, in bytes."""
 _MAX_TEXT = 1000
 _STATUSES = range(256)
 _ERRORS = range(1, 134)
@@ -24,28 +24,24 @@ class ProgramOutput:
     """The outcome of a program."""
 
     status: int | None
-    """Exit status, 128 and the number of the signal that killed it, or, with an :attr:`error` and as in a shell, 127 if
-    there is no such program, and 126 if it cannot be started. None if it timed out, or was ended with everything else
-    in the sandbox."""
+    """Exit status, or 128 plus the signal; with an :attr:`error` 127 (not found) or 126 (cannot start). None after a
+    timeout or if the whole sandbox was ended."""
     stdout: bytes
     stderr: bytes
     truncated: bool = False
-    """Whether a middle of an output is left out, with a line that says so in its place."""
+    """Whether a middle of an output was replaced by a line that says so."""
     timed_out: bool = False
     seconds: float = 0.0
     error: str = ""
-    """Why it was not started, or was ended with everything else; or the empty string."""
+    """Why it did not start or was ended with everything else; or empty."""
     errno: int = 0
-    """The system's number of the error for which it was not started; 0 if there is none."""
+    """The errno of a failed start; otherwise 0."""
     ran: bool = True
-    """Whether there was a sandbox for it: the session may have ended before."""
+    """Whether there was a sandbox; false after the end of the session."""
 
     @classmethod
     def parse(cls, reply: Mapping[str, Any], outputs: Mapping[str, HeadTail], keep: int) -> ProgramOutput:
-        """Return the outcome that a supervisor's reply tells, all of which an agent can make up.
-
-        ``keep`` bytes are kept of each output.
-        """
+        """Return the outcome from a supervisor's reply, which an agent can forge, keeping ``keep`` bytes per output."""
         status, code = reply.get("status"), reply.get("errno")
         code = code if type(code) is int and code in _ERRORS else 0
         return cls(
@@ -60,15 +56,15 @@ class ProgramOutput:
 
 
 class ProgramOptions(TypedDict, total=False):
-    """How a program runs; all of it has a default."""
+    """Options of a program, all with defaults."""
 
     stdin: bytes
-    """What it reads, from a file; nothing by default."""
+    """Its input; default: empty."""
     directory: str | None
-    """Where it runs, from the workspace on; the workspace by default."""
+    """Working directory, relative to the workspace; default: the workspace."""
     environment: Mapping[str, str]
-    """Variables beside those of the sandbox."""
+    """Additional variables."""
     timeout_s: float | None
-    """Seconds that it may take; by default there is no limit."""
+    """Time limit in seconds; default: none."""
     output_bytes: int
-    """How much of stdout, and of stderr, is kept: the first and the last half; by default :data:`OUTPUT_BYTES`."""
+    """Maximum of stdout, and of stderr: first and last half; default: :data:`OUTPUT_BYTES`."""

@@ -1,4 +1,4 @@
-"""What a command did: the supervisor's reply, parsed without trust, and the output that callers get."""
+"""The outcome of a command, parsed from the supervisor's untrusted reply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MAX_COMMAND = 4 << 20
-"""The longest command, in bytes."""
+"""Maximum length of a command in bytes."""
 
 _MAX_PATH = 4096
 _MAX_NOTE = 1000
@@ -23,27 +23,27 @@ class Output:
     """The outcome of a command."""
 
     text: str
-    """What it wrote to stdout and stderr, in the order in which it came; a long middle is left out. Lines in brackets
-    are ours: what happened to the shell, and what background processes wrote since the previous command."""
+    """Its stdout and stderr in order, shortened in the middle if too long. Lines in brackets are ours: what happened to
+    the shell, and output of background processes since the previous command."""
     file: Path | None
-    """The path inside the sandbox of the file with all of a text whose middle was left out."""
+    """Path in the sandbox of a file with the full text, if it was shortened."""
     status: int | None
-    """Exit status, 128 and more for a signal; also where the command ended the shell. None if it timed out, was not
-    run, or was ended with everything else in the sandbox."""
+    """Exit status, or 128 plus the signal, even if the command ended the shell. None after a timeout, if it was not
+    run, or if the whole sandbox was ended."""
     timed_out: bool
     seconds: float
     ran: bool = True
 
     @classmethod
     def not_run(cls, reason: str) -> Output:
-        """Return the outcome of a command that was refused."""
+        """Return the outcome of a refused command."""
         return cls(f"[{reason}; nothing was run]", None, None, timed_out=False, seconds=0.0, ran=False)
 
     @classmethod
     def parse(cls, message: Mapping[str, Any], earlier_notes: Sequence[str], seconds: float) -> Output:
-        """Return the outcome that a supervisor's reply tells, all of which an agent can make up.
+        """Return the outcome from a supervisor's reply, which an agent can forge.
 
-        Fields of the wrong type are treated as missing. ``earlier_notes`` say what happened before the command.
+        Fields of the wrong type count as missing. ``earlier_notes`` describe events before the command.
         """
         text, background = append_notes("", earlier_notes), clean_text(message.get("background_text"))
         if background:
@@ -62,11 +62,11 @@ class Output:
 def command_refusal(command: str, timeout_s: float) -> str:
     """Return why a command cannot be run, or the empty string."""
     if "\0" in command:
-        return f"the command has a NUL character, at position {command.index(chr(0))}; bash cannot read it"
+        return f"the command has a NUL character at position {command.index(chr(0))}"
     if len(command) > MAX_COMMAND or len(command.encode(errors="replace")) > MAX_COMMAND:
-        return f"the command is longer than {MAX_COMMAND >> 20} MiB; write the text to a file in pieces"
+        return f"the command is longer than {MAX_COMMAND >> 20} MiB; write long text to a file in pieces"
     if not timeout_s > 0:
-        return f"the time limit must be more than 0 seconds, not {timeout_s}"
+        return f"the time limit must be positive, not {timeout_s}"
     return ""
 
 
@@ -77,18 +77,18 @@ def notes_in(message: Mapping[str, Any]) -> list[str]:
 
 
 def append_notes(text: str, notes: Sequence[str]) -> str:
-    """Return ``text`` with each note on a line of its own, in brackets; names in notes can make no further lines."""
+    """Append each note as one line in brackets; line ends in notes are escaped."""
     lines = "".join(f"[{_one_line(note)}]\n" for note in notes)
     return text + ("\n" if lines and text and not text.endswith("\n") else "") + lines
 
 
 def _one_line(text: str) -> str:
-    """Return text with line ends and control characters as Python writes them in a literal."""
+    """Escape line ends and control characters as in a Python literal."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def clean_text(value: object) -> str:
-    """Return text that can be sent on: no lone surrogates, no NUL."""
+    """Return encodable text: no lone surrogates, no NUL; empty if it is not a string."""
     if not isinstance(value, str):
         return ""
     return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,6 +1,6 @@
 """The sandbox of a session, from the start of its supervisor to the end of all its processes.
 
-Everything runs in one event loop. All sandboxes share a few threads for calls that block.
+Everything runs in one event loop; all sandboxes share a few threads for blocking calls.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_NO_REPLY = "the sandbox did not answer and was ended, with all its processes"
-_BROKEN = "it broke the protocol"
+_NO_REPLY = "the sandbox did not answer; all its processes were killed"
+_BROKEN = "protocol violation by the sandbox"
 _GRACE_S = 30.0
-"""How long the supervisor may take beyond the time of what it runs before everything is ended."""
+"""How long the supervisor may exceed a time limit before the sandbox is ended."""
 _START_S = 60.0
 _POLL_S = 0.02
 _CHUNK = 1 << 16
 _MAX_ERROR = 600
 _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
-"""More than the bytes that a byte of output can become in JSON."""
+"""Upper bound of JSON bytes per byte of output."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
 _MEMORY_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-memory")
 _DISK_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-disk")
@@ -55,9 +55,9 @@ _PAUSE_FACTOR = 4  # checks take at most a fifth of the time of their thread
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function that blocks; if the caller is cancelled meanwhile, that takes effect when it has returned.
+    """Call a blocking function; a cancellation takes effect when it has returned.
 
-    The threads are not the loop's own, which scorings may occupy for long.
+    The event loop's own threads may be occupied by scorings.
     """
     call = asyncio.get_running_loop().run_in_executor(_THREADS, function, *arguments)
     try:
@@ -69,19 +69,19 @@ async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
 
 @dataclass
 class Call:
-    """Something that the supervisor was asked to run."""
+    """A request to the supervisor."""
 
     reply: asyncio.Future[dict[str, Any] | None]
-    """Its end; None if the sandbox has ended."""
+    """The reply; None if the sandbox has ended."""
     output: Mapping[str, HeadTail] = field(default_factory=dict)
-    """Where its output goes, by the name of the stream; the output of a command of the shell is in the reply."""
+    """Destinations of output by stream; for commands of the shell, the output is in the reply."""
 
 
 class Sandbox:
-    """A sandbox with a supervisor, which runs one command of the shell at a time, and programs beside it."""
+    """A sandbox with a supervisor, which runs one command of the shell at a time, and programs alongside it."""
 
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
-        """Prepare for a connection with the supervisor in ``process``, whose messages have at most that many bytes."""
+        """Prepare for the connection of the supervisor in ``process``; ``max_reply`` limits its messages."""
         self._process, self._cleanup, self._max_reply = process, cleanup, max_reply
         self._first = process.pid
         self._writer: asyncio.StreamWriter | None = None
@@ -92,22 +92,16 @@ class Sandbox:
         self._begun = asyncio.Event()
         """Set by a call, so that limits are checked at once."""
         self.end_reason = ""
-        """Why we ended it, or the empty string."""
+        """Why the server ended it, or empty."""
         self.violation = ""
-        """Which limit it was over last, or the empty string."""
+        """The last violated limit, or empty."""
 
     @classmethod
     async def start(cls, backend: Backend, spec: SandboxSpec, files: Path, options: Mapping[str, Any]) -> Sandbox:
-        """Start a sandbox and wait until it can run commands.
+        """Start a sandbox and wait until it can run commands, or raise ReBenchError.
 
-        Args:
-            backend: the sandbox's backend.
-            spec: what it shows, ``files`` too.
-            files: the directory made by :func:`re_bench_server.shell.guest_files.lay_out`.
-            options: the options of the supervisor, of which ``guest_files`` is the path of ``files`` inside.
-
-        Raises:
-            ReBenchError: if it does not start.
+        ``spec`` shows ``files``, made by :func:`re_bench_server.shell.guest_files.install_guest_files`; the
+        supervisor's option ``guest_files`` is their path inside.
         """
         with socket.socket(socket.AF_UNIX) as listener:
             _listen(listener, files)
@@ -115,10 +109,10 @@ class Sandbox:
             program = [backend.python, "-I", "-S", "-c", PROGRAM, inside, f"{inside}/{CHANNEL}"]
             launch = backend.launch([*program, json.dumps(dict(options))], spec)
             try:
-                # By the loop's thread, since the sandbox ends with the thread that starts it.
+                # In the loop's thread, since the sandbox ends with the thread that starts it.
                 process = start(launch, stdout=subprocess.DEVNULL)
             except OSError as error:
-                raise ReBenchError(f"the shell's sandbox cannot be started: {error}") from None
+                raise ReBenchError(f"cannot start the shell's sandbox: {error}") from None
             sandbox = cls(process, launch.cleanup, _MAX_ESCAPE * options["output_bytes"] + _MESSAGE_OVERHEAD)
             server: asyncio.Server | None = None
             try:
@@ -146,11 +140,11 @@ class Sandbox:
 
     @property
     def busy(self) -> bool:
-        """Whether something runs that was asked for."""
+        """Whether a requested command or program runs."""
         return bool(self._calls)
 
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
-        """Check the limits until the end; ``on_violation`` is called with a text, and whether it is about the disk."""
+        """Check the limits until the end; ``on_violation`` gets a text, and whether it concerns the disk."""
         memory = partial(resource_usage.memory_violation, self._process.pid, limits)
         disk = partial(growth.violation, self._first, limits)
         for threads, check, is_disk in ((_MEMORY_CHECKS, memory, False), (_DISK_CHECKS, disk, True)):
@@ -164,8 +158,8 @@ class Sandbox:
             began = loop.time()
             try:
                 violation = await loop.run_in_executor(threads, check)
-            except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
-                violation = f"its limits cannot be watched ({error!r})"
+            except Exception as error:  # noqa: BLE001 - without checks, processes must not continue
+                violation = f"cannot check its limits ({error!r})"
             if violation:
                 on_violation(violation, disk)
             pause = _BUSY_CHECK_S if self.busy else _IDLE_CHECK_S
@@ -179,7 +173,7 @@ class Sandbox:
             self._writer.write(ipc.encode(message))
 
     def call(self, message: dict[str, Any], output: Mapping[str, HeadTail] | None = None) -> tuple[int, Call]:
-        """Send a request to run something; return its number, and the call."""
+        """Send a request to run something; return its number and the call."""
         self._count += 1
         call = Call(asyncio.get_running_loop().create_future(), output or {})
         if self.alive:
@@ -191,9 +185,9 @@ class Sandbox:
         return self._count, call
 
     async def wait_for(self, number: int, call: Call, timeout_s: float | None) -> dict[str, Any] | None:
-        """Return the reply to a call, or None if the sandbox has ended. If the caller is cancelled, the call ends too.
+        """Return the reply to a call, or None if the sandbox has ended. Cancelling the caller ends the call.
 
-        The supervisor ends what takes longer than ``timeout_s``; if it does not, the sandbox is ended.
+        The supervisor ends calls after ``timeout_s``; if it fails to, the sandbox is ended.
         """
         try:
             await asyncio.wait({call.reply}, timeout=None if timeout_s is None else timeout_s + _GRACE_S)
@@ -206,7 +200,7 @@ class Sandbox:
         return await call.reply
 
     def end(self, reason: str) -> asyncio.Future[None]:
-        """End all its processes, unless that has begun already; the future is done when nothing is left."""
+        """End all its processes; the future is done when nothing is left."""
         if self._ending is None:
             self.end_reason = reason
             self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
@@ -217,7 +211,7 @@ class Sandbox:
         return self._ending
 
     def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take the supervisor's connection, the first one."""
+        """Accept the supervisor's connection, the first one."""
         if self._writer is not None or self._ending is not None:
             writer.transport.abort()
             return
@@ -225,7 +219,7 @@ class Sandbox:
         self._tasks.append(asyncio.create_task(self._read(reader)))
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        """Take in messages until the connection ends; the sandbox ends with it, and by an invalid message."""
+        """Read messages until the connection ends; an invalid message ends the sandbox."""
         try:
             while self._ending is None:
                 await self._take(reader)
@@ -239,11 +233,7 @@ class Sandbox:
             self._calls.clear()
 
     async def _take(self, reader: asyncio.StreamReader) -> None:
-        """Read a message: the reply to a call, or the size of a part of its output, which follows.
-
-        Raises:
-            FrameError: if it is neither.
-        """
+        """Read a reply, or a chunk of output; raise FrameError for anything else."""
         length, descriptors = ipc.HEADER.unpack(await reader.readexactly(ipc.HEADER.size))
         if length > self._max_reply or descriptors:
             raise ipc.FrameError("more than is allowed")
@@ -272,7 +262,7 @@ class Sandbox:
 
 
 def _listen(listener: socket.socket, directory: Path) -> None:
-    """Bind a socket in ``directory``, whose path may be longer than an address can be."""
+    """Bind a socket in ``directory``, whose path may be too long for an address."""
     (directory / CHANNEL).unlink(missing_ok=True)
     with short_path(directory) as path:
         listener.bind(f"{path}/{CHANNEL}")

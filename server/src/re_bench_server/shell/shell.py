@@ -1,4 +1,4 @@
-"""A session's shell: a bash in a sandbox of its own, whose state lasts from one command to the next."""
+"""A session's shell: a bash in a sandbox, whose state lasts from one command to the next."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from re_bench.guest.truncate import HeadTail
 from re_bench.sandbox.bubblewrap import Bubblewrap, private_user
 from re_bench.sandbox.resource_usage import DiskGrowth
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench_server.shell.guest_files import hand_over, lay_out, write_command, write_etc, write_file
+from re_bench_server.shell.guest_files import chown_tree, install_guest_files, write_command, write_etc, write_file
 from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput
 from re_bench_server.shell.protocol import Output, append_notes, clean_path, command_refusal, notes_in
 from re_bench_server.shell.sandbox import Sandbox, in_thread
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from re_bench_server.shell.sandbox import Call
 
 WORKSPACE = "/workspace"
-"""The path of the workspace inside."""
+"""Path of the workspace inside."""
 HOME = "/home/agent"
-"""The path of the home directory inside: what programs keep there is no part of a submission."""
+"""Path of the home directory inside, which is not part of a submission."""
 
 _TEMPORARY = "/var/tmp"  # noqa: S108 - what stays when the sandbox is started again
 _GUEST_FILES = "/run/shell"
@@ -42,13 +42,13 @@ _MAX_TIMEOUT_S = 1e6
 _MAX_PROGRAMS = 64
 _NOBODY = 65534
 _CANNOT_RUN = 126
-_ALL_ENDED = "all processes of the sandbox were ended"
-_SHELL_ENDED = "all processes of the session were ended, and with them the shell"
+_ALL_ENDED = "all processes of the sandbox were killed"
+_SHELL_ENDED = "all processes of the session were killed, including the shell"
 _CLOSED = "the session has ended"
 _END_GRACE_S = 2.0
-"""How long the supervisor may take to end all processes over a limit, before the sandbox is ended."""
+"""Time for the supervisor to kill all processes over a limit, before the sandbox is ended."""
 _VIOLATION_S = 10.0
-"""How long a violation lasts: a later one is a new violation."""
+"""Later violations count as new ones."""
 _MIB = 1 << 20
 
 
@@ -58,27 +58,19 @@ class Shell:
     def __init__(
         self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], scratch: Path, growth: DiskGrowth
     ) -> None:
-        """Describe a shell; :meth:`open` does so, and starts it.
-
-        Args:
-            backend: the sandbox's backend.
-            spec: what the sandbox shows.
-            options: the options of the supervisor.
-            scratch: the directory of our files, of which ``shown`` is shown inside.
-            growth: what is written into its directories.
-        """
+        """Prepare; use :meth:`open`."""
         self._backend, self._spec, self._options, self._scratch = backend, spec, options, scratch
         self._growth = growth
         self._directory = str(options["workspace"])
-        """Where the next shell starts."""
+        """Working directory of the next shell."""
         self._notes: list[str] = []
-        """What the next output has to say of earlier events."""
+        """Notes about earlier events for the next output."""
         self._turn, self._start_lock = asyncio.Lock(), asyncio.Lock()
         self._slots = asyncio.Semaphore(_MAX_PROGRAMS)
         self._files = 0
         self._sandbox: Sandbox | None = None
         self._last: Call | None = None
-        """The command that runs, or the last one if its caller was cancelled."""
+        """The running command, or the last one if its caller was cancelled."""
         self._full = self._read_only = False
         self._violation_time = 0.0
         self._closing: asyncio.Future[None] | None = None
@@ -103,22 +95,20 @@ class Shell:
         """Open a shell in a sandbox, with its workspace at ``/workspace`` and its home directory at ``/home/agent``.
 
         Args:
-            backend: the sandbox's backend; with the backend ``none`` both have their own paths.
-            workspace: a directory of the session's own. Root makes the sandbox's user its owner; with an engine for
-                containers everybody may write there: nobody else should be able to enter the directory above.
-            home: another one, for what programs keep in ``$HOME``; it is made unless it is there.
-            limits: of all that runs in the session; ``wall_s`` is for the backend alone. ``output_kib`` is what is
-                kept of the text of each command.
-            environment: variables beside the usual ones.
+            backend: the sandbox's backend; with ``none`` both directories keep their paths.
+            workspace: the session's directory. With bubblewrap as root the sandbox's user becomes its owner; with a
+                container engine everybody may write there, so others must not be able to enter its parent.
+            home: ``$HOME``; created if missing.
+            limits: of the whole session; ``output_kib`` is for each command's text.
+            environment: additional variables.
             also: files, sockets and directories to show, by their path inside; not below ``/run/shell``.
-            hidden: directories that must not show.
-            gpu: the UUID of the GPU that it may use.
-            services: commands that run beside the shell, such as a port forwarder. Each prints a line when it is
-                ready, and is started again, before the next command, when it has ended.
+            hidden: directories that must not be visible.
+            gpu: the UUID of its GPU.
+            services: commands alongside the shell, such as a port forwarder. Each prints a line when ready, and is
+                restarted before the next command if it has ended.
             host_network: whether the sandbox shares the machine's network.
-            scratch: an existing directory for our files, which nobody else should be able to enter; a temporary one
-                is made by default.
-            disk_before: bytes of the workspace from which its growth counts, if not those that it has now.
+            scratch: an existing private directory for our files; default: a temporary one.
+            disk_before: size of the workspace from which growth counts; default: its current size.
 
         Raises:
             ReBenchError: if the sandbox does not start.
@@ -128,7 +118,7 @@ class Shell:
             sandboxed, bubblewrap = backend.name != "none", isinstance(backend, Bubblewrap)
             user = private_user() if bubblewrap else None
             files, temporary = scratch / "shown", scratch / "var-tmp"
-            await in_thread(lay_out, files)
+            await in_thread(install_guest_files, files)
             await in_thread(partial(home.mkdir, mode=0o700, exist_ok=True))
             await in_thread(_make_temporary, temporary)
             inside = (WORKSPACE, HOME, _GUEST_FILES) if sandboxed else (str(workspace), str(home), str(files))
@@ -136,7 +126,7 @@ class Shell:
             etc = write_etc(files, user or _NOBODY, home_inside) if bubblewrap else {}
             if sandboxed and (user is not None or not bubblewrap):
                 for directory in (workspace, home):
-                    await in_thread(hand_over, directory, user)
+                    await in_thread(chown_tree, directory, user)
             spec = SandboxSpec(
                 read_only={**etc, guest_files: files, **(also or {})},
                 writable={start: workspace, home_inside: home, **({_TEMPORARY: temporary} if sandboxed else {})},
@@ -147,7 +137,7 @@ class Shell:
                     "TERM": "dumb",
                     **environment,
                 },
-                directory="/",  # the supervisor, which is the right user, changes to the shell's directory
+                directory="/",  # the supervisor changes to the shell's directory as the right user
                 limits=limits,
                 gpu=gpu,
                 hidden=hidden,
@@ -171,22 +161,14 @@ class Shell:
 
     @property
     def disk_before(self) -> int:
-        """Bytes of the workspace from which its growth counts."""
+        """Size of the workspace in bytes from which growth counts."""
         return self._growth.before
 
     async def run(self, command: str, timeout_s: float) -> Output:
-        """Run a command, after those that were requested before.
+        """Run a command (any text without NUL) after earlier ones, for at most ``timeout_s`` seconds.
 
-        Directory, variables, functions, options and background processes stay for the next one. When the time is up,
-        all that the command has started is ended, in the background too, and the shell is kept. A cancelled call does
-        the same.
-
-        Args:
-            command: any text that bash reads, without NUL.
-            timeout_s: seconds that it may take.
-
-        Raises:
-            ReBenchError: if there is no sandbox for it.
+        Directory, variables, functions, options and background processes persist. After a timeout or a cancelled call,
+        everything that the command started is ended, and the shell is kept.
         """
         if reason := command_refusal(command, timeout_s):
             return Output.not_run(reason)
@@ -196,18 +178,10 @@ class Shell:
         return Output.not_run(_CLOSED)
 
     async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
-        """Run a program beside the shell, and beside other programs, in the same sandbox.
+        """Run a program, by path or by name in ``PATH``, alongside the shell and other programs in the same sandbox.
 
-        It ends when the program has ended. What it has left in the background goes on, and what that writes later is
-        lost; if it has kept stdout or stderr open, what comes within a second is waited for. When the time is up, all
-        that the program has started is ended, and the rest goes on. A cancelled call does the same.
-
-        Args:
-            command: the program, a path or a name that is looked up in the ``PATH`` inside, and its arguments.
-            options: see :class:`ProgramOptions`.
-
-        Raises:
-            ReBenchError: if there is no sandbox for it.
+        Its background processes continue; their output is collected for one second after the program's end if they keep
+        stdout or stderr open. After a timeout or a cancelled call, everything that the program started is ended.
         """
         if not command:
             return ProgramOutput(_CANNOT_RUN, b"", b"", error="the command is empty")
@@ -240,7 +214,7 @@ class Shell:
 
     @asynccontextmanager
     async def _stdin_file(self, data: bytes) -> AsyncIterator[str]:
-        """Return the path inside of a file with the stdin of a program; the empty string for none."""
+        """Yield the path inside of a file with the stdin of a program; empty for none."""
         self._files += 1
         name = f"stdin-{self._files}" if data else ""
         file = self._scratch / "shown" / name
@@ -253,7 +227,7 @@ class Shell:
                 file.unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """End everything, also a running command; nothing is left then."""
+        """End everything, including a running command."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
@@ -267,7 +241,7 @@ class Shell:
             await in_thread(remove_tree, self._scratch)
 
     async def _run(self, command: str, timeout_s: float) -> Output:
-        if self._last is not None:  # its caller was cancelled: it ends soon, or its sandbox does
+        if self._last is not None:  # its caller was cancelled: it is about to end
             await asyncio.wait({self._last.reply})
             if message := self._last.reply.result():
                 self._notes += notes_in(message)
@@ -278,7 +252,7 @@ class Shell:
         try:
             write_command(self._scratch / "shown", command)
         except OSError as error:
-            raise ReBenchError(f"the command cannot be written to a file: {error}") from None
+            raise ReBenchError(f"cannot write the command file: {error}") from None
         started = time.monotonic()
         number, self._last = sandbox.call({"run": True, "timeout_s": timeout_s})
         message = await sandbox.wait_for(number, self._last, timeout_s)
@@ -292,9 +266,9 @@ class Shell:
     async def _lost(self, sandbox: Sandbox, seconds: float, *, timed_out: bool) -> Output:
         """Return the output of a command during which the sandbox ended."""
         async with self._start_lock:
-            if self._sandbox is sandbox:  # otherwise a program has a new one already
+            if self._sandbox is sandbox:  # otherwise a program has already started a new one
                 await self._stop()
-        restart = "" if self._closing else f"; the next command has a new shell in {self._directory}"
+        restart = "" if self._closing else f"; the next command gets a new shell in {self._directory}"
         notes = [*self._take_notes(), f"{sandbox.end_reason or _SHELL_ENDED}{restart}"]
         return Output(append_notes("", notes), None, None, timed_out, seconds)
 
@@ -303,11 +277,7 @@ class Shell:
         return notes
 
     async def _ensure(self) -> Sandbox | None:
-        """Return a sandbox that can run something, the present one or a new one; None after :meth:`close`.
-
-        Raises:
-            ReBenchError: if it does not start.
-        """
+        """Return the current sandbox, or start one; None after :meth:`close`."""
         async with self._start_lock:
             if self._closing is not None:
                 return None
@@ -323,10 +293,10 @@ class Shell:
         """Start a new sandbox if the workspace has become too full, or has room again."""
         try:
             self._full = await in_thread(self._growth.is_over_now, self._spec.limits.disk_mib * _MIB)
-        except OSError:  # it holds directories that an ordinary user's server cannot read
+        except OSError:  # an ordinary user cannot read all directories
             self._full = True
         if self._read_only and not self._full and self._sandbox is not None and self._sandbox.busy:
-            self._full = True  # what runs goes on, and the next one looks again
+            self._full = True  # checked again by the next command
         elif self._full != self._read_only:
             await self._stop()
             self._notes.append(
@@ -338,7 +308,7 @@ class Shell:
     async def _start(self) -> Sandbox:
         self._read_only = self._full
         limits = self._spec.limits
-        if self._read_only:  # nothing can be written, so that the quota holds however often one tries
+        if self._read_only:  # nothing can be written, so the quota holds
             limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
         spec, options = replace(self._spec, limits=limits), {**self._options, "directory": self._directory}
         self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._scratch / "shown", options)
@@ -351,7 +321,7 @@ class Shell:
             await asyncio.shield(sandbox.end(reason))
 
     def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
-        """End what runs in a sandbox over a limit; the whole sandbox, if the supervisor does not do so."""
+        """End everything in a sandbox over a limit; the whole sandbox if the supervisor fails to."""
         if sandbox is not self._sandbox:
             return
         sandbox.violation = violation
@@ -362,7 +332,7 @@ class Shell:
             self._violation_time = now
             sandbox.send({"end": violation})
         elif elapsed > _END_GRACE_S:
-            sandbox.end(f"{violation}; all processes of the session were ended")
+            sandbox.end(f"{violation}; all processes of the session were killed")
 
 
 def _make_temporary(directory: Path) -> None:

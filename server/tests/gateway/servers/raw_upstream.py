@@ -1,4 +1,4 @@
-"""An upstream that answers with the bytes that a test gives it, and a client that shows what came, byte by byte."""
+"""An upstream with raw responses, and a client that reads raw responses of a gateway."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RawUpstream(socketserver.ThreadingTCPServer):
         return Settings(**{"upstream": server, "models": (Model(name=MODEL),), "log": log, **changes})
 
     def connected(self, gateway: Gateway, token: str) -> socket.socket:
-        """Return a connection to a gateway, which is closed with this server at the latest."""
+        """Return a connection to a gateway; it is closed with this server."""
         connection = self.clients.enter_context(socket.socket(socket.AF_UNIX))
         connection.settimeout(60)
         connection.connect(str(gateway.socket_of(token)))
@@ -116,7 +116,7 @@ def head_of(token: str, size: int) -> bytes:
 
 
 def received(connection: socket.socket) -> bytes:
-    """Return what comes until the connection ends."""
+    """Return everything until the connection ends."""
     data = b""
     while piece := connection.recv(1 << 20):
         data += piece

@@ -1,4 +1,4 @@
-"""A server that does what requests say, a gateway that asks it, and OpenAI's official client of the gateway."""
+"""An upstream scripted by its requests, and official clients of a gateway in front of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def completion(*texts: str, **message: Any) -> dict[str, Any]:
 
 
 class Upstream(ThreadingHTTPServer):
-    """A server that does what the last message of a request says: its k-th step when asked for the k-th time."""
+    """A server that plays the script in a request's last message: step k at the k-th attempt."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -109,13 +109,13 @@ def settings_for(asked: Upstream, log: Path, *, concurrency: int = 50, **changes
 
 @contextmanager
 def client_of(gateway: Gateway, token: str | None = None) -> Iterator[openai.OpenAI]:
-    """A client by TCP that does not retry, so that every error shows."""
+    """A TCP client without retries."""
     with openai.OpenAI(api_key=token or gateway.token, base_url=gateway.address, max_retries=0) as client:
         yield client
 
 
 def async_client(gateway: Gateway, token: str | None = None) -> openai.AsyncOpenAI:
-    """A client by the Unix socket, with its own retries."""
+    """A Unix-socket client with its own retries."""
     transport = httpx2.AsyncHTTPTransport(uds=str(gateway.socket))
     return openai.AsyncOpenAI(
         api_key=token or gateway.token,

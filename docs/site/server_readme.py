@@ -1,8 +1,7 @@
-"""Write the tables of ``server/README.md`` from the manifests: ``python -m re_bench_server.readme``."""
+"""Write the tables of ``server/README.md`` from the manifests: ``python docs/site/server_readme.py``."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,26 +14,18 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Anchors, Profile
 
-_TOP = Path(__file__).resolve().parents[3]
+_TOP = Path(__file__).resolve().parents[2]
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _RATIONALE = {
-    "min": "the lowest valid score counts",
-    "max": "the highest valid score counts",
-    "last": "the last one counts",
+    "min": "lowest valid score",
+    "max": "highest valid score",
+    "last": "last valid score",
 }
 _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
 
 def with_tables(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return a README with tables made from the manifests of ``tasks``.
-
-    Args:
-        text: of the README.
-        tasks: those in the tables.
-
-    Raises:
-        KeyError: if it has the marker of an unknown table.
-    """
+    """Return a README with tables made from the manifests of ``tasks``; KeyError for an unknown table."""
     return _TABLE.sub(lambda match: f"{match[1]}{_TABLES[match[2]](tasks)}\n{match[3]}", text)
 
 
@@ -68,7 +59,7 @@ def _anchor_cells(profile: Profile, anchors: Anchors | None) -> list[str]:
     hardware = (source.hardware or "").removeprefix(f"{source.kind}: ")
     origin = ", ".join(filter(None, (source.kind, hardware, str(source.date or ""))))
     if profile.in_run:
-        origin += "; measured again beside every attempt"
+        origin += "; measured again with every attempt"
     return [f"{anchors.starting:.4g}", f"{anchors.reference:.4g}", origin]
 
 
@@ -114,13 +105,8 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def main() -> None:
-    """Rewrite the README of this checkout."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    readme = _TOP / "server" / "README.md"
-    tasks = [open_task(path.parent) for path in sorted(_TOP.glob("tasks/*/task.toml"))]
-    readme.write_text(with_tables(readme.read_text(encoding="utf-8"), tasks), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    readme = _TOP / "server" / "README.md"
+    manifests = sorted(_TOP.glob("tasks/*/task.toml"))
+    tables = with_tables(readme.read_text(encoding="utf-8"), [open_task(path.parent) for path in manifests])
+    readme.write_text(tables, encoding="utf-8")
