@@ -29,7 +29,7 @@ def test_another_system_than_linux_is_told_so_in_one_line(command: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
-    told = "re-bench: submissions run in sandboxes of Linux, of which darwin has none: use a virtual machine with Linux"
+    told = "re-bench: darwin: no sandbox, since submissions run in Linux sandboxes; use a virtual machine with Linux"
     assert [line[: len(told)] for line in done.stderr.splitlines()] == [told]
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the core's tests."""
+"""Fixtures for the tests of the core."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDS = '[[published]]\nname = "a port"\nhardware = "L4"\nstarting = 3.0\nrefe
 
 @pytest.fixture
 def module(tmp_path: Path) -> Callable[[str], Path]:
-    """Return what writes a module for a sandbox with the given source and returns its path."""
+    """Return a function that writes a module for a sandbox and returns its path."""
 
     def write(source: str) -> Path:
         directory = tmp_path / "module_directory"
@@ -38,7 +38,7 @@ def module(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return the ``task.toml`` of a copy of the example, whose files a test may change."""
+    """Return the ``task.toml`` of a modifiable copy of the example task."""
     path, cheat = tmp_path / "task.toml", tmp_path / "cheats" / "read_clock"
     shutil.copyfile(Path(__file__).parent / "example_task.toml", path)
     cheat.mkdir(parents=True)

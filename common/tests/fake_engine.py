@@ -1,10 +1,9 @@
-"""A stand-in for ``docker`` and ``podman``: as strict about options, as loosely tied to its containers.
+"""A fake ``docker`` or ``podman`` that is equally strict about options, and whose containers outlive the client.
 
-Run as ``python -I fake_engine.py STATE NAME ARGUMENT...``. A container is a process that is no child
-of the client, as with a daemon: the client may die and leave it. It has the environment, the directory
-and the rlimits that the options give it, but no walls, so a mount must be of a path onto itself.
-``STATE/calls`` gets every command line, ``STATE/NAME.pid`` is a running container, ``STATE/mode``
-says what should go wrong.
+Run as ``python -I fake_engine.py STATE NAME ARGUMENT...``. A container is a process that is not a child of the client,
+as with a daemon. It has the environment, directory and rlimits of the options, but no isolation, so mounts must be at
+their own paths. ``STATE/calls`` logs command lines, ``STATE/NAME.pid`` is a running container, ``STATE/mode`` selects a
+failure.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def parse(engine: str, words: list[str]) -> tuple[dict[str, list[str]], str, lis
 
 
 def environment(given: list[str]) -> dict[str, str]:
-    """A name without a value is filled in from the client's, and so are proxies: as the engines do."""
+    """Like the engines, take proxies, and variables given without a value, from the client's environment."""
     own = {name: os.environ[name] for name in PROXIES if name in os.environ}
     own |= {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOSTNAME": "sandbox"}
     for assignment in given:
@@ -64,7 +63,7 @@ def check_mounts(mounts: list[str]) -> None:
     for mount in csv.reader(mounts):
         fields = dict(field.partition("=")[::2] for field in mount)
         if fields["type"] == "tmpfs" and {"dst", "ro"} <= set(fields):
-            continue  # there are no walls
+            continue  # nothing to hide without isolation
         if set(fields) - {"readonly"} != {"type", "src", "dst"} or fields["type"] != "bind":
             fail(125, f"invalid argument for --mount: {mount}")
         if fields["src"] != fields["dst"] or not Path(fields["src"]).exists():
@@ -72,17 +71,17 @@ def check_mounts(mounts: list[str]) -> None:
 
 
 def check_filter(options: list[str]) -> None:
-    """The client reads the profile, wherever it lies."""
+    """Read the profile, as the client does."""
     for kind, _, path in (option.partition("=") for option in options):
         if kind == "seccomp" and "syscalls" not in json.loads(Path(path).read_text()):
             fail(125, f"opening seccomp profile ({path}) failed")
 
 
 def hold(state: Path, options: dict[str, list[str]], program: list[str], outcome: int) -> None:
-    """Be the process that the container belongs to, and report the program's end."""
+    """Act as the container's monitor, and report the program's exit status."""
     record = state / f"{options['--name'][0]}.pid"
     record.write_text(str(os.getpid()))
-    Path("/proc/self/comm").write_text("conmon")  # as Podman's monitor
+    Path("/proc/self/comm").write_text("conmon")  # the name of Podman's monitor
     limits = [f"--{bound}" for bound in options.get("--ulimit", [])]
     own = environment(options.get("--env", []))
     with subprocess.Popen(["prlimit", *limits, "--", *program], env=own, cwd=options["--workdir"][0]) as process:

@@ -182,7 +182,7 @@ def test_what_is_no_plain_file_is_refused_without_waiting(tmp_path: Path, kind: 
     else:
         path = Path("/dev/null")
     log = AttemptLog(path)
-    with pytest.raises(LogError, match=f"must be a plain file, this is {kind}"):
+    with pytest.raises(LogError, match=f"must be a regular file, not {kind}"):
         log.append(GOOD) if action == "append" else log.read()
     assert not (tmp_path / "elsewhere").exists()
 

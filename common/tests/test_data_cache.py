@@ -1,4 +1,4 @@
-"""An entry of the cache is made once, whole, and again when damaged; a read-only cache is read without a lock."""
+"""Cache entries are made once and atomically, and again if damaged; a read-only cache needs no lock."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def with_read_only(directory: Path, program: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize("name", [".lock", "missing/.lock"])
-def test_nobody_waits_where_nobody_can_write(tmp_path: Path, name: str) -> None:
+def test_lock_does_nothing_on_a_read_only_file_system(tmp_path: Path, name: str) -> None:
     done = with_read_only(tmp_path, LOCKED.format(path=str(tmp_path / name)))
     assert (done.stdout, done.returncode) == ("in\n", 0), done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_missing_there_is_named(tmp_path: Path) -> None:
+def test_read_only_cache_is_a_usage_error(tmp_path: Path) -> None:
     done = with_read_only(tmp_path, MADE.format(path=str(tmp_path / "text")))
     last = done.stderr.splitlines()[-1]
     assert last.startswith("re_bench.errors.UsageError: ")
-    assert f"{tmp_path}/text: missing or damaged, and cannot be made there (Read-only file system)" in last
+    assert f"{tmp_path}/text: missing or damaged, and cannot be created (Read-only file system)" in last
 
 
 @pytest.fixture
@@ -64,37 +64,37 @@ def unwanted(directory: Path) -> dict[str, Any]:
     raise AssertionError(directory)
 
 
-def test_an_entry_is_made_once_with_checksums_in_its_manifest(entry: CacheEntry) -> None:
+def test_entry_is_made_once_with_checksums(entry: CacheEntry) -> None:
     manifest = entry.prepare(make)
     assert manifest == {"seed": 3, "files": {name: sha256_of(entry.directory / name) for name in FILES}}
     assert json.loads((entry.directory / "manifest.json").read_text()) == manifest
     assert entry.prepare(unwanted) == entry.open() == manifest
 
 
-def test_a_missing_entry_is_a_usage_error_that_says_what_to_do(entry: CacheEntry) -> None:
+def test_missing_entry_is_a_usage_error(entry: CacheEntry) -> None:
     with pytest.raises(UsageError, match=r"the thing is not prepared in .*/room; run: prepare it"):
         entry.open()
 
 
 @pytest.mark.parametrize("file", [*FILES, "manifest.json"])
-def test_a_damaged_entry_is_refused_and_made_again_with_the_reason(entry: CacheEntry, file: str) -> None:
+def test_damaged_entry_is_refused_and_made_again(entry: CacheEntry, file: str) -> None:
     manifest = entry.prepare(make)
     (entry.directory / file).write_text("x")
     with pytest.raises(ReBenchError, match=r"thing-1.*; run: prepare it"):
         entry.open()
-    said: list[str] = []
-    assert entry.prepare(make, said.append) == entry.open() == manifest
-    assert len(said) == 1
-    assert said[0].startswith(f"the thing: made again, because of this: {entry.directory}")
+    lines: list[str] = []
+    assert entry.prepare(make, lines.append) == entry.open() == manifest
+    assert len(lines) == 1
+    assert lines[0].startswith(f"the thing: making it again: {entry.directory}")
 
 
-def test_files_that_are_not_to_be_checked_are_not_read_when_it_is_opened(entry: CacheEntry) -> None:
+def test_open_verifies_only_the_checked_files(entry: CacheEntry) -> None:
     entry.prepare(make)
     (entry.directory / "large.bin").write_text("x")
     replace(entry, checked=("small.bin",)).open()
 
 
-def test_what_fails_the_entrys_own_check_is_not_put_into_place_and_not_opened(entry: CacheEntry) -> None:
+def test_entry_that_fails_its_check_is_neither_kept_nor_opened(entry: CacheEntry) -> None:
     def check(_directory: Path, manifest: Mapping[str, Any]) -> None:
         if manifest["seed"] != 4:
             raise ReBenchError("another seed")
@@ -108,7 +108,7 @@ def test_what_fails_the_entrys_own_check_is_not_put_into_place_and_not_opened(en
         strict.open()
 
 
-def test_what_was_there_stays_if_making_it_again_fails(entry: CacheEntry) -> None:
+def test_failed_preparation_keeps_the_old_entry(entry: CacheEntry) -> None:
     entry.prepare(make)
     (entry.directory / "small.bin").write_text("x")
     with pytest.raises(AssertionError):
@@ -116,7 +116,7 @@ def test_what_was_there_stays_if_making_it_again_fails(entry: CacheEntry) -> Non
     assert (entry.directory / "small.bin").read_text() == "x"
 
 
-def test_keys_differ_with_what_an_entry_is_made_from() -> None:
+def test_cache_key_is_stable() -> None:
     assert cache_key(1, ["a"]) == cache_key(1, ["a"]) != cache_key(1, ["b"])
     assert len(cache_key(1)) == 12
-    assert cache_key(2, "docstrings", 2048, []) == "c2b10193700d"  # so that caches stay valid
+    assert cache_key(2, "docstrings", 2048, []) == "c2b10193700d"  # existing caches stay valid

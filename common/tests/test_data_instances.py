@@ -1,4 +1,4 @@
-"""The choice of an instance: kept in the cache, pinned for subprocesses."""
+"""Chosen instances are stored in the cache and pinned for subprocesses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv(instances.PINNED, "{}")  # so that it is removed again
+    monkeypatch.setenv(instances.PINNED, "{}")  # so that monkeypatch restores it
     monkeypatch.delenv(instances.PINNED)
     return tmp_path / "cache"
 
 
-def test_a_choice_is_of_one_task_and_profile_and_a_pin_outlives_later_ones() -> None:
+def test_pinned_choices_are_not_affected_by_later_ones() -> None:
     choose_instance("sums", "cpu", 3)
     assert chosen_instance("sums", "cpu") == 3
     pin_instances({"sums/gpu": 2})
@@ -35,10 +35,10 @@ def test_a_choice_is_of_one_task_and_profile_and_a_pin_outlives_later_ones() -> 
     assert [chosen_instance("sums", profile) for profile in ("cpu", "gpu", "paper")] == [3, 2, 0]
 
 
-def test_a_choice_that_is_damaged_or_cannot_be_kept_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_and_unwritable_choices_are_errors(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.mkdir()
     (cache / instances.CHOICES_FILE).write_text("[3]")
-    with pytest.raises(ReBenchError, match=r"instances\.json: not a choice of instances; remove it"):
+    with pytest.raises(ReBenchError, match=r"instances\.json: damaged choice of instances; remove it"):
         chosen_instance("sums", "cpu")
     (cache / "file").write_text("")
     monkeypatch.setenv("RE_BENCH_CACHE", str(cache / "file" / "below"))

@@ -1,4 +1,4 @@
-"""The doctor reports what is broken, on setups that really are, and names the command that helps."""
+"""The doctor's checks report problems and their remedies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CHECK = "from re_bench.doctor import check_sandbox as c; f = c('bubblewrap', ())
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
-    """Return what puts a program of our own in front of all others."""
+    """Return a function that puts a script in front of other programs on ``PATH``."""
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
 
     def write(name: str, script: str) -> Path:
@@ -60,68 +60,66 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     return write
 
 
-def test_a_compiler_that_works_compiles_a_program_that_runs() -> None:
+def test_working_compiler_is_ok() -> None:
     if shutil.which("cc") is None:
-        pytest.skip("no C compiler; type: apt-get install gcc libc6-dev")
+        pytest.skip("no C compiler; run: apt-get install gcc libc6-dev")
     assert (finding := check_program("cc", "gcc", [])).status == "ok", finding
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reason"),
     [
         (f"{NO_COMPILER}echo 'trial.c:1: fatal error: stdio.h: No such file' >&2; exit 1\n", "stdio.h: No such file"),
         (f"{NO_COMPILER}echo '#!/bin/false' > trial; chmod +x trial\n", "the compiled program does not run"),
         ("#!/bin/sh\nkill -9 $$\n", "exit status -9"),
     ],
 )
-def test_a_compiler_that_compiles_nothing_is_a_problem(
-    program: Callable[[str, str], Path], script: str, told: str
-) -> None:
+def test_broken_compiler_is_a_problem(program: Callable[[str, str], Path], script: str, reason: str) -> None:
     program("cc", script)
     finding = check_program("cc", "gcc libc6-dev", [])
-    assert (finding.status, told in finding.found) == ("problem", True), finding
+    assert (finding.status, reason in finding.found) == ("problem", True), finding
     assert "gcc libc6-dev" in finding.remedy
 
 
-def test_a_rustup_without_a_toolchain_is_told_from_no_rustc(
+def test_rustup_without_toolchain_is_recognised(
     program: Callable[[str, str], Path], made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shim = program("rustc", RUSTUP)
     monkeypatch.setenv("PATH", f"{shim.parent}:/nowhere")
     finding = check_program("rustc", "rustc", [Target(made_up, "cpu")])
     assert finding.found == f"{shim} is rustup without a toolchain"
-    assert finding.remedy == "type: rustup default stable"
+    assert finding.remedy == "run: rustup default stable"
     assert reasons([finding]) == {"made_up": finding.reason}
     monkeypatch.setenv("PATH", "/nowhere")
     assert check_program("rustc", "rustc", []).found == "not found"
 
 
-def status_within(*words: str) -> str:
-    """Return what the check of bubblewrap says in a process that the words start."""
-    done = subprocess.run([*words, sys.executable, "-c", CHECK], capture_output=True, text=True, check=True)
+def check_within(*command: str) -> str:
+    """Return the result of the bubblewrap check in a process that ``command`` starts."""
+    done = subprocess.run([*command, sys.executable, "-c", CHECK], capture_output=True, text=True, check=True)
     return done.stdout
 
 
-def test_a_sandbox_within_a_sandbox_is_recognised(backend: Backend) -> None:
+def test_nested_sandbox_is_recognised(backend: Backend) -> None:
     del backend  # there is one
     user = ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
-    told = status_within("bwrap", "--dev-bind", "/", "/", *user)
-    assert told.startswith("problem sandbox: bubblewrap cannot start: ")
-    if ROOT:  # who is an ordinary user in there
-        assert "no further user namespaces; start this outside of it" in told
+    output = check_within("bwrap", "--dev-bind", "/", "/", *user)
+    assert output.startswith("problem sandbox: bubblewrap cannot start: ")
+    if ROOT:
+        assert "no further user namespaces; start re-bench outside of it" in output
 
 
-@pytest.mark.skipif(not ROOT, reason="takes root, to give up what a container of Docker does not have")
-def test_root_without_capabilities_is_told_which(backend: Backend) -> None:
+@pytest.mark.skipif(not ROOT, reason="needs root, to drop capabilities")
+def test_missing_capabilities_of_root_are_named(backend: Backend) -> None:
     del backend  # there is one
-    told = status_within("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
-    assert told.startswith("problem sandbox: bubblewrap cannot start: ")
-    assert "--cap-add=SYS_ADMIN" in told or "CAP_SYS_ADMIN" in told
+    output = check_within("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
+    assert output.startswith("problem sandbox: bubblewrap cannot start: ")
+    assert "--cap-add=SYS_ADMIN" in output or "CAP_SYS_ADMIN" in output
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Callable[..., Path]:
-    """Return what writes the files by which a machine, or a container, shows what it is."""
+    """Return a function that writes the files that identify a machine or container."""
 
     def write(**files: str) -> Path:
         for name, text in {"proc/self/status": "CapEff:\t000001ffffffffff\nSeccomp:\t0\n", **files}.items():
@@ -141,7 +139,7 @@ DOCKER = {
 
 
 @pytest.mark.parametrize(
-    ("mark", "told"),
+    ("mark", "options"),
     [
         (
             ".dockerenv",
@@ -151,10 +149,10 @@ DOCKER = {
         ("run/secrets/kubernetes.io", "privileged: true"),
     ],
 )
-def test_each_container_is_told_its_own_options(machine: Callable[..., Path], mark: str, told: str) -> None:
+def test_remedy_has_the_options_of_the_container_engine(machine: Callable[..., Path], mark: str, options: str) -> None:
     found = bubblewrap_obstacle(machine(**DOCKER, **{mark: ""}))
     assert found is not None
-    assert found[1].endswith(told)
+    assert found[1].endswith(options)
     assert ("--cap-add=SYS_ADMIN" in found[1]) == (ROOT and "kubernetes" not in mark)
 
 
@@ -166,7 +164,7 @@ def test_restricted_user_namespaces_are_reported_with_a_command(machine: Callabl
     assert f"apparmor_parser -r {root}/etc/apparmor.d/bwrap-re-bench" in found[1]
     profile = f"profile bwrap {os.path.realpath(shutil.which('bwrap') or '/usr/bin/bwrap')} {{\n}}\n"
     found = user_namespace_obstacle(machine(**{"etc/apparmor.d/bwrap": profile}))
-    assert (found is None) == ROOT  # another one would exclude it
+    assert (found is None) == ROOT
     for name in ("kernel.unprivileged_userns_clone", "user.max_user_namespaces"):
         found = user_namespace_obstacle(machine(**{f"proc/sys/{name.replace('.', '/')}": "0\n"}))
         assert found is not None
@@ -174,7 +172,7 @@ def test_restricted_user_namespaces_are_reported_with_a_command(machine: Callabl
         assert f"echo {name}=" in found[1]
 
 
-def test_a_missing_package_blocks_its_task(made_up: TaskFolder) -> None:
+def test_missing_package_blocks_its_task(made_up: TaskFolder) -> None:
     (made_up.directory / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["not-on-any-machine"]\n')
     [finding] = check_packages([Target(made_up, "cpu")])
     assert (finding.status, finding.blocks) == ("problem", ("made_up",))
@@ -188,14 +186,14 @@ def test_a_missing_package_blocks_its_task(made_up: TaskFolder) -> None:
 
 
 @pytest.mark.skipif(landlock_abi() == 0, reason="the kernel has no Landlock")
-def test_a_task_that_landlock_cannot_hold_is_blocked(made_up: TaskFolder) -> None:
-    asks = replace(made_up, manifest=made_up.manifest.model_copy(update={"model": object()}))
-    finding = check_sandbox("landlock", [Target(asks, "cpu")])
+def test_task_that_landlock_does_not_support_is_blocked(made_up: TaskFolder) -> None:
+    with_model = replace(made_up, manifest=made_up.manifest.model_copy(update={"model": object()}))
+    finding = check_sandbox("landlock", [Target(with_model, "cpu")])
     assert (finding.status, finding.blocks) == ("problem", ("made_up",))
     assert check_sandbox("landlock", [Target(made_up, "cpu")]).status != "problem"
 
 
-def test_what_is_prepared_is_known_until_it_is_removed(made_up: TaskFolder) -> None:
+def test_is_prepared_until_a_cache_entry_is_removed(made_up: TaskFolder) -> None:
     version = made_up.manifest.version
     assert not is_prepared("made_up", "cpu", version)
     run_preparation(made_up, "cpu")
@@ -206,13 +204,13 @@ def test_what_is_prepared_is_known_until_it_is_removed(made_up: TaskFolder) -> N
         assert not is_prepared("made_up", "cpu", version)
 
 
-def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: TaskFolder, path: Path) -> None:
+def test_missing_profile_blocks_only_its_task(made_up: TaskFolder, path: Path) -> None:
     text = path.read_text()
     other = made_up.directory.with_name("other")
     other.mkdir()
     (other / "task.toml").write_text(text)
     names = set(open_task(other).manifest.profiles) - set(made_up.manifest.profiles)
-    assert names, "the example has a profile that the made-up task has not"
+    assert names, "the example has a profile that the made-up task lacks"
     targets, [finding] = choose_targets([made_up, open_task(other)], min(names))
     assert [target.task.name for target in targets] == ["other"]
     assert finding.blocks == ("made_up",)
@@ -220,8 +218,8 @@ def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: TaskFolder,
         choose_targets([made_up], min(names))
 
 
-@pytest.mark.skipif(not ROOT, reason="takes root, to become a user without a home")
-def test_a_user_without_a_home_is_told_which_variable_helps(made_up: TaskFolder) -> None:
+@pytest.mark.skipif(not ROOT, reason="needs root, to become a user without a home directory")
+def test_user_without_home_is_told_the_variable(made_up: TaskFolder) -> None:
     code = (
         "import sys; from pathlib import Path; from re_bench.doctor import Target, examine\n"
         "from re_bench.task.discovery import open_task\n"
@@ -237,7 +235,7 @@ def test_a_user_without_a_home_is_told_which_variable_helps(made_up: TaskFolder)
     assert "no home directory; set RE_BENCH_CACHE" in done.stdout, done.stderr
 
 
-def test_a_directory_without_room_or_rights_says_which_variable_helps(tmp_path: Path) -> None:
+def test_unwritable_directory_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     finding = check_room("cache", tmp_path / "file" / "cache", "RE_BENCH_CACHE")
     assert (finding.status, "set RE_BENCH_CACHE" in finding.remedy) == ("problem", True)
@@ -245,11 +243,11 @@ def test_a_directory_without_room_or_rights_says_which_variable_helps(tmp_path: 
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    """Yield the address of a server that has nothing."""
+    """Yield the address of a server that answers every request with an error."""
 
     class Quiet(http.server.BaseHTTPRequestHandler):
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing."""
+            """Do not log."""
 
     with http.server.HTTPServer(("127.0.0.1", 0), Quiet) as serving:
         threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True).start()
@@ -257,7 +255,7 @@ def server() -> Iterator[str]:
         serving.shutdown()
 
 
-def test_a_server_is_asked_and_its_password_not_shown(server: str, tmp_path: Path) -> None:
+def test_check_source_hides_passwords(server: str, tmp_path: Path) -> None:
     plain = server.replace("user:secret@", "")
     assert check_source(plain).status == "ok"
     assert "secret" not in check_source(server).found

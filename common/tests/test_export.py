@@ -1,4 +1,4 @@
-"""Exports: formats plug in by an entry point, and what they write is the same each time or not there."""
+"""Export formats plug in by an entry point; their files are reproducible, and removed after a failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def paper(directory: str, /) -> int:
 '''
 
 
-def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:
+def test_entry_point_adds_a_format(tmp_path: Path) -> None:
     about = tmp_path / "paper-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: paper\nVersion: 1\n")
@@ -38,7 +38,7 @@ def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:
     assert done.stdout == "written into out\n"
 
 
-def test_the_modes_are_the_same_whatever_the_umask(tmp_path: Path) -> None:
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
     (tmp_path / "source" / "__pycache__").mkdir(parents=True)
     (tmp_path / "source" / "__pycache__" / "a.pyc").touch()
     (tmp_path / "source" / "run.sh").write_text("true\n")
@@ -58,7 +58,7 @@ def test_the_modes_are_the_same_whatever_the_umask(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
-def test_a_failure_leaves_nothing_and_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_failed_export_is_removed_and_existing_directory_refused(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "link").symlink_to("/etc/passwd")
     with (

@@ -1,4 +1,4 @@
-"""Which GPU is for what, chosen from made lists of GPUs; what is scored runs where it was put."""
+"""GPU plans, from invented lists of GPUs, and the GPUs on which scorings run."""
 
 from __future__ import annotations
 
@@ -43,30 +43,28 @@ GPUS = [Gpu(index, "NVIDIA H200", uuid, None, 3201.0, 6144) for index, uuid in e
         (4, UUIDS[2].upper(), 2, [0, 1, 3]),
     ],
 )
-def test_one_gpu_is_set_apart_where_there_are_several(
-    count: int, choice: str | None, timed: int, other: list[int]
-) -> None:
+def test_one_of_several_gpus_is_reserved(count: int, choice: str | None, timed: int, other: list[int]) -> None:
     plan = dedicate_gpu(GPUS[:count], choice)
     assert plan == GpuPlan((UUIDS[timed],), tuple(UUIDS[index] for index in other))
     assert plan.separate == (count > 1)
 
 
 @pytest.mark.parametrize("choice", ["7", "-1", "", "GPU-3", "one", UUIDS[3]])
-def test_a_gpu_that_is_not_here_is_refused_with_those_that_are(choice: str) -> None:
+def test_unknown_gpu_is_refused_with_a_list(choice: str) -> None:
     with pytest.raises(UsageError) as refusal:
         dedicate_gpu(GPUS[:2], choice)
     known = f"0 (NVIDIA H200, {UUIDS[0]}), 1 (NVIDIA H200, {UUIDS[1]})"
-    start = f"--scoring-gpu {choice}: there is no such GPU here"
+    start = f"--scoring-gpu {choice}: no such GPU here"
     assert str(refusal.value) == f"{start}; give the index or UUID of one of: {known}"
 
 
-def test_the_command_refuses_a_gpu_that_is_not_here(
+def test_command_refuses_an_unknown_gpu(
     made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "identify_all", lambda: GPUS[:2])
     monkeypatch.setattr(choices, "_cuda_present", lambda: True)
     for profile, choice, message in (
-        ("gpu", "7", "--scoring-gpu 7: there is no such GPU here; give the index or UUID of one of: 0 ("),
+        ("gpu", "7", "--scoring-gpu 7: no such GPU here; give the index or UUID of one of: 0 ("),
         ("cpu", "1", "--scoring-gpu 1: nothing here needs a GPU in this profile; leave it out"),
     ):
         with pytest.raises(SystemExit) as exit_:
@@ -75,7 +73,7 @@ def test_the_command_refuses_a_gpu_that_is_not_here(
         assert message in capsys.readouterr().err
 
 
-def test_each_gpu_has_a_few_jobs(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_jobs_depend_on_cores_and_gpus(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = {}
     for cores in (2, 8, 32):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, cores=cores: set(range(cores)))
@@ -84,9 +82,7 @@ def test_each_gpu_has_a_few_jobs(made_up: TaskFolder, monkeypatch: pytest.Monkey
     assert jobs == {2: [1, 1, 1], 8: [2, 2, 2], 32: [3, 6, 8]}
 
 
-def test_jobs_are_spread_over_the_gpus_for_them(
-    made_up: TaskFolder, change: Change, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[tuple[str | None, str | None]] = []
     meet = threading.Barrier(3)
 
@@ -112,7 +108,7 @@ def test_jobs_are_spread_over_the_gpus_for_them(
     assert spread(parallel, dedicate_gpu(GPUS[:2], "0")) == [(second, second)] * 3
 
 
-def test_scorings_run_on_the_gpus_where_they_were_put(made_up: TaskFolder, backend: Backend, change: Change) -> None:
+def test_scorings_see_only_their_gpu(made_up: TaskFolder, backend: Backend, change: Change) -> None:
     del backend  # there is one
     task = change(made_up, "score.py", '"fine")', '"fine", {"gpu": __import__("os").environ["CUDA_VISIBLE_DEVICES"]})')
     report = validate(task, "cpu", jobs=2, gpus=share_gpus(GPUS[:2]))

@@ -1,4 +1,4 @@
-"""One job at a time holds a GPU; who waits is told for whom; a dead holder is no holder."""
+"""One job at a time holds a GPU, waiting jobs print the holder, and a killed holder frees the GPU."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_processes_exclude_each_other(tmp_path: Path) -> None:
     assert (tmp_path / "counter").read_text() == "20"
 
 
-def test_who_waits_is_told_once_for_whom_and_then_goes_on(tmp_path: Path) -> None:
+def test_waiting_job_prints_the_holder_once(tmp_path: Path) -> None:
     with holder(tmp_path) as first, start(HOLD, UUID, "second", str(tmp_path)) as second:
         assert first.stdin is not None
         assert second.stderr is not None
@@ -93,21 +93,21 @@ def test_who_waits_is_told_once_for_whom_and_then_goes_on(tmp_path: Path) -> Non
         line = second.stderr.readline()
         assert line.startswith(f"waiting for the GPU: held by pid {first.pid} (")
         assert line.endswith(": timing a kernel\n")
-        time.sleep(0.5)  # a few more looks at the lock
+        time.sleep(0.5)  # a few more polls
         first.stdin.close()
         assert second.stdout.readline() == "held\n"
         assert second.communicate("")[1] == ""
 
 
-def test_after_the_wait_the_error_names_the_holder_and_what_to_do(tmp_path: Path) -> None:
+def test_timeout_error_names_the_holder(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
-        said = refusal(tmp_path, wait_s=0.5)
-    assert f"the GPU {UUID} is not free after 0.5 s: held by pid {process.pid} (" in said
-    assert ": timing a kernel; wait for that job to end, or stop it, and try again" in said
-    assert str(tmp_path / NAME) in said
+        message = refusal(tmp_path, wait_s=0.5)
+    assert f"the GPU {UUID} is not free after 0.5 s: held by pid {process.pid} (" in message
+    assert ": timing a kernel; wait for that job to end, or stop it, and try again" in message
+    assert str(tmp_path / NAME) in message
 
 
-def test_a_killed_holder_frees_the_gpu_and_its_text_is_replaced(tmp_path: Path) -> None:
+def test_killed_holder_frees_the_gpu(tmp_path: Path) -> None:
     with holder(tmp_path, "x" * 150) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -116,7 +116,7 @@ def test_a_killed_holder_frees_the_gpu_and_its_text_is_replaced(tmp_path: Path) 
             assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
 
 
-def test_a_lock_file_that_was_cleaned_away_is_not_waited_for(tmp_path: Path) -> None:
+def test_deleted_lock_file_is_recreated(tmp_path: Path) -> None:
     with holder(tmp_path) as first, start(HOLD, UUID, "second", str(tmp_path)) as second:
         assert first.stdin is not None
         assert second.stderr is not None
@@ -142,22 +142,22 @@ def test_a_lock_file_that_was_cleaned_away_is_not_waited_for(tmp_path: Path) -> 
         b'{"pid": ' + b"9" * 4990,
     ],
 )
-def test_a_malformed_text_is_an_unknown_process(tmp_path: Path, text: bytes) -> None:
+def test_malformed_holder_is_reported_as_unknown(tmp_path: Path, text: bytes) -> None:
     with locked_with_text(tmp_path / NAME, text):
         assert "held by an unknown process; wait" in refusal(tmp_path)
 
 
-def test_a_hostile_text_is_cut_and_made_printable(tmp_path: Path) -> None:
+def test_hostile_holder_text_is_truncated_and_made_printable(tmp_path: Path) -> None:
     names = dict.fromkeys(("user", "since", "host"), "n")
     text = json.dumps({"pid": 10**300, **names, "what": "\x1b[2J\u202e\ud800" + "x" * 1000}).encode()
     with locked_with_text(tmp_path / NAME, text):
-        said = refusal(tmp_path)
-    assert "held by pid ? (n on n) since n: ?[2J??" in said
-    assert said.isprintable()
-    assert 190 < said.count("x") < 210
+        message = refusal(tmp_path)
+    assert "held by pid ? (n on n) since n: ?[2J??" in message
+    assert message.isprintable()
+    assert 190 < message.count("x") < 210
 
 
-def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+def test_symbolic_link_is_refused(tmp_path: Path) -> None:
     for target in ("precious", "dangling"):
         directory = tmp_path / f"with_{target}"
         directory.mkdir()
@@ -169,25 +169,25 @@ def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("uuid", ["", "../x", "a/b", "GPU a", "a\n"])
-def test_what_is_no_uuid_is_refused(tmp_path: Path, uuid: str) -> None:
-    with pytest.raises(ReBenchError, match="is no UUID of a GPU"), exclusive(uuid, "test", directory=tmp_path):
+def test_invalid_uuid_is_refused(tmp_path: Path, uuid: str) -> None:
+    with pytest.raises(ReBenchError, match="is not the UUID of a GPU"), exclusive(uuid, "test", directory=tmp_path):
         pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
-def test_another_user_can_take_the_lock_and_is_named() -> None:
+def test_users_share_the_lock() -> None:
     shared = Path("/tmp")  # noqa: S108 - a sticky directory that every user reaches
     uuid = f"GPU-test-{os.getpid()}"
     path = shared / f"re-bench-gpu-{uuid}.lock"
     try:
-        with exclusive(uuid, "of root"):
+        with exclusive(uuid, "job of root"):
             pass
-        handover = HOLD.replace("with ", "os.setgid(65534)\nos.setuid(65534)\nwith ")
-        with start(handover, uuid, "of nobody", str(shared)) as other:
+        script = HOLD.replace("with ", "os.setgid(65534)\nos.setuid(65534)\nwith ")
+        with start(script, uuid, "job of another user", str(shared)) as other:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
             with (
-                pytest.raises(ReBenchError, match=r"\((nobody|uid 65534) on .*: of nobody"),
+                pytest.raises(ReBenchError, match=r"\((nobody|uid 65534) on .*: job of another user"),
                 exclusive(uuid, "test", wait_s=0),
             ):
                 pass
@@ -197,7 +197,7 @@ def test_another_user_can_take_the_lock_and_is_named() -> None:
 
 
 class Waiting(Task[None]):
-    """Waits for the GPU that another process holds, for longer than it may."""
+    """Wait too long for a GPU that another process holds."""
 
     profiles = MappingProxyType({"cpu": None, "gpu": None})
 
@@ -211,7 +211,7 @@ class Waiting(Task[None]):
             raise AssertionError
 
 
-def test_what_a_scorer_has_waited_is_in_its_score(
+def test_score_records_time_waited_for_the_gpu(
     tmp_path: Path, made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("re_bench.task.choices._cuda_present", lambda: True)

@@ -1,4 +1,4 @@
-"""What a GPU says of itself; where there is none, or no NVML, the reason."""
+"""Properties and state of GPUs, and the errors without a GPU or NVML."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIELDS = {
 }
 
 
-def test_the_peak_bandwidth_is_two_transfers_per_clock_over_the_bus() -> None:
+def test_peak_bandwidth() -> None:
     assert H200.peak_bandwidth == pytest.approx(4.917e12, rel=1e-4)
     l4 = replace(H200, memory_clock_mhz=6251.0, bus_width_bits=192)
     assert l4.peak_bandwidth == pytest.approx(300.05e9, rel=1e-4)
@@ -46,11 +46,11 @@ def test_the_peak_bandwidth_is_two_transfers_per_clock_over_the_bus() -> None:
         (0x200 | 0x400 | 1 << 40, ["bit_40", "board_limit", "reliability"]),
     ],
 )
-def test_a_mask_of_throttle_reasons_is_spelt_out(mask: int, names: list[str]) -> None:
+def test_throttle_reasons(mask: int, names: list[str]) -> None:
     assert throttle_reasons(mask) == names
 
 
-def test_the_reasons_are_those_of_the_package() -> None:
+def test_throttle_reasons_match_nvml() -> None:
     nvml = pytest.importorskip("pynvml", reason="needs re-bench-common[gpu]")
     for prefix in ("nvmlClocksEventReason", "nvmlClocksThrottleReason"):
         for name in (name for name in dir(nvml) if name.startswith(prefix)):
@@ -61,21 +61,21 @@ def test_the_reasons_are_those_of_the_package() -> None:
 
 
 @without_gpu
-def test_without_a_driver_there_is_a_reason() -> None:
-    for ask in (identify, free_memory):
+def test_missing_driver_is_a_usage_error() -> None:
+    for query in (identify, free_memory):
         with pytest.raises(UsageError, match=r"no CUDA driver|does not start"):
-            ask()
+            query()
 
 
 @without_gpu
-def test_without_nvml_a_snapshot_is_a_note() -> None:
+def test_snapshot_without_nvml_has_a_note() -> None:
     state = snapshot("GPU-0")
     assert set(state) == FIELDS | {"note"}
     assert {state[field] for field in FIELDS} == {None}
     assert "NVML does not start" in state["note"] or "nvidia-ml-py is not installed" in state["note"]
 
 
-def test_other_processes_are_those_that_do_not_descend_from_ours() -> None:
+def test_other_processes_exclude_descendants() -> None:
     script = "sleep 60 & echo $!; wait"
     with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -91,7 +91,7 @@ def test_other_processes_are_those_that_do_not_descend_from_ours() -> None:
 
 
 @with_gpu
-def test_a_gpu_says_what_it_is() -> None:
+def test_identify() -> None:
     gpu = identify()
     assert gpu.uuid.startswith("GPU-")
     assert gpu.name
@@ -100,7 +100,7 @@ def test_a_gpu_says_what_it_is() -> None:
 
 
 @with_gpu
-def test_the_driver_and_nvidia_smi_agree() -> None:
+def test_identify_agrees_with_nvidia_smi() -> None:
     gpu = identify()
     query = "--query-gpu=uuid,name,driver_version,clocks.max.mem"
     listing = subprocess.run(["nvidia-smi", query, "--format=csv,noheader,nounits"], capture_output=True, check=True)
@@ -111,7 +111,7 @@ def test_the_driver_and_nvidia_smi_agree() -> None:
 
 
 @with_gpu
-def test_a_gpu_says_what_it_is_doing() -> None:
+def test_snapshot() -> None:
     pytest.importorskip("pynvml", reason="needs re-bench-common[gpu]")
     free_memory()  # so that this process has a context
     state = snapshot(identify().uuid)
@@ -124,6 +124,6 @@ def test_a_gpu_says_what_it_is_doing() -> None:
 
 
 @with_gpu
-def test_a_uuid_that_nvml_does_not_know_is_a_note() -> None:
+def test_snapshot_of_unknown_uuid_has_a_note() -> None:
     pytest.importorskip("pynvml", reason="needs re-bench-common[gpu]")
     assert snapshot("GPU-0")["note"] == "NVML knows no GPU GPU-0"

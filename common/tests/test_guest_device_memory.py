@@ -1,4 +1,4 @@
-"""Memory of the GPU crosses into a sandbox without a copy; where there is no GPU, it says so."""
+"""GPU memory is shared with a sandbox without a copy; without a GPU there is an error."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -51,12 +51,12 @@ def spec() -> SandboxSpec:
 
 
 @pytest.mark.skipif(GPU, reason="this machine has a GPU; the other tests show that it works")
-def test_without_a_driver_there_is_a_reason() -> None:
+def test_missing_driver_is_an_error() -> None:
     with pytest.raises(DeviceMemoryError, match=r"no CUDA driver|does not start"):
         DeviceMemory(1)
 
 
-def test_a_function_may_get_a_descriptor_to_map_by_itself(tmp_path: Path) -> None:
+def test_function_receives_an_unmapped_handle(tmp_path: Path) -> None:
     file = tmp_path / "memory"
     file.write_text("memory")
     descriptor = os.open(file, os.O_RDONLY)
@@ -73,7 +73,7 @@ def test_a_function_may_get_a_descriptor_to_map_by_itself(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")
-def test_tensors_are_shared_and_calls_repeat(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_calls_share_tensors(backend: Backend, module: Callable[[str], Path]) -> None:
     import torch  # noqa: PLC0415 - not in every environment of these tests
 
     with DeviceMemory(4_000_000) as given, DeviceMemory(4_000_000) as wanted:
@@ -87,7 +87,7 @@ def test_tensors_are_shared_and_calls_repeat(backend: Backend, module: Callable[
 
 
 @pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")
-def test_an_honest_slip_cannot_overwrite_an_input(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_input_mapping_is_read_only(backend: Backend, module: Callable[[str], Path]) -> None:
     import torch  # noqa: PLC0415 - as above
 
     with DeviceMemory(4_000_000) as given:

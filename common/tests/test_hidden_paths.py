@@ -241,7 +241,7 @@ def test_a_module_in_a_file_comes_alone(backend: Backend, module: Callable[[str]
 
 
 def test_a_module_outside_of_the_package_sandboxed_is_refused(backend: Backend) -> None:
-    with pytest.raises(ReBenchError, match=r"re_bench.data.files runs in a sandbox, so it belongs into a package"):
+    with pytest.raises(ReBenchError, match=r"re_bench.data.files: not in a package sandboxed"):
         SandboxedProcess(backend, re_bench.data.files, SandboxSpec(limits=LIMITS))
 
 

@@ -1,4 +1,4 @@
-"""Depth of JSON is told by our own count, the same on every version of Python."""
+"""The nesting of JSON is limited in the same way on every version of Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def depth_of(value: object) -> int:
 
 
 @given(VALUES)
-def test_the_depth_is_that_of_the_value(value: object) -> None:
+def test_check_depth_measures_the_nesting(value: object) -> None:
     depth, text = depth_of(value), json.dumps(value).encode()
     check_depth(text, depth)
     if depth:
@@ -32,12 +32,12 @@ def test_the_depth_is_that_of_the_value(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", [b"[" * 5000, b"[" * 100 + b"]" * 100, b'{"a":' * 70, b'["x", ' * 70])
-def test_a_message_that_is_nested_too_deeply_is_none(text: bytes) -> None:
+def test_too_deeply_nested_message_is_refused(text: bytes) -> None:
     with pytest.raises(FrameError, match="nested more than 64 deep"):
         decode(text)
 
 
-def test_as_deep_as_allowed_is_a_message() -> None:
+def test_maximum_nesting_is_accepted() -> None:
     text = b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH
     assert json.loads(text) == decode(text)
-    check_depth(b"]]]]" + b"[" * 4 + b'"' + b"[" * 99, 4)  # no JSON, which is for the parser to say
+    check_depth(b"]]]]" + b"[" * 4 + b'"' + b"[" * 99, 4)  # not JSON, which only the parser checks

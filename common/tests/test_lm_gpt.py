@@ -1,4 +1,4 @@
-"""The model has GPT-2's counts and names, looks only backwards, and starts with no opinion."""
+"""The model has GPT-2's parameter counts and names, is causal, and starts at the loss of a uniform guess."""
 
 from __future__ import annotations
 
@@ -50,15 +50,13 @@ def on_meta(config: GPTConfig) -> Any:
     ],
     ids=["gpt2", "gpt2-medium", "gpt2-xl"],
 )
-def test_published_sizes_have_their_published_counts(config: GPTConfig, without: int, with_positions: int) -> None:
+def test_parameter_counts_of_published_models(config: GPTConfig, without: int, with_positions: int) -> None:
     model = on_meta(config)
     assert (model.parameter_count(), model.parameter_count(positions=True)) == (without, with_positions)
 
 
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 8), st.integers(1, 500), st.integers(1, 64))
-def test_counts_and_operations_follow_their_formulas(
-    layers: int, heads: int, size: int, vocab: int, length: int
-) -> None:
+def test_parameter_and_flop_formulas(layers: int, heads: int, size: int, vocab: int, length: int) -> None:
     width = heads * size
     model = on_meta(GPTConfig(vocab, length, layers, heads, width))
     count = vocab * width + layers * (12 * width**2 + 13 * width) + 2 * width
@@ -69,7 +67,7 @@ def test_counts_and_operations_follow_their_formulas(
     assert without_bias.parameter_count() == count - layers * 11 * width - width
 
 
-def test_names_are_nanogpts_without_the_head() -> None:
+def test_state_dict_has_nanogpt_names_without_lm_head() -> None:
     expected: dict[str, tuple[int, ...]] = {"transformer.wte.weight": (97, 32), "transformer.wpe.weight": (16, 32)}
     shapes: dict[str, tuple[int, ...]] = {
         "ln_1": (32,),
@@ -87,7 +85,7 @@ def test_names_are_nanogpts_without_the_head() -> None:
 
 
 @given(st.integers(0, 15), st.integers(1, SMALL.vocab_size - 1))
-def test_a_token_changes_no_earlier_logits_and_its_own(place: int, shift: int) -> None:
+def test_model_is_causal(place: int, shift: int) -> None:
     model, tokens = small(), random_tokens(2, 16)
     changed = tokens.clone()
     changed[0, place] = (changed[0, place] + shift) % SMALL.vocab_size
@@ -96,7 +94,7 @@ def test_a_token_changes_no_earlier_logits_and_its_own(place: int, shift: int) -
     assert differs.tolist() == [[column >= place for column in range(16)], [False] * 16]
 
 
-def test_the_embedding_is_the_unembedding() -> None:
+def test_embeddings_are_tied() -> None:
     model, tokens = small(), random_tokens(2, 16)
     with torch.no_grad():
         expected = model.hidden(tokens) @ model.state_dict()["transformer.wte.weight"].T
@@ -107,13 +105,13 @@ def test_the_embedding_is_the_unembedding() -> None:
 
 
 @pytest.mark.parametrize("vocab", [97, 4096])
-def test_a_new_model_has_the_loss_of_a_guess(vocab: int) -> None:
+def test_new_model_has_the_loss_of_a_uniform_guess(vocab: int) -> None:
     model = small(vocab_size=vocab)
     tokens = torch.randint(vocab, (8, 17), generator=torch.Generator().manual_seed(1))
     assert next_token_loss(model, tokens).item() == pytest.approx(math.log(vocab), rel=0.01)
 
 
-def test_initial_values_are_gpt2s() -> None:
+def test_initial_weights_match_gpt2() -> None:
     state = small(n_embd=128, n_layer=8).state_dict()
     for name, tensor in state.items():
         if name.endswith("c_proj.weight"):
@@ -124,7 +122,7 @@ def test_initial_values_are_gpt2s() -> None:
             assert (tensor == (1 if name.endswith("weight") else 0)).all(), name
 
 
-def test_the_loss_is_that_of_the_next_tokens() -> None:
+def test_loss_is_cross_entropy_of_next_tokens() -> None:
     model, windows = small(), random_tokens(3, 17)
     with torch.no_grad():
         probabilities = model(windows[:, :-1]).double().softmax(-1)
@@ -132,7 +130,7 @@ def test_the_loss_is_that_of_the_next_tokens() -> None:
         assert next_token_loss(model, windows).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_the_loss_is_taken_in_single_precision_under_autocast() -> None:
+def test_loss_is_float32_under_autocast() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         loss = next_token_loss(small(), random_tokens(2, 17))
     assert loss.dtype == torch.float32
@@ -141,12 +139,12 @@ def test_the_loss_is_taken_in_single_precision_under_autocast() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"n_embd": 30}, {"n_layer": 0}, {"vocab_size": 0}, {"block_size": -1}, {"n_head": 0}], ids=str
 )
-def test_sizes_that_do_not_fit_are_refused(wrong: dict[str, int]) -> None:
+def test_invalid_sizes_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="sizes must be positive and n_embd a multiple of n_head, got GPTConfig"):
         GPTConfig(**vars(SMALL) | wrong)
 
 
 @pytest.mark.parametrize("block", [1, 16])
-def test_too_many_tokens_are_refused(block: int) -> None:
+def test_too_long_windows_are_refused(block: int) -> None:
     with pytest.raises(ValueError, match=f"{block + 1} tokens in a row, more than the model's block_size {block}"):
         small(block_size=block)(random_tokens(1, block + 1))

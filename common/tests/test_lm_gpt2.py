@@ -1,4 +1,4 @@
-"""GPT-2 as transformers saves it gives the same logits in our model, and comes from the cache afterwards."""
+"""Converted GPT-2 weights give the logits of transformers, and load from the cache."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
 def make_model(directory: Path, **changes: Any) -> Any:
-    """Save a GPT-2 with weights so large that every part of it shows in the logits; return it."""
+    """Save and return a GPT-2 with weights so large that every part affects the logits."""
     torch.manual_seed(0)
     ends = {"bos_token_id": 0, "eos_token_id": 0}
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**SIZES | ends | changes)).eval()
@@ -50,18 +50,18 @@ def tokens() -> Any:
     return torch.randint(97, (3, 32), generator=torch.Generator().manual_seed(1))
 
 
-def test_our_model_gives_the_logits_of_theirs(tmp_path: Path) -> None:
+def test_logits_equal_those_of_transformers(tmp_path: Path) -> None:
     theirs = make_model(tmp_path)
     config, state = load_gpt2(tmp_path)
     assert config == GPTConfig(vocab_size=97, block_size=32, n_layer=2, n_head=4, n_embd=32)
     assert {tensor.dtype for tensor in state.values()} == {torch.float32}
     with torch.no_grad():
         expected = theirs(tokens()).logits
-    assert expected.std() > 1  # otherwise the next line would mean little
+    assert expected.std() > 1  # otherwise the next line proves little
     torch.testing.assert_close(logits_of_ours(config, state, tokens()), expected, rtol=0, atol=1e-4)
 
 
-def test_a_file_with_the_names_of_the_published_one_is_read_alike(tmp_path: Path) -> None:
+def test_names_of_the_published_file_are_read(tmp_path: Path) -> None:
     from safetensors.torch import save_file  # noqa: PLC0415 - as the packages above
 
     theirs = make_model(tmp_path)
@@ -75,13 +75,13 @@ def test_a_file_with_the_names_of_the_published_one_is_read_alike(tmp_path: Path
     assert all(torch.equal(state[name], expected[name]) for name in state)
 
 
-def test_a_model_that_ours_does_not_compute_is_refused(tmp_path: Path) -> None:
+def test_unsupported_model_is_refused(tmp_path: Path) -> None:
     make_model(tmp_path, activation_function="gelu", n_inner=64)
     with pytest.raises(ReBenchError, match=r"not a plain GPT-2: activation_function = 'gelu', n_inner = 64"):
         load_gpt2(tmp_path)
 
 
-def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
+def test_pickled_weights_are_refused(tmp_path: Path) -> None:
     model = make_model(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
@@ -89,15 +89,15 @@ def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
         load_gpt2(tmp_path)
 
 
-def test_what_was_fetched_is_opened_without_transformers_or_the_source(tmp_path: Path) -> None:
+def test_cached_weights_open_without_transformers_or_source(tmp_path: Path) -> None:
     source, cache = tmp_path / "source", tmp_path / "cache"
     make_model(source)
     expected = load_gpt2(source)[1]
-    said: list[str] = []
-    directory = fetch_gpt2(source, cache=cache, say=said.append)
+    lines: list[str] = []
+    directory = fetch_gpt2(source, cache=cache, say=lines.append)
     (source / "model.safetensors").unlink()
-    assert fetch_gpt2(source, cache=cache, say=said.append) == directory
-    assert said == [f"{identity(source)}: fetch and convert ..."]
+    assert fetch_gpt2(source, cache=cache, say=lines.append) == directory
+    assert lines == [f"{identity(source)}: fetch and convert ..."]
     config, state = open_gpt2(source, cache=cache)
     assert all(torch.equal(state[name], tensor) for name, tensor in expected.items())
     manifest = json.loads((directory / "manifest.json").read_text())
@@ -113,13 +113,13 @@ def test_what_was_fetched_is_opened_without_transformers_or_the_source(tmp_path:
     assert int(done.stdout) == len(state)
 
 
-def test_a_model_that_was_not_fetched_is_a_usage_error(tmp_path: Path) -> None:
+def test_missing_model_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gpt2-xl@[0-9a-f]{40} is not prepared in .*; prepare .* --profile paper"):
         open_gpt2(PUBLISHED["gpt2-xl"], cache=tmp_path)
 
 
 @pytest.mark.parametrize("revision", [None, "main", "607a30d", REVISION.upper()])
-def test_a_revision_that_can_move_is_refused(revision: str | None) -> None:
+def test_revision_must_be_a_commit(revision: str | None) -> None:
     with pytest.raises(UsageError, match=r"openai-community/gpt2: the revision .* is not a commit.*40 hexadecimal"):
         Repository("openai-community/gpt2", "model", revision)
 
@@ -143,7 +143,7 @@ def fetched(home: Path, name: str, revision: str, checksums: dict[str, str]) -> 
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
 
 
-def test_the_commit_in_the_hubs_cache_is_taken_and_checked(tmp_path: Path) -> None:
+def test_files_in_the_hub_cache_are_checked(tmp_path: Path) -> None:
     snapshot = tmp_path / "hub" / "models--tiny--gpt2" / "snapshots" / REVISION
     make_model(snapshot)
     assert fetched(tmp_path, "tiny/gpt2", REVISION, {}) == str(snapshot)
@@ -153,4 +153,4 @@ def test_the_commit_in_the_hubs_cache_is_taken_and_checked(tmp_path: Path) -> No
     assert wrong.startswith(f"ReBenchError {snapshot / 'model.safetensors'}: SHA-256 ")
     (snapshot / "model.safetensors").unlink()
     missing = fetched(tmp_path, "tiny/gpt2", REVISION, {"model.safetensors": "0" * 64})
-    assert missing.startswith(f"UsageError {snapshot}: has no model.safetensors; run again")
+    assert missing.startswith(f"UsageError {snapshot}: model.safetensors is missing; run again")

@@ -1,4 +1,4 @@
-"""A training learns, reports, evaluates, and goes on after an interruption as if there had been none."""
+"""Training learns, reports, evaluates, and resumes with the same bits."""
 
 from __future__ import annotations
 
@@ -68,17 +68,14 @@ def masked_loss(model: Any, tokens: Any) -> Any:
     return torch.nn.functional.cross_entropy(logits[masked], tokens[:, :-1][masked])
 
 
-# What is learned
-
-
-def test_a_repeating_pattern_is_learned() -> None:
+def test_loss_falls_on_a_repeating_pattern() -> None:
     outcome = run(new_model(32), settings(150, report_every=50), batches=windows(REPEATING))
     assert [step for step, _ in outcome.losses] == [50, 100, 150]
     assert outcome.losses[-1][1] < 0.1 < outcome.losses[0][1]
     assert (outcome.steps, outcome.tokens) == (150, 150 * 4 * 9)
 
 
-def test_a_step_is_adamws() -> None:
+def test_step_equals_adamw() -> None:
     model, other = new_model(), new_model()
     run(model, settings(1, warmup=0, final=1.0, autocast=False, weight_decay=0.5))
     groups = [
@@ -93,7 +90,7 @@ def test_a_step_is_adamws() -> None:
         torch.testing.assert_close(tensor, other.state_dict()[name])
 
 
-def test_frozen_parameters_stay_and_shared_ones_are_trained_once() -> None:
+def test_frozen_parameters_stay_and_shared_ones_are_updated_once() -> None:
     model, plain = new_model(), new_model()
     before = new_model().state_dict()
     model.unembedding = model.transformer["wte"]  # the same parameter under two names
@@ -107,7 +104,7 @@ def test_frozen_parameters_stay_and_shared_ones_are_trained_once() -> None:
 
 
 @pytest.mark.parametrize("autocast", [True, False, None])
-def test_autocast_is_as_set_or_where_the_hardware_is_made_for_it(autocast: bool | None) -> None:
+def test_autocast_follows_settings_or_hardware(autocast: bool | None) -> None:
     seen = set()
 
     def loss(model: Any, tokens: Any) -> Any:
@@ -124,7 +121,7 @@ steps_and_warmups = st.integers(1, 300).flatmap(lambda steps: st.tuples(st.just(
 
 
 @given(steps_and_warmups, st.floats(0, 1))
-def test_the_learning_rate_rises_in_a_line_and_falls_to_its_end(numbers: tuple[int, int], final: float) -> None:
+def test_learning_rate_schedule(numbers: tuple[int, int], final: float) -> None:
     steps, warmup = numbers
     how = Settings(steps, 1.0, warmup, final)
     shares = [learning_rate_share(step, how) for step in range(1, steps + 1)]
@@ -136,13 +133,10 @@ def test_the_learning_rate_rises_in_a_line_and_falls_to_its_end(numbers: tuple[i
     assert learning_rate_share(steps + 7, how) == pytest.approx(final, abs=1e-12)
     if (steps - warmup) % 2 == 0 and steps > warmup:
         middle = learning_rate_share((steps + warmup) // 2, how)
-        assert middle == pytest.approx((1 + final) / 2)  # a cosine is half way down in the middle
+        assert middle == pytest.approx((1 + final) / 2)
 
 
-# What is told
-
-
-def test_evaluations_are_made_when_due_without_gradients() -> None:
+def test_evaluations_run_at_intervals_without_gradients() -> None:
     seen = []
 
     def evaluate(model: Any) -> Any:
@@ -152,36 +146,33 @@ def test_evaluations_are_made_when_due_without_gradients() -> None:
         return np.float64(len(seen))
 
     model = new_model()
-    said: list[str] = []
-    outcome = run(model, settings(7, evaluate_every=3), evaluate=evaluate, say=said.append)
+    lines: list[str] = []
+    outcome = run(model, settings(7, evaluate_every=3), evaluate=evaluate, say=lines.append)
     assert outcome.evaluations == [(3, 1.0), (6, 2.0), (7, 3.0)]
     assert {type(found) for _, found in outcome.evaluations} == {float}
-    assert said == ["step 3: evaluation 1.0000", "step 6: evaluation 2.0000", "step 7: evaluation 3.0000"]
+    assert lines == ["step 3: evaluation 1.0000", "step 6: evaluation 2.0000", "step 7: evaluation 3.0000"]
     assert model.training
     assert run(new_model(), settings(3), evaluate=never).evaluations == []
 
 
-def test_reports_have_the_mean_loss_of_the_steps_since_the_last() -> None:
+def test_reports_have_the_mean_loss_since_the_last() -> None:
     losses: list[float] = []
-    said: list[str] = []
+    lines: list[str] = []
 
     def loss(model: Any, tokens: Any) -> Any:
         found = next_token_loss(model, tokens)
         losses.append(found.item())
         return found
 
-    outcome = run(new_model(), settings(5, report_every=2), loss, say=said.append)
+    outcome = run(new_model(), settings(5, report_every=2), loss, say=lines.append)
     means = [sum(losses[:2]) / 2, sum(losses[2:4]) / 2, losses[4]]
     assert [step for step, _ in outcome.losses] == [2, 4, 5]
     assert [mean for _, mean in outcome.losses] == pytest.approx(means)
-    assert said[0] == f"step 2 of 5: loss {means[0]:.4f}, 0 tokens/s"
-
-
-# Going on
+    assert lines[0] == f"step 2 of 5: loss {means[0]:.4f}, 0 tokens/s"
 
 
 class Ending(RandomWindows):
-    """The same windows, but no more than some: interrupts a training."""
+    """The same windows, but only ``count`` batches, to interrupt a training."""
 
     def __init__(self, count: int) -> None:
         super().__init__(TOKENS, batch=4, length=8, seed=3)
@@ -205,16 +196,16 @@ def noisy(model: Any) -> Any:
 
 @pytest.mark.parametrize("loss", [next_token_loss, masked_loss])
 @pytest.mark.parametrize("stop", [3, 4, 8])
-def test_a_resumed_training_has_the_bits_of_an_uninterrupted_one(tmp_path: Path, loss: Any, stop: int) -> None:
+def test_resumed_training_equals_uninterrupted_one(tmp_path: Path, loss: Any, stop: int) -> None:
     whole, path = new_model(), tmp_path / "new" / "checkpoint.pt"
     how = settings(9, report_every=5, evaluate_every=3, save_every=2)
     expected = run(whole, how, loss, evaluate=noisy)
     interrupt(path, how, stop, loss, evaluate=noisy)
     resumed = new_model()
-    said: list[str] = []
+    lines: list[str] = []
     torch.manual_seed(99)
-    found = run(resumed, how, loss, evaluate=noisy, checkpoint=path, say=said.append)
-    assert said[0] == f"resumed at step {stop // 2 * 2} from {path}"
+    found = run(resumed, how, loss, evaluate=noisy, checkpoint=path, say=lines.append)
+    assert lines[0] == f"resumed at step {stop // 2 * 2} from {path}"
     assert same(whole, resumed)
     assert (found.steps, found.tokens) == (9, expected.tokens)
     assert (found.losses, found.evaluations) == (expected.losses, expected.evaluations)
@@ -241,20 +232,20 @@ run(new_model(), settings(9, save_every=2), batches=batches, checkpoint=Path(sys
 """
 
 
-def test_a_training_killed_while_it_saves_goes_on_from_the_checkpoint_before(tmp_path: Path) -> None:
+def test_kill_during_save_keeps_the_previous_checkpoint(tmp_path: Path) -> None:
     path, whole, resumed = tmp_path / "checkpoint.pt", new_model(), new_model()
     command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(path)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert sorted(file.name for file in tmp_path.iterdir()) == [".checkpoint.pt.unfinished", "checkpoint.pt"]
     run(whole, settings(9))
-    said: list[str] = []
-    run(resumed, settings(9), checkpoint=path, say=said.append)
-    assert said == [f"resumed at step 4 from {path}"]
+    lines: list[str] = []
+    run(resumed, settings(9), checkpoint=path, say=lines.append)
+    assert lines == [f"resumed at step 4 from {path}"]
     assert same(whole, resumed)
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
 
 
-def test_a_training_with_nothing_left_to_do_gives_what_was_done(tmp_path: Path) -> None:
+def test_finished_training_returns_the_saved_outcome(tmp_path: Path) -> None:
     path, model, again = tmp_path / "checkpoint.pt", new_model(), new_model()
     how = settings(4, report_every=2, evaluate_every=4)
     done = run(model, how, checkpoint=path, evaluate=lambda _model: 1.5)
@@ -265,9 +256,6 @@ def test_a_training_with_nothing_left_to_do_gives_what_was_done(tmp_path: Path) 
     assert (found.seconds, found.tokens_per_second, path.stat().st_mtime_ns) == (0, 0, written)
 
 
-# What goes wrong
-
-
 def frozen_embedding(model: Any) -> Any:
     model.transformer["wte"].weight.requires_grad_(requires_grad=False)
     return model
@@ -276,35 +264,35 @@ def frozen_embedding(model: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "steps", "problem"),
     [
-        (lambda: new_model(32), 4, "is of another model, or one with other parameters frozen"),
-        (lambda: frozen_embedding(new_model()), 4, "is of another model, or one with other parameters frozen"),
-        (new_model, 3, "is at step 4, further than the 3 wanted"),
+        (lambda: new_model(32), 4, "checkpoint of another model, or with other frozen parameters"),
+        (lambda: frozen_embedding(new_model()), 4, "checkpoint of another model, or with other frozen parameters"),
+        (new_model, 3, "at step 4, beyond the requested 3"),
     ],
     ids=["wider", "frozen", "further"],
 )
-def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path, make: Any, steps: int, problem: str) -> None:
+def test_checkpoint_that_does_not_fit_is_refused(tmp_path: Path, make: Any, steps: int, problem: str) -> None:
     path = tmp_path / "checkpoint.pt"
     run(new_model(), settings(4), checkpoint=path)
     model, before = make(), make()
-    with pytest.raises(ValueError, match=f"^{path} {problem}; delete it or name another file$"):
+    with pytest.raises(ValueError, match=f"^{path}: {problem}; delete it or choose another file$"):
         run(model, settings(steps), checkpoint=path)
     assert same(model, before)
 
 
 @pytest.mark.parametrize("damage", ["empty", "text", "cut", "weights", "list"])
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, damage: str) -> None:
+def test_damaged_checkpoint_is_refused(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "checkpoint.pt"
     run(new_model(), settings(1), checkpoint=path)
     if damage in {"weights", "list"}:
         torch.save(new_model().state_dict() if damage == "weights" else [1, 2], path)
     else:
         path.write_bytes({"empty": b"", "text": b"hello\n", "cut": path.read_bytes()[:-2000]}[damage])
-    with pytest.raises(ValueError, match=f"^{path} is damaged, or no checkpoint of this program; delete it"):
+    with pytest.raises(ValueError, match=f"^{path}: damaged, or not a checkpoint of this program; delete it"):
         run(new_model(), settings(2), checkpoint=path)
 
 
 @pytest.mark.parametrize("when", [{"report_every": 4}, {"save_every": 4}, {}], ids=str)
-def test_a_loss_that_is_not_finite_stops_the_training(tmp_path: Path, when: dict[str, int]) -> None:
+def test_nonfinite_loss_stops_training(tmp_path: Path, when: dict[str, int]) -> None:
     calls = iter(range(1, 100))
 
     def loss(model: Any, tokens: Any) -> Any:
@@ -316,7 +304,7 @@ def test_a_loss_that_is_not_finite_stops_the_training(tmp_path: Path, when: dict
     assert not path.exists()
 
 
-def test_a_model_without_anything_to_train_is_refused() -> None:
+def test_model_without_trainable_parameters_is_refused() -> None:
     model = new_model().requires_grad_(requires_grad=False)
-    with pytest.raises(ValueError, match="no parameter to train; are all frozen"):
+    with pytest.raises(ValueError, match="no trainable parameter; are all frozen"):
         run(model, settings(1))

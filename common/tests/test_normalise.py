@@ -17,13 +17,13 @@ HOWS: list[How] = ["min", "max", "last"]
 
 @st.composite
 def anchors(draw: st.DrawFn) -> tuple[float, float]:
-    """Two anchors far enough apart for rounding not to drown the laws."""
+    """Two anchors far enough apart for rounding errors to be negligible."""
     starting = draw(SCORES)
     return starting, starting + draw(st.floats(1e-3, 1e6)) * draw(st.sampled_from([-1, 1]))
 
 
 @given(anchors())
-def test_anchored(ends: tuple[float, float]) -> None:
+def test_anchors_map_to_zero_and_one(ends: tuple[float, float]) -> None:
     starting, reference = ends
     at_start = normalise(starting, *ends)
     assert at_start == 0.0
@@ -32,7 +32,7 @@ def test_anchored(ends: tuple[float, float]) -> None:
 
 
 @given(anchors(), st.floats(-10, 10))
-def test_affine_and_unclipped(ends: tuple[float, float], reward: float) -> None:
+def test_normalise_is_affine_and_unclipped(ends: tuple[float, float], reward: float) -> None:
     starting, reference = ends
     raw = starting + reward * (reference - starting)
     assert normalise(raw, *ends) == pytest.approx(reward, rel=1e-6, abs=1e-6)
@@ -48,7 +48,7 @@ def test_non_finite_input_is_refused(position: int, bad: float) -> None:
 
 
 @pytest.mark.parametrize("bad", [True, np.True_, "1", None, decimal.Decimal(1), 1j])
-def test_what_is_no_number_is_refused(bad: Any) -> None:
+def test_non_numbers_are_refused(bad: Any) -> None:
     with pytest.raises(TypeError, match="raw must be a number"):
         normalise(bad, 1, 2)
     if bad is not None:
@@ -71,13 +71,13 @@ def test_overflow_is_refused(arguments: tuple[float, float, float]) -> None:
 
 
 @pytest.mark.parametrize("number", [3, np.float32(3), np.float64(3), np.int64(3), Fraction(3)])
-def test_every_kind_of_real_number_gives_a_plain_float(number: Any) -> None:
+def test_real_numbers_become_floats(number: Any) -> None:
     assert type(normalise(number, 1, 5)) is float
     assert normalise(number, 1, 5) == 0.5
 
 
 @given(ATTEMPTS)
-def test_aggregate_is_what_it_says(scores: list[float | None]) -> None:
+def test_aggregate_ignores_invalid_attempts(scores: list[float | None]) -> None:
     valid = [score for score in scores if score is not None]
     expected: dict[How, Any] = {"min": min, "max": max, "last": lambda some: some[-1]}
     for how in HOWS:
@@ -86,7 +86,7 @@ def test_aggregate_is_what_it_says(scores: list[float | None]) -> None:
 
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("count", [0, 1, 5])
-def test_only_invalid_attempts_give_none_and_never_a_number(how: How, count: int) -> None:
+def test_aggregate_of_invalid_attempts_is_none(how: How, count: int) -> None:
     assert aggregate([None] * count, how) is None
 
 
@@ -96,7 +96,7 @@ def test_aggregate_refuses_non_finite_scores(bad: float) -> None:
         aggregate([1.0, None, bad], "last")
 
 
-def test_aggregate_refuses_an_unknown_way_even_without_scores() -> None:
+def test_aggregate_refuses_an_unknown_method_even_without_scores() -> None:
     how: Any = "mean"
     with pytest.raises(ValueError, match="how must be one of min, max, last, got 'mean'"):
         aggregate([], how)

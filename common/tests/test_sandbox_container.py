@@ -1,4 +1,4 @@
-"""The container backend's command lines, run by a stand-in for Docker and Podman."""
+"""The container backend, with a fake Docker and Podman."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -38,7 +38,7 @@ SILENCED = [case(f"{kind}_proxy=") for kind in ("http", "https", "ftp", "all", "
 
 @dataclass
 class Engine:
-    """A stand-in on ``PATH``."""
+    """A fake engine on ``PATH``."""
 
     name: str
     state: Path
@@ -47,8 +47,8 @@ class Engine:
     def path(self) -> Path:
         return self.state.parent / "bin" / self.name
 
-    def goes_wrong(self, how: str) -> None:
-        (self.state / "mode").write_text(how)
+    def fail(self, mode: str) -> None:
+        (self.state / "mode").write_text(mode)
 
     def calls(self, command: str) -> list[list[str]]:
         log = self.state / "calls"
@@ -70,7 +70,7 @@ def install(place: Path, name: str) -> Engine:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where engines are installed; ``PATH`` shows nothing else."""
+    """Return the directory of the engines; ``PATH`` contains nothing else."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", "re-bench/test")
     for name in ("RE_BENCH_CONTAINER_ENGINE", "LC_ALL", "TZ"):
@@ -93,7 +93,7 @@ def pairs(command: list[str], option: str) -> list[str]:
     return [value for word, value in pairwise(command) if word == option]
 
 
-def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
+def test_command_line(engine: Engine, tmp_path: Path) -> None:
     readable, writable = tmp_path / "readable", tmp_path / "writable"
     spec = SandboxSpec({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
     launch = Container().launch(["true", "--rm"], spec)
@@ -120,12 +120,12 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_machines_network_is_there_when_asked_for() -> None:
+def test_host_network() -> None:
     command = Container().launch(["true"], SandboxSpec(host_network=True)).command
     assert command[command.index("--network") + 1] == "host"
 
 
-def test_devices_are_passed_when_asked_for_and_data_is_not_limited_then(engine: Engine) -> None:
+def test_gpu_is_passed_without_a_limit_on_data(engine: Engine) -> None:
     command = list(Container().launch(["true"], SandboxSpec(gpu=UUID)).command)
     devices = {"docker": ("--gpus", f"device={UUID}"), "podman": ("--device", f"nvidia.com/gpu={UUID}")}
     option, value = devices[engine.name]
@@ -135,9 +135,7 @@ def test_devices_are_passed_when_asked_for_and_data_is_not_limited_then(engine: 
     assert {"--gpus", "--device"}.isdisjoint(Container().launch(["true"], SandboxSpec()).command)
 
 
-def test_hidden_directories_are_mounted_over_what_shows_them_and_under_what_is_named(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_hidden_directories_are_mounted_between_shown_ones(engine: Engine, tmp_path: Path) -> None:
     site = tmp_path / "site"
     given = site / "task" / "given"
     given.mkdir(parents=True)
@@ -151,7 +149,7 @@ def test_hidden_directories_are_mounted_over_what_shows_them_and_under_what_is_n
     assert run(Container(), ["true"], replace(spec, limits=LIMITS)).status == 0
 
 
-def test_awkward_paths_are_quoted_and_impossible_ones_refused(engine: Engine, tmp_path: Path) -> None:
+def test_special_characters_in_paths_are_quoted_or_refused(engine: Engine, tmp_path: Path) -> None:
     odd = tmp_path / 'a, "b",readonly=false ünï'
     odd.mkdir()
     (odd / "file").write_text("found")
@@ -163,7 +161,7 @@ def test_awkward_paths_are_quoted_and_impossible_ones_refused(engine: Engine, tm
         Container().launch(["true"], SandboxSpec(read_only={"/a\nb": odd}))
 
 
-def test_the_environment_is_ours_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_has_no_variables_of_the_client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECRET_KEY", "http_proxy", "HTTPS_PROXY", "GIVEN"):
         monkeypatch.setenv(name, HIDDEN)
     finished = shell("env", GIVEN="two\nlines = yes")
@@ -176,7 +174,7 @@ def test_the_environment_is_ours_alone(engine: Engine, monkeypatch: pytest.Monke
     assert names - silenced - {"PWD", "SHLVL", "_"} == kept
 
 
-def test_output_status_and_limits_come_through(engine: Engine) -> None:
+def test_output_status_and_limits(engine: Engine) -> None:
     finished = shell("echo out; echo err >&2; exit 7")
     assert (finished.status, finished.stdout, finished.stderr, finished.stopped) == (7, "out\n", "err\n", "")
     assert shell("kill -SEGV $$").status == -11
@@ -185,9 +183,7 @@ def test_output_status_and_limits_come_through(engine: Engine) -> None:
     assert engine.containers() == []
 
 
-def test_without_libseccomp_the_filter_is_the_engines_and_the_name_says_so(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_name_without_libseccomp(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seccomp, "program", bytes)
     monkeypatch.setattr(seccomp, "_profile_text", bytes)
     assert Container().name == f"container with the engine's filter ({engine.name}, re-bench/test)"
@@ -196,7 +192,7 @@ def test_without_libseccomp_the_filter_is_the_engines_and_the_name_says_so(
 
 
 @pytest.mark.usefixtures("engine")
-def test_deleted_files_that_are_open_count_as_disk(tmp_path: Path) -> None:
+def test_disk_limit_counts_open_deleted_files(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     script = f"exec 9> {work}/file; rm {work}/file; head -c 20000000 /dev/zero >&9; sleep 120"
@@ -222,7 +218,7 @@ def echo(text: str, data: Annotated[NDArray[np.int32], "n"]) -> tuple[str, Annot
 def go() -> None: ...
 
 
-def test_a_sandboxed_process_answers_through_shared_memory(engine: Engine, module: Callable[[str], Path]) -> None:
+def test_calls_use_shared_memory(engine: Engine, module: Callable[[str], Path]) -> None:
     data = np.arange(100_003, dtype=np.int32)
     with SandboxedProcess(Container(), module(ECHO), SandboxSpec(limits=LIMITS)) as process:
         text, array = process.call(echo, "ünï", data)
@@ -233,11 +229,11 @@ def test_a_sandboxed_process_answers_through_shared_memory(engine: Engine, modul
     assert engine.containers() == []
 
 
-def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine, tmp_path: Path) -> None:
+def test_container_is_removed_after_its_end_and_after_a_limit(engine: Engine, tmp_path: Path) -> None:
     assert shell("exit 0").status == 0
     work = tmp_path / "work"
     work.mkdir()
-    # No limit on its time: that may be over before the engine has begun.
+    # A long time limit, since the engine may start slowly.
     limits = replace(LIMITS, wall_s=120, file_mib=32, disk_mib=8)
     script = f"head -c 20000000 /dev/zero > {work}/file; sleep 120"
     finished = run(Container(), ["bash", "-c", script], SandboxSpec(writable={str(work): work}, limits=limits))
@@ -249,7 +245,7 @@ def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine
 
 
 def outlive_client(engine: Engine) -> Path:
-    """Kill the client of a container that goes on, and return the container's place in ``/proc``."""
+    """Kill the client of a running container, and return the container's directory in ``/proc``."""
     with Running(Container(), ["sleep", "600"], SandboxSpec(limits=replace(LIMITS, wall_s=600))) as running:
         while not engine.containers():
             time.sleep(0.01)
@@ -260,50 +256,50 @@ def outlive_client(engine: Engine) -> Path:
         assert running.wait_at_most(60) == -signal.SIGKILL
         assert process.exists()
     deadline = time.monotonic() + 60
-    while process.exists() and time.monotonic() < deadline:  # until somebody reaps it
+    while process.exists() and time.monotonic() < deadline:  # until it is reaped
         time.sleep(0.01)
     return process
 
 
-def test_a_container_that_outlives_its_client_is_removed(engine: Engine) -> None:
+def test_container_that_outlives_its_client_is_removed(engine: Engine) -> None:
     assert not outlive_client(engine).exists()
     assert engine.containers() == []
 
 
-def test_what_podman_forgets_of_a_container_is_ended(place: Path) -> None:
+def test_container_unknown_to_podman_is_ended(place: Path) -> None:
     engine = install(place, "podman")
-    engine.goes_wrong("forgets")
+    engine.fail("forgets")
     assert not outlive_client(engine).exists()
 
 
-def test_cleaning_up_never_fails(engine: Engine) -> None:
+def test_cleanup_ignores_failures_of_the_engine(engine: Engine) -> None:
     launches = [Container().launch(["true"], SandboxSpec()) for _ in range(2)]
-    engine.goes_wrong("down")
+    engine.fail("down")
     launches[0].cleanup()
     engine.path.unlink()
     launches[1].cleanup()
 
 
 @pytest.mark.parametrize(
-    ("how", "reason"),
+    ("mode", "reason"),
     [
         ("down", r"`\w+ version` failed: Cannot connect to the Docker daemon.*; start its daemon"),
         ("volumes", "declares the volumes /data.*build it without VOLUME"),
         ("nonsense", "describes the image re-bench/test in an unknown form"),
         ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
-        ("no limits", "the limits do not hold .*PIDs limit discarded.*cgroup"),
+        ("no limits", "the limits are not enforced .*PIDs limit discarded.*cgroup"),
     ],
 )
-def test_what_cannot_hold_says_why(engine: Engine, how: str, reason: str) -> None:
-    engine.goes_wrong(how)
+def test_unusable_engine_or_image_is_refused(engine: Engine, mode: str, reason: str) -> None:
+    engine.fail(mode)
     with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
         open_backend("container")
     assert engine.containers() == []
 
 
-def test_a_missing_image_says_how_to_build_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_image_error_has_the_build_command(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     build = rf"`{engine.name} build -f tasks/<name>/Dockerfile -t \S+ \.`"
-    for image, reason in (("", "is not set"), ("--privileged", "is '--privileged', which is no image")):
+    for image, reason in (("", "is not set"), ("--privileged", r"is not an image \('--privileged'\)")):
         monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", image)
         with pytest.raises(SandboxUnavailableError, match=f"{reason}; build the task's image with {build}"):
             open_backend("container")
@@ -312,7 +308,7 @@ def test_a_missing_image_says_how_to_build_it(engine: Engine, monkeypatch: pytes
         open_backend("container")
 
 
-def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choice_of_the_engine(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SandboxUnavailableError, match="docker or podman not found; install Docker or Podman"):
         open_backend("container")
     docker, podman = install(place, "docker"), install(place, "podman")

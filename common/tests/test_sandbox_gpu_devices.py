@@ -1,4 +1,4 @@
-"""A sandbox shows the one GPU that was named, or says why it cannot."""
+"""A sandbox shows exactly one GPU, or is refused."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LIMITS = Limits(wall_s=20, memory_mib=512, processes=40)
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[int, str], list[int]], Path]:
-    """Return what makes the files of a machine: UUIDs listed by minor number, and the minor numbers of nodes."""
+    """Return a function that fakes the device files: listed UUIDs by minor number, and minor numbers of nodes."""
 
     def make(listed: dict[int, str], nodes: list[int]) -> Path:
         top, dev = tmp_path / "gpus", tmp_path / "dev"
         for minor, uuid in listed.items():
-            place = top / f"0000:{9 - minor:02}:00.0"  # another order than that of the minor numbers
+            place = top / f"0000:{9 - minor:02}:00.0"  # not in the order of minor numbers
             place.mkdir(parents=True)
             text = INFORMATION.format(uuid=uuid, bus=f"{9 - minor:02}", minor=minor)
             (place / "information").write_text(text)
@@ -58,13 +58,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[i
     [
         ({0: FIRST, 1: SECOND}, [0, 1], SECOND, 1),
         ({0: FIRST, 12: SECOND}, [0, 12], SECOND, 12),
-        ({0: FIRST, 1: SECOND}, [1], SECOND, 1),  # a container that was given one, and shows the list of all
+        ({0: FIRST, 1: SECOND}, [1], SECOND, 1),  # a container with one GPU and the list of all
         ({0: FIRST.upper(), 1: SECOND}, [0, 1], FIRST, 0),
         ({}, [3], FIRST, 3),
         ({3: UNKNOWN}, [3], FIRST, 3),
     ],
 )
-def test_the_named_gpu_has_its_own_node_and_the_two_that_all_need(
+def test_device_nodes_of_a_gpu(
     machine: Callable[[dict[int, str], list[int]], Path],
     listed: dict[int, str],
     nodes: list[int],
@@ -78,14 +78,14 @@ def test_the_named_gpu_has_its_own_node_and_the_two_that_all_need(
 @pytest.mark.parametrize(
     ("listed", "nodes", "reason"),
     [
-        ({}, [0, 1], r"does not tell which of \S+/nvidia0, \S+/nvidia1 it is, and the others must not be shown"),
-        ({0: UNKNOWN, 1: UNKNOWN}, [0, 1], "does not tell which of"),
-        ({1: SECOND}, [1], rf"lists only {SECOND}; a slice of a GPU \(MIG\) is not listed"),
+        ({}, [0, 1], r"does not say which of \S+/nvidia0, \S+/nvidia1 it is; give this machine or container a single"),
+        ({0: UNKNOWN, 1: UNKNOWN}, [0, 1], "does not say which of"),
+        ({1: SECOND}, [1], rf"lists only {SECOND}; slices of a GPU \(MIG\) are not supported"),
         ({0: FIRST, 1: SECOND}, [1], r"its device node \S+/nvidia0 is missing \(there is: \S+/nvidia1\)"),
         ({}, [], r"there is no \S+/nvidia\[0-9\]\*; is NVIDIA's driver loaded"),
     ],
 )
-def test_no_node_is_shown_that_may_be_of_another_gpu(
+def test_unknown_device_node_is_refused(
     machine: Callable[[dict[int, str], list[int]], Path], listed: dict[int, str], nodes: list[int], reason: str
 ) -> None:
     machine(listed, nodes)
@@ -93,7 +93,7 @@ def test_no_node_is_shown_that_may_be_of_another_gpu(
         Bubblewrap().launch(["true"], SandboxSpec(gpu=FIRST))
 
 
-def test_bubblewrap_binds_the_nodes_of_one_gpu(machine: Callable[[dict[int, str], list[int]], Path]) -> None:
+def test_bubblewrap_binds_nodes_of_one_gpu(machine: Callable[[dict[int, str], list[int]], Path]) -> None:
     dev = machine({0: FIRST, 1: SECOND}, [0, 1])
     launch = Bubblewrap().launch(["true"], SandboxSpec(gpu=SECOND))
     command = list(launch.command)
@@ -103,7 +103,7 @@ def test_bubblewrap_binds_the_nodes_of_one_gpu(machine: Callable[[dict[int, str]
     assert not any(word.startswith("--data") for word in command)
 
 
-def test_inside_there_are_no_other_devices_and_no_limit_on_data(
+def test_sandbox_has_no_other_devices_and_no_limit_on_data(
     machine: Callable[[dict[int, str], list[int]], Path], backend: Backend
 ) -> None:
     machine({0: FIRST, 1: SECOND}, [0, 1])
@@ -116,13 +116,13 @@ def test_inside_there_are_no_other_devices_and_no_limit_on_data(
     assert without == [str(512 << 10)]
 
 
-def test_without_a_sandbox_cuda_is_told_at_least() -> None:
+def test_unprotected_backend_sets_cuda_visible_devices() -> None:
     script = "echo $CUDA_VISIBLE_DEVICES; ulimit -d"
     finished = run(Unprotected(), ["bash", "-c", script], SandboxSpec(limits=LIMITS, gpu=FIRST))
     assert finished.stdout.split() == [FIRST, "unlimited"]
 
 
 @pytest.mark.parametrize("name", ["all", "0", "", f"{FIRST},{SECOND}", FIRST.replace("GPU", "MIG"), f"{FIRST}\n"])
-def test_only_the_uuid_of_one_gpu_is_a_name(name: str) -> None:
+def test_gpu_must_be_one_uuid(name: str) -> None:
     with pytest.raises(UsageError, match="is not the UUID of a GPU; expected GPU-…"):
         SandboxSpec(gpu=name)

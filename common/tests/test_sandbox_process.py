@@ -1,4 +1,4 @@
-"""A sandboxed program is bounded, and nothing of it remains."""
+"""Sandboxed programs are limited, and end with all their processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
 SMALL = Limits(wall_s=90, cpu_s=20, memory_mib=512, processes=40, file_mib=1, output_kib=8)
-PID = f"{os.getpid():07}"  # in marks, for other tests leave the like at the same time
+PID = f"{os.getpid():07}"  # makes marks unique among parallel tests
 
 
 def shell(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
@@ -38,7 +38,7 @@ def processes_with(mark: str) -> list[str]:
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(2, 30))
-def test_head_and_tail_are_kept_and_the_middle_is_counted(pieces: list[bytes], keep: int) -> None:
+def test_head_tail_keeps_both_ends(pieces: list[bytes], keep: int) -> None:
     kept = HeadTail(keep)
     for piece in pieces:
         kept.add(piece)
@@ -53,12 +53,12 @@ def test_head_and_tail_are_kept_and_the_middle_is_counted(pieces: list[bytes], k
         assert kept.text() == (everything[:half] + middle + everything[-half:]).decode(errors="replace")
 
 
-def test_the_output_and_the_exit_status_come_back(backend: Backend) -> None:
+def test_output_and_exit_status(backend: Backend) -> None:
     finished = shell(backend, "echo out; echo err >&2; exit 7")
     assert (finished.status, finished.stdout, finished.stderr, finished.stopped) == (7, "out\n", "err\n", "")
 
 
-def test_a_program_that_hangs_is_stopped_with_all_its_daemons(backend: Backend) -> None:
+def test_hanging_program_is_stopped_with_its_daemons(backend: Backend) -> None:
     mark = f"314.{PID}"
     script = f"setsid sleep {mark} & (setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"
     started = time.monotonic()
@@ -68,15 +68,15 @@ def test_a_program_that_hangs_is_stopped_with_all_its_daemons(backend: Backend) 
     assert processes_with(mark) == []
 
 
-def test_nothing_remains_even_for_a_moment(backend: Backend) -> None:
-    # bwrap ends with its program; the kernel may need a moment longer for the rest.
+def test_no_process_remains_after_the_end(backend: Backend) -> None:
+    # bwrap ends with its program, sometimes before the kernel has ended the rest.
     for number in range(60):
         mark = f"31{number:04}.{PID}"
         shell(backend, f"for i in 1 2 3 4 5 6; do setsid sleep {mark} >/dev/null 2>&1 & done; sleep 0.002")
         assert processes_with(mark) == []
 
 
-def test_leaving_the_block_ends_the_program(backend: Backend) -> None:
+def test_end_of_block_ends_the_program(backend: Backend) -> None:
     mark = f"161.{PID}"
     with Running(backend, ["sleep", mark], SandboxSpec(limits=SMALL)) as running:
         assert running.alive()
@@ -84,7 +84,7 @@ def test_leaving_the_block_ends_the_program(backend: Backend) -> None:
     assert processes_with(mark) == []
 
 
-def test_much_output_is_counted_not_kept(backend: Backend) -> None:
+def test_long_output_is_truncated(backend: Backend) -> None:
     finished = shell(backend, "echo first; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo last")
     assert finished.stdout.startswith("first\n")
     assert finished.stdout.endswith("last\n")
@@ -92,7 +92,7 @@ def test_much_output_is_counted_not_kept(backend: Backend) -> None:
     assert len(finished.stdout) < 9000
 
 
-def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -> None:
+def test_only_writable_directories_can_be_written(backend: Backend, tmp_path: Path) -> None:
     readable, writable = tmp_path / "readable", tmp_path / "writable"
     for place in (readable, writable):
         place.mkdir()
@@ -104,30 +104,30 @@ def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -
     assert [path.name for path in tmp_path.rglob("new")] == ["new"]
 
 
-def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> None:
+def test_unprotected_backend_enforces_limits(tmp_path: Path) -> None:
     spec = SandboxSpec(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
     finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], spec)
     assert finished.stdout.strip() == str(tmp_path)
     assert finished.stopped == "it ran longer than 1 s"
 
 
-def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
+def test_unprotected_backend_cannot_mount_paths_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot show"):
         Unprotected().launch(["true"], SandboxSpec(read_only={"/elsewhere": tmp_path}))
 
 
-def test_an_unknown_backend_is_refused_by_name() -> None:
-    with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, container, "):
+def test_unknown_backend_is_refused() -> None:
+    with pytest.raises(Exception, match="unknown sandbox backend 'jail'; choose one of: bubblewrap, container, "):
         open_backend("jail")
 
 
-def test_a_program_can_be_the_first_of_its_namespace() -> None:
+def test_program_can_be_pid_1() -> None:
     backend = open_backend("bubblewrap")
     number = ["sh", "-c", "kill -STOP $$; kill -KILL $$; echo $$"]
     assert run(backend, number, SandboxSpec(first=True)).stdout == "1\n"
 
 
-def test_a_distribution_adds_a_backend_and_cannot_replace_one(tmp_path: Path) -> None:
+def test_entry_point_adds_a_backend_and_cannot_replace_one(tmp_path: Path) -> None:
     (tmp_path / "jail.py").write_text("class Jail:\n    name = 'jail 1'\n\n    def probe(self): pass\n")
     (tmp_path / "jail-1.dist-info").mkdir()
     (tmp_path / "jail-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: jail\nVersion: 1\n")

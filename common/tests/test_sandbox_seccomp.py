@@ -1,4 +1,4 @@
-"""The filter as an engine's profile, carried out as engines do: by libseccomp, in a process of its own."""
+"""The engine profile, applied with libseccomp in a separate process, as engines do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ actions = {"SCMP_ACT_ALLOW": lambda rule: pyseccomp.ALLOW,
 refused = pyseccomp.ERRNO(profile["defaultErrnoRet"])
 rules = pyseccomp.SyscallFilter(refused)
 for rule in profile["syscalls"]:
-    for name in rule["names"] if actions[rule["action"]](rule) != refused else []:  # engines skip what says nothing
+    for name in rule["names"] if actions[rule["action"]](rule) != refused else []:  # engines skip default actions
         args = [pyseccomp.Arg(one["index"], getattr(pyseccomp, one["op"].removeprefix("SCMP_CMP_")), one["value"],
                               *([one["valueTwo"]] if "valueTwo" in one else [])) for one in rule.get("args", [])]
         rules.add_rule(actions[rule["action"]](rule), name, *args)
@@ -62,7 +62,7 @@ def outcomes(tmp_path: object, calls: list[str]) -> list[str]:
     return found
 
 
-def test_the_profile_denies_what_the_filter_denies(tmp_path: object) -> None:
+def test_profile_denies_calls_of_the_filter(tmp_path: object) -> None:
     calls = {
         SOCKET.format("socket.AF_VSOCK"): "ENOSYS",
         SOCKET.format("socket.AF_PACKET"): "ENOSYS",
@@ -81,13 +81,13 @@ def test_the_profile_denies_what_the_filter_denies(tmp_path: object) -> None:
     assert dict(zip(calls, outcomes(tmp_path, list(calls)), strict=True)) == calls
 
 
-def test_the_profile_lets_programs_do_their_work(tmp_path: object) -> None:
+def test_profile_allows_ordinary_calls(tmp_path: object) -> None:
     calls = [
         *(SOCKET.format(f"socket.{family}") for family in ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")),
         "threading.Thread(target=print, kwargs={'end': ''}).start()",
         "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)",
         "os.waitpid(os.fork() or os._exit(0), 0)",
-        "os.close(raw(2, b'.', 0o200000, 0o6000) or os.open('.', 0))",  # no file is made, so the mode is anything
+        "os.close(raw(2, b'.', 0o200000, 0o6000) or os.open('.', 0))",  # the mode is ignored without O_CREAT
         EXCLUDED.format("0o1700"),
         "os.close(os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o600))",
         "os.chmod('.', 0o1777)",

@@ -1,4 +1,4 @@
-"""Batches are windows of the tokens, the same for the same seed and step."""
+"""Batches are windows of the tokens, determined by seed and step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ seeds = st.integers(0, 2**64 - 1)
 
 
 @given(sizes, sizes, seeds)
-def test_every_batch_is_windows_of_the_tokens(batch: int, length: int, seed: int) -> None:
+def test_batches_are_windows_of_the_tokens(batch: int, length: int, seed: int) -> None:
     for windows in islice(RandomWindows(COUNTING, batch, length, seed), 3):
         assert windows.shape == (batch, length + 1)
         assert windows.dtype == np.int64
@@ -31,7 +31,7 @@ def test_every_batch_is_windows_of_the_tokens(batch: int, length: int, seed: int
 
 
 @given(seeds, st.integers(0, 5), st.integers(0, 5))
-def test_what_is_saved_and_restored_goes_on_exactly(seed: int, before: int, after: int) -> None:
+def test_restored_state_continues_exactly(seed: int, before: int, after: int) -> None:
     one = RandomWindows(COUNTING, 3, 5, seed)
     list(islice(one, before))
     other = RandomWindows(COUNTING, 3, 5)
@@ -49,12 +49,12 @@ def test_consecutive_windows_predict_every_token_once(batch: int, length: int, c
     assert all(len(windows) == batch for windows in batches[:-1])
 
 
-def test_the_offsets_of_a_seed_never_change() -> None:
+def test_offsets_are_stable_across_releases() -> None:
     drawn = RandomWindows(COUNTING, 4, 8, seed=7)
     assert [next(drawn)[:, 0].tolist() for _ in range(2)] == [[43788, 21983, 16592, 34978], [524, 20683, 7446, 43854]]
 
 
-def test_batches_come_from_a_memory_map_and_are_free_of_it(tmp_path: Path) -> None:
+def test_batches_are_copies_of_a_memory_map(tmp_path: Path) -> None:
     COUNTING.tofile(tmp_path / "tokens.bin")
     mapped = np.memmap(tmp_path / "tokens.bin", "<u2", "r")
     windows = next(RandomWindows(mapped, 4, 8, seed=7))
@@ -65,7 +65,7 @@ def test_batches_come_from_a_memory_map_and_are_free_of_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("batch", "length", "seed"), [(0, 8, 0), (4, 0, 0), (4, 60_000, 0), (4, 8, -1), (4, 8, 2**64)])
-def test_sizes_that_cannot_be_are_refused(batch: int, length: int, seed: int) -> None:
+def test_invalid_sizes_are_refused(batch: int, length: int, seed: int) -> None:
     with pytest.raises(ValueError, match=r"no batches of|seed must be"):
         RandomWindows(COUNTING, batch, length, seed)
     if seed == 0:

@@ -1,4 +1,4 @@
-"""``python -m re_bench.text`` and the pins it goes by."""
+"""``python -m re_bench.text`` and its pins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devn
 
 
 def one_wheel(folder: Path) -> Wheel:
-    """Make a wheel of sources, each of which is another one, of a package that has modules held out."""
+    """Make a wheel with 40 different modules, some of which are held out."""
     path = folder / "tiny-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(40):
@@ -31,7 +31,7 @@ def one_wheel(folder: Path) -> Wheel:
     return Wheel("tiny", "1.0", path.name, sha256_of(path))
 
 
-def test_the_wheels_are_of_the_pinned_versions_and_pure_python() -> None:
+def test_wheels_have_the_pinned_versions_and_are_pure_python() -> None:
     pins = (TOP / "constraints.txt").read_text().splitlines()
     for wheel in pinned_wheels():
         assert f"{wheel.name}=={wheel.version}" in pins
@@ -39,14 +39,14 @@ def test_the_wheels_are_of_the_pinned_versions_and_pure_python() -> None:
         assert re.fullmatch(r"[0-9a-f]{64}", wheel.sha256)
 
 
-def test_the_checksums_are_those_of_the_present_wheels_and_rules() -> None:
+def test_checksums_are_of_the_current_wheels_and_rules() -> None:
     assert set(pinned_checksums()) == {"docstrings-2048", "sources-4096"}
     for name, pins in pinned_checksums().items():
         assert pins["key"] == Recipe.named(name).key(pinned_wheels())
         assert set(pins) == {"key", *FILES}
 
 
-def test_a_missing_wheel_without_network_is_one_line_and_status_two(tmp_path: Path) -> None:
+def test_missing_wheel_without_network_is_a_usage_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "re_bench.text", "prepare", "docstrings-4096", "--wheels", str(tmp_path)]
     environment = os.environ | OFFLINE | {"RE_BENCH_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
@@ -54,10 +54,10 @@ def test_a_missing_wheel_without_network_is_one_line_and_status_two(tmp_path: Pa
     assert done.stdout == ""
     progress, error = done.stderr.splitlines()
     assert progress == "re_bench.text: docstrings-4096: wheels ..."
-    assert re.fullmatch(r"re_bench.text: missing datasets-.*, and pip cannot fetch it \(.+\); .*--wheels DIR", error)
+    assert re.fullmatch(r"re_bench.text: pip cannot download datasets-.* \(.+\); .*--wheels DIR", error)
 
 
-def test_missing_wheels_come_from_wherever_pip_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_wheels_are_downloaded_with_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = tmp_path / "built"
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "pyproject.toml").write_text(
@@ -72,23 +72,23 @@ def test_missing_wheels_come_from_wherever_pip_looks(tmp_path: Path, monkeypatch
     wheel = Wheel("tiny", "1.0", path.name, sha256_of(path))
     assert find_wheels([wheel], tmp_path / "store") == [tmp_path / "store" / path.name]
     other = Wheel("tiny", "1.0", path.name, "0" * 64)
-    with pytest.raises(UsageError, match="pip cannot fetch it"):
+    with pytest.raises(UsageError, match="pip cannot download"):
         find_wheels([other], tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
 
 
 @pytest.mark.parametrize("arguments", [["prepare", "poems-1"], ["prepare", "docstrings-300", "--wheels", "/nowhere"]])
-def test_wrong_requests_end_with_status_two(
+def test_usage_errors_exit_with_status_two(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert re.search(r"no text is called 'poems-1'|/nowhere: not a directory", capsys.readouterr().err)
+    assert re.search(r"unknown text 'poems-1'|/nowhere: not a directory", capsys.readouterr().err)
 
 
-def test_a_text_made_by_the_command_is_reported(
+def test_command_reports_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wheel = one_wheel(tmp_path)
@@ -100,4 +100,5 @@ def test_a_text_made_by_the_command_is_reported(
     assert Path(text["directory"]).is_relative_to(tmp_path / "cache")
     assert text["wheels"] == {wheel.file: wheel.sha256}
     main(command)
-    assert re.match(r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; was there; ", capsys.readouterr().out)
+    pattern = r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; already prepared; "
+    assert re.match(pattern, capsys.readouterr().out)

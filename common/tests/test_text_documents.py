@@ -1,4 +1,4 @@
-"""Documents come out of wheels whole, in one order, and once."""
+"""Documents are read from wheels completely, in a fixed order, and without repetitions."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def read(folder: Path, files: Mapping[str, str | bytes], variant: Variant = "doc
     return {each.path: each.documents for each in read_modules([wheel], variant)}
 
 
-def test_every_docstring_is_found_in_the_order_of_the_source() -> None:
+def test_docstrings_are_found_in_source_order() -> None:
     assert docstrings_of(SOURCE) == [f"{LONG} {number}" for number in range(6)]
 
 
-def test_documents_are_those_that_python_itself_finds() -> None:
+def test_docstrings_equal_those_of_ast() -> None:
     source = inspect.getsource(inspect)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
@@ -66,23 +66,23 @@ def test_documents_are_those_that_python_itself_finds() -> None:
     assert len(expected) > 50
 
 
-def test_cleaning_takes_away_the_indentation_of_the_code() -> None:
+def test_clean_removes_indentation() -> None:
     assert clean("  First.  \n\n        Args:\n\t    x: one.   \n    ") == "First.\n\nArgs:\n    x: one."
     assert clean("\n    One.\n      Two.\n") == "One.\n  Two."
     assert clean("\ud800") == "?"
 
 
-def test_what_cannot_be_read_has_no_documents_and_stops_nothing(tmp_path: Path) -> None:
+def test_unreadable_files_have_no_documents(tmp_path: Path) -> None:
     broken: dict[str, str | bytes] = {"a.py": b"\xff\xfe\x00", "b.py": "def (", "c.py": "x = 1\0", "d.py": SOURCE}
     found = read(tmp_path, broken)
     assert [len(texts) for texts in found.values()] == [0, 0, 0, 6]
 
 
-def test_a_source_that_nests_too_deep_is_left_out() -> None:
+def test_deeply_nested_source_has_no_documents() -> None:
     assert docstrings_of(f'"""{LONG}"""\nx = {"(" * 5000}{")" * 5000}') == []
 
 
-def test_sources_are_whole_files_with_unix_newlines_and_short_ones_are_left_out(tmp_path: Path) -> None:
+def test_sources_have_unix_newlines_and_short_ones_are_dropped(tmp_path: Path) -> None:
     found = read(tmp_path, {"a.py": "\ufeff" + SOURCE.replace("\n", "\r\n"), "b.py": "x = 1\n"}, "sources")
     assert found == {"a.py": (SOURCE.strip(),), "b.py": ()}
 
@@ -91,7 +91,7 @@ modules = st.lists(st.builds(Module, st.text(max_size=3), st.lists(st.sampled_fr
 
 
 @given(modules)
-def test_unique_keeps_the_first_of_every_document(given_modules: list[Module]) -> None:
+def test_unique_keeps_the_first_copy(given_modules: list[Module]) -> None:
     kept = list(unique(given_modules))
     every = [text for each in given_modules for text in each.documents]
     assert [each.path for each in kept] == [each.path for each in given_modules]

@@ -1,4 +1,4 @@
-"""The text of profile ``paper``, made from small local data in the formats of OpenWebText and GPT-2's tokenizer."""
+"""The text of profile ``paper``, from small local data in the formats of OpenWebText and GPT-2's tokenizer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DOCUMENTS.append(f"a document that mentions {END_OF_TEXT} itself")
 
 @pytest.fixture(scope="module")
 def tokenizer_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Save a tokenizer as GPT-2's is: byte-level BPE whose last token is the end of a text."""
+    """Save a tokenizer like GPT-2's: byte-level BPE with the end of text as its last token."""
     small = json.loads(train_tokenizer(DOCUMENTS[:500], 300).to_str())
     vocabulary = {token: number - 1 for token, number in small["model"]["vocab"].items() if token != END_OF_TEXT}
     merges = [tuple(merge) for merge in small["model"]["merges"]]
@@ -52,7 +52,7 @@ def tokenizer_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def recipe(tmp_path: Path, tokenizer_directory: Path) -> PaperRecipe:
-    """Save the documents as two files of parquet."""
+    """Save the documents as two parquet files."""
     return PaperRecipe(write_parquet(tmp_path / "data"), tokenizer_directory, COUNT)
 
 
@@ -70,11 +70,11 @@ def make(tmp_path: Path, recipe: PaperRecipe) -> Preparation:
 
 def decoded(tokens: np.ndarray, tokenizer: object, end: int) -> list[str]:
     pieces = np.split(tokens, np.flatnonzero(tokens == end) + 1)
-    assert len(pieces.pop()) == 0  # the last document is followed by the end of a text too
+    assert len(pieces.pop()) == 0  # an end of text follows the last document too
     return [tokenizer.decode(piece[:-1].tolist(), skip_special_tokens=False) for piece in pieces]  # type: ignore[attr-defined]
 
 
-def test_the_tokens_are_the_documents(tmp_path: Path, recipe: PaperRecipe) -> None:
+def test_tokens_decode_to_the_documents(tmp_path: Path, recipe: PaperRecipe) -> None:
     text = make(tmp_path, recipe).text
     heldout = heldout_documents(COUNT).tolist()
     tokenizer = text.tokenizer()
@@ -87,7 +87,7 @@ def test_the_tokens_are_the_documents(tmp_path: Path, recipe: PaperRecipe) -> No
     ]
 
 
-def test_the_tokens_are_those_of_transformers(tmp_path: Path, recipe: PaperRecipe, tokenizer_directory: Path) -> None:
+def test_tokens_equal_those_of_transformers(tmp_path: Path, recipe: PaperRecipe, tokenizer_directory: Path) -> None:
     text = make(tmp_path, recipe).text
     theirs = transformers.GPT2TokenizerFast.from_pretrained(tokenizer_directory)
     kept = [DOCUMENTS[number] for number in heldout_documents(COUNT)]
@@ -95,21 +95,19 @@ def test_the_tokens_are_those_of_transformers(tmp_path: Path, recipe: PaperRecip
     assert text.heldout.tolist() == [token for ids in expected for token in ids]
 
 
-def test_the_held_out_documents_are_those_of_datasets_own_split() -> None:
+def test_split_equals_train_test_split_of_datasets() -> None:
     for count in (10, COUNT, 100_000):
         rows = datasets.Dataset.from_dict({"number": range(count)})
         theirs = rows.train_test_split(test_size=SHARE, seed=SEED, shuffle=True)["test"]
         assert heldout_documents(count).tolist() == list(theirs["number"])
 
 
-def test_it_is_made_once_with_progress_and_opened_without_packages_or_source(
-    tmp_path: Path, recipe: PaperRecipe
-) -> None:
-    said: list[str] = []
-    first = prepare_paper(recipe, cache=tmp_path / "cache", say=said.append)
+def test_prepared_text_opens_without_packages_or_source(tmp_path: Path, recipe: PaperRecipe) -> None:
+    lines: list[str] = []
+    first = prepare_paper(recipe, cache=tmp_path / "cache", say=lines.append)
     assert set(first.seconds) == {"fetch", "count", "encode"}
-    assert said[:3] == [f"openwebtext: {stage} ..." for stage in ("fetch", "count", "encode")]
-    assert said[-1] == f"openwebtext: encode: 4,500 of 4,500 documents, {len(first.text.train):,} tokens"
+    assert lines[:3] == [f"openwebtext: {stage} ..." for stage in ("fetch", "count", "encode")]
+    assert lines[-1] == f"openwebtext: encode: 4,500 of 4,500 documents, {len(first.text.train):,} tokens"
     for path in (tmp_path / "data").iterdir():
         path.unlink()
     assert make(tmp_path, recipe).seconds == {}
@@ -126,9 +124,9 @@ def test_it_is_made_once_with_progress_and_opened_without_packages_or_source(
     assert int(done.stdout) == len(first.text.train)
 
 
-def test_a_wrong_number_of_documents_is_refused_and_nothing_is_left(tmp_path: Path, recipe: PaperRecipe) -> None:
+def test_wrong_number_of_documents_is_refused(tmp_path: Path, recipe: PaperRecipe) -> None:
     whole = PaperRecipe(recipe.dataset, recipe.tokenizer, documents=COUNT + 1)
-    with pytest.raises(UsageError, match=r"has 4,500 documents instead of 4,501; files may be missing"):
+    with pytest.raises(UsageError, match=r"4,500 documents, expected 4,501; files may be missing"):
         make(tmp_path, whole)
     assert [path for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
@@ -136,12 +134,12 @@ def test_a_wrong_number_of_documents_is_refused_and_nothing_is_left(tmp_path: Pa
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ({"body": ["a", "b"]}, "has the columns body, none is called text"),
+        ({"body": ["a", "b"]}, r"no column text \(columns: body\)"),
         ({"text": [1, 2]}, "a document's text is not a string"),
-        ({"text": ["alone"]}, "1 documents are too few"),
+        ({"text": ["alone"]}, r"too few documents for training and held-out text \(1\)"),
     ],
 )
-def test_other_data_is_refused(
+def test_unexpected_data_is_refused(
     tmp_path: Path, tokenizer_directory: Path, rows: dict[str, list[object]], reason: str
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -151,7 +149,7 @@ def test_other_data_is_refused(
 
 
 @pytest.mark.parametrize("package", ["datasets", "transformers"])
-def test_a_missing_package_is_named(
+def test_missing_package_is_a_usage_error(
     tmp_path: Path, recipe: PaperRecipe, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -170,7 +168,7 @@ print(prepare_paper(PaperRecipe(data, tokenizer), cache=Path(sys.argv[1])).text.
 """
 
 
-def test_the_pinned_commits_are_read_from_the_hubs_cache(tmp_path: Path, recipe: PaperRecipe) -> None:
+def test_pinned_commits_are_read_from_the_hub_cache(tmp_path: Path, recipe: PaperRecipe) -> None:
     hub = tmp_path / "hub"
     write_parquet(hub / "datasets--tiny--text" / "snapshots" / ("0" * 40) / "plain_text")
     (hub / "models--tiny--gpt2" / "snapshots").mkdir(parents=True)
@@ -183,19 +181,19 @@ def test_the_pinned_commits_are_read_from_the_hubs_cache(tmp_path: Path, recipe:
     assert manifest["files"] == make(tmp_path, recipe).text.manifest["files"]
 
 
-def test_the_command_knows_the_text_and_needs_the_hub(tmp_path: Path) -> None:
+def test_command_without_hub_is_a_usage_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "re_bench.text", "prepare", "openwebtext"]
     caches = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "RE_BENCH_CACHE": str(tmp_path)}
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | caches)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(
         r"re_bench.text: openwebtext: fetch ...\n"
-        r"re_bench.text: openai-community/gpt2@[0-9a-f]{40}: not in the hub's cache, and it cannot be fetched \(.+\)\n",
+        r"re_bench.text: openai-community/gpt2@[0-9a-f]{40}: not in the hub's cache, and the download failed \(.+\)\n",
         done.stderr,
     )
 
 
-def test_the_text_is_opened_by_its_name_and_not_pinned_by_checksum(
+def test_unprepared_text_and_pinning_are_usage_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UsageError, match=r"openwebtext is not prepared in .*; run: .* prepare openwebtext"):
@@ -204,4 +202,4 @@ def test_the_text_is_opened_by_its_name_and_not_pinned_by_checksum(
     with pytest.raises(SystemExit) as ended:
         main(["pin", "openwebtext"])
     assert ended.value.code == 2
-    assert "no text is called 'openwebtext'" in capsys.readouterr().err
+    assert "unknown text 'openwebtext'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Prepared text is the same whoever makes it, is made once, and is refused when a byte differs."""
+"""Preparing a text is deterministic, happens once, and changed files are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def document(number: int) -> str:
 
 
 def make_wheel(folder: Path, modules: int = 60, name: str = "tiny") -> Wheel:
-    """Make a wheel with text for training and some to hold out, as only two packages have it."""
+    """Make a wheel with training and held-out modules of one of the two packages that have both."""
     folder.mkdir(parents=True, exist_ok=True)
     file = f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(folder / file, "w") as archive:
@@ -61,7 +61,7 @@ def make(tmp_path: Path, wheel: Wheel) -> Preparation:
     return prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "cache", wheels=[wheel])
 
 
-def test_the_tokens_are_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> None:
+def test_tokens_decode_to_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> None:
     text = make(tmp_path, wheel).text
     expected: dict[bool, list[str]] = {True: [], False: []}
     for path in sorted(f"{PACKAGE}/m{number}.py" for number in range(60)):
@@ -76,7 +76,7 @@ def test_the_tokens_are_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> 
     assert tokenizer.get_vocab_size() == 300
 
 
-def test_what_is_there_is_not_made_again_and_needs_no_wheels(tmp_path: Path, wheel: Wheel) -> None:
+def test_second_preparation_reuses_the_text(tmp_path: Path, wheel: Wheel) -> None:
     first = make(tmp_path, wheel)
     written = (first.text.directory / "train.bin").stat().st_mtime_ns
     (tmp_path / "wheels" / wheel.file).unlink()
@@ -86,41 +86,41 @@ def test_what_is_there_is_not_made_again_and_needs_no_wheels(tmp_path: Path, whe
     assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
 
 
-def test_a_text_of_other_wheels_is_named(tmp_path: Path, wheel: Wheel) -> None:
+def test_text_from_other_wheels_is_refused(tmp_path: Path, wheel: Wheel) -> None:
     directory = make(tmp_path, wheel).text.directory
     manifest = json.loads((directory / "manifest.json").read_text())
     manifest["wheels"] = {wheel.file: "0" * 64}
     (directory / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ReBenchError, match=rf"made from {wheel.file} with SHA-256 000.*wanted is {wheel.sha256}"):
+    with pytest.raises(ReBenchError, match=rf"made from {wheel.file} with SHA-256 000.*expected {wheel.sha256}"):
         open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
 
 
-def test_a_wheel_that_is_not_the_pinned_one_is_refused_and_nothing_is_left(tmp_path: Path, wheel: Wheel) -> None:
+def test_wheel_with_another_checksum_is_refused(tmp_path: Path, wheel: Wheel) -> None:
     make_wheel(tmp_path / "wheels", modules=59)
     with pytest.raises(UsageError, match=rf"{wheel.file}: SHA-256 [0-9a-f]+, pinned is {wheel.sha256}; delete"):
         make(tmp_path, wheel)
     assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
 
-def test_wheels_without_text_to_hold_out_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
+def test_wheels_without_held_out_text_are_refused(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "wheels", modules=2)
-    with pytest.raises(UsageError, match="no text for training or none to hold out"):
+    with pytest.raises(UsageError, match="no training text, or no held-out text"):
         make(tmp_path, wheel)
     assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
 
-def test_a_text_that_is_not_prepared_is_a_usage_error(tmp_path: Path, wheel: Wheel) -> None:
+def test_unprepared_text_is_a_usage_error(tmp_path: Path, wheel: Wheel) -> None:
     with pytest.raises(UsageError, match=f"not prepared in .*; run: python -m re_bench.text prepare {NAME}"):
         open_text(NAME, cache=tmp_path, wheels=[wheel])
 
 
 @pytest.mark.parametrize("name", ["docstrings", "docstrings-256", "docstrings-65537", "poems-4096", "../x-300", ""])
-def test_names_that_mean_nothing_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="no text is called"):
+def test_unknown_names_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="unknown text"):
         open_text(name)
 
 
-def test_tools_that_give_other_bytes_are_found_out(
+def test_files_that_differ_from_pinned_checksums_are_refused(
     tmp_path: Path, wheel: Wheel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manifest = make(tmp_path, wheel).text.manifest
@@ -161,13 +161,13 @@ def outcomes(*processes: subprocess.Popen[str]) -> list[list[str]]:
     return found
 
 
-def test_processes_with_other_hash_seeds_make_the_same_bytes(tmp_path: Path, wheel: Wheel) -> None:
+def test_files_do_not_depend_on_hash_seeds(tmp_path: Path, wheel: Wheel) -> None:
     one, two = outcomes(start(tmp_path, wheel, "one", 1), start(tmp_path, wheel, "two", 2))
     assert one == two
     assert one[0] == "5"
 
 
-def test_a_process_that_dies_leaves_nothing_in_the_way(tmp_path: Path, wheel: Wheel) -> None:
+def test_killed_preparation_can_be_repeated(tmp_path: Path, wheel: Wheel) -> None:
     process = start(tmp_path, wheel, "cache", 0)
     text = tmp_path / "cache" / "text"
     while process.poll() is None and not (text.is_dir() and any(path.is_dir() for path in text.iterdir())):
@@ -178,7 +178,7 @@ def test_a_process_that_dies_leaves_nothing_in_the_way(tmp_path: Path, wheel: Wh
     assert [path for path in text.iterdir() if path.is_dir()] == [directory]
 
 
-def test_tokens_are_read_without_the_package_that_makes_them(tmp_path: Path, wheel: Wheel) -> None:
+def test_text_opens_without_tokenizers(tmp_path: Path, wheel: Wheel) -> None:
     directory = make(tmp_path, wheel).text.directory
     program = (
         "import sys; sys.modules['tokenizers'] = None\n"

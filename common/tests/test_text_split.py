@@ -1,4 +1,4 @@
-"""No held-out document has most of its text on the training side."""
+"""Text is split by module, and near-duplicates are removed from the held-out side."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def one_side_each(train: str, heldout: str) -> tuple[int, int]:
     return len(sides.heldout), len(sides.removed)
 
 
-def test_about_one_module_in_eight_is_held_out_and_always_the_same() -> None:
+def test_one_module_in_eight_is_held_out() -> None:
     assert 200 < sum(map(is_held_out, PATHS)) < 300
     assert [number for number, path in enumerate(PATHS[:60]) if is_held_out(path)] == [0, 9, 12, 32, 47, 50, 57, 59]
 
 
-def test_modules_are_held_out_of_two_packages_only() -> None:
+def test_only_modules_of_two_packages_are_held_out() -> None:
     assert {"datasets", "transformers"} == HELD_OUT_FROM
     for package in ("huggingface_hub", "networkx", "openai", "sympy", "datasets_server", "sympy/datasets", ""):
         assert not any(is_held_out(path.replace("datasets", package, 1)) for path in PATHS)
     assert any(is_held_out(path.replace("datasets", "transformers", 1)) for path in PATHS)
 
 
-def test_modules_are_held_out_whole() -> None:
+def test_all_documents_of_a_module_are_on_the_same_side() -> None:
     modules = [Module(path, (words(2 * n, 20), words(2 * n + 1, 20))) for n, path in enumerate(PATHS[:500])]
     sides = split(modules)
     assert sides.heldout == [text for each in modules if is_held_out(each.path) for text in each.documents]
@@ -46,20 +46,20 @@ def test_modules_are_held_out_whole() -> None:
     assert sides.removed == []
 
 
-def test_copies_are_removed_from_the_held_out_side_however_they_are_laid_out() -> None:
+def test_copies_are_removed_whatever_their_layout() -> None:
     text = words(1, 40)
     assert one_side_each(text, text.upper().replace(" ", "\n    # ")) == (0, 1)
     assert one_side_each(f"{words(2, 500)} {text} {words(3, 500)}", text) == (0, 1)
     assert one_side_each(words(2, 40), text) == (1, 0)
 
 
-def test_a_document_with_less_than_half_in_training_stays() -> None:
+def test_document_with_less_than_half_in_training_stays() -> None:
     text = words(1, 100)
     assert one_side_each(text[: int(len(text) * (NEAR - 0.1))], text) == (1, 0)
     assert one_side_each(text[: int(len(text) * (NEAR + 0.1))], text) == (0, 1)
 
 
-def test_pieces_of_several_training_documents_count_together() -> None:
+def test_overlap_with_several_training_documents_adds_up() -> None:
     text = words(1, 100)
     pieces = (text[: len(text) // 3], text[len(text) // 3 : 2 * len(text) // 3])
     assert split([Module(KEPT, pieces), Module(HELD, (text,))]).removed == [text]

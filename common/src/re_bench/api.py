@@ -1,4 +1,4 @@
-"""All that a task's ``score.py`` imports."""
+"""The names that a task's ``score.py`` imports."""
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.sandbox.calls import SandboxedProcess

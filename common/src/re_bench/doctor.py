@@ -1,7 +1,6 @@
-"""Check whether tasks can run on this machine, and name the commands that install or change what is missing.
+"""Check the prerequisites of tasks on this machine, and name the commands that fix problems.
 
-A check is a name and a probe; each finding has the hint that a person needs. Nothing is changed here, and no package of
-a task is imported, so that all checks together take about a second.
+The checks change nothing and import no packages of tasks, so they take about a second in total.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ if TYPE_CHECKING:
 
 _OLDEST_PYTHON = (3, 11)
 _ROOM_GIB = 2
-"""All tasks of the repository, prepared for profile ``cpu``, take 0.2 GiB; the copies of a validation fit as well."""
+"""Enough for the prepared data of all tasks in profile ``cpu`` (0.2 GiB) and the copies of a validation."""
 _PROGRAM_S, _PIP_S, _SERVER_S = 30.0, 20.0, 3.0
 _TRIALS = {
     "rustc": ("trial.rs", 'fn main() { println!("compiled"); }\n'),
     "cc": ("trial.c", '#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n'),
 }
-"""What compilers must be able to compile: a file's name and its text."""
+"""Programs that compilers must be able to compile: file name and source."""
 _SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
-"""The programs of the default backend, each with its Debian package."""
+"""The programs of the default backend and their Debian packages."""
 _CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21, "NET_ADMIN": 12}
-"""Bits of what bubblewrap needs when root starts it; SYS_PTRACE is for counting deleted files that are open."""
+"""Bits of the capabilities that root's bubblewrap needs; SYS_PTRACE is for counting open deleted files."""
 _CONTAINERS = {
     "run/secrets/kubernetes.io": "Kubernetes",
     "var/run/secrets/kubernetes.io": "Kubernetes",
@@ -67,7 +66,7 @@ _APPARMOR = Path("etc/apparmor.d")
 
 
 class Target(NamedTuple):
-    """A task that is to run, and the name of its profile, which it has."""
+    """A task to run, and the name of one of its profiles."""
 
     task: TaskFolder
     profile: str
@@ -84,29 +83,29 @@ class Finding:
 
     check: str
     status: Literal["ok", "note", "problem"]
-    """``note``: something is missing, and no task that was asked for needs it."""
+    """``note``: something is missing that no requested task needs."""
     found: str
-    """What is there, or what is wrong, on one line."""
+    """What was found, or what is wrong, on one line."""
     remedy: str = ""
-    """What to type or to change."""
+    """The command to run or the change to make."""
     blocks: tuple[str, ...] = ()
-    """Names of the tasks that cannot run because of a problem."""
+    """Names of the tasks that cannot run because of the problem."""
 
     @property
     def reason(self) -> str:
-        """What is wrong and what to do, on one line."""
+        """The problem and its remedy, on one line."""
         return f"{self.check}: {self.found}" + (f"; {self.remedy}" if self.remedy else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the finding."""
+        """Return the finding as a JSON object."""
         return asdict(self)
 
 
 def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Target], list[Finding]]:
-    """Return the tasks in a profile, or the one that ``auto`` selects, and a problem for each task that lacks it.
+    """Return the tasks that have a profile (or ``auto``), and a problem for each of the others.
 
     Raises:
-        UsageError: if no task has it.
+        UsageError: if no task has the profile.
     """
     targets: list[Target] = []
     problems: list[Finding] = []
@@ -126,12 +125,12 @@ def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Targ
 
 
 def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: bool | None = None) -> list[Finding]:
-    """Run all checks and return their findings, in the order in which a person reads them.
+    """Run all checks and return their findings in a fixed order.
 
     Args:
-        targets: the tasks that are to run, in their profiles.
-        sandbox: a backend's name, if not the default.
-        network: whether to ask the servers that data is fetched from; None: if something has to be fetched.
+        targets: the tasks to run, with their profiles.
+        sandbox: name of the backend; None for the default.
+        network: whether to contact the servers for downloads; None: only if something must be downloaded.
     """
     needed: dict[tuple[str, str], list[Target]] = defaultdict(list)
     for target in targets:
@@ -163,7 +162,7 @@ def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: b
 
 
 def reasons(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return why tasks cannot run here, by their names."""
+    """Return why tasks cannot run here, by task name."""
     found: dict[str, list[str]] = defaultdict(list)
     for finding in findings:
         for task in finding.blocks:
@@ -181,11 +180,11 @@ def check_python() -> Finding:
     if sys.version_info >= _OLDEST_PYTHON:
         return Finding("python", "ok", text)
     wanted = ".".join(map(str, _OLDEST_PYTHON))
-    return Finding("python", "problem", text, f"make the environment with Python {wanted} or newer")
+    return Finding("python", "problem", text, f"create the environment with Python {wanted} or newer")
 
 
 def check_packages(targets: Sequence[Target]) -> list[Finding]:
-    """Check whether all packages of the tasks are installed; name torch and Triton where a task needs them."""
+    """Check whether all packages of the tasks are installed, and report torch and Triton if needed."""
     findings: list[Finding] = []
     present: dict[str, Distribution] = {}
     users_of_torch: list[Target] = []
@@ -193,14 +192,14 @@ def check_packages(targets: Sequence[Target]) -> list[Finding]:
         try:
             found = with_dependencies(requirements_of(target.task))
         except UsageError as error:
-            remedy = f"type: pip install -c constraints.txt -e common -e server -e tasks/{target.task.name}"
+            remedy = f"run: pip install -c constraints.txt -e common -e server -e tasks/{target.task.name}"
             findings.append(Finding("packages", "problem", str(error), remedy, _names([target])))
             continue
         present |= found
         users_of_torch += [target] * ("torch" in found)
     if "torch" in present:
         cuda = _cuda_of_torch()
-        text = f"{present['torch'].version}, {f'for CUDA {cuda}' if cuda else 'for the CPU only'}"
+        text = f"{present['torch'].version}, {f'for CUDA {cuda}' if cuda else 'CPU only'}"
         blocked = () if cuda else _names(target for target in users_of_torch if target.on_gpu)
         remedy = "unset PIP_EXTRA_INDEX_URL and PIP_FIND_LINKS, remove .nox/shared, and run the nox session again"
         findings.append(Finding("torch", "problem", text, remedy, blocked) if blocked else Finding("torch", "ok", text))
@@ -210,7 +209,7 @@ def check_packages(targets: Sequence[Target]) -> list[Finding]:
 
 
 def _cuda_of_torch() -> str | None:
-    """Return the version of CUDA that the installed torch was built for; None for a CPU build."""
+    """Return the CUDA version of the installed torch; None for a CPU build."""
     spec = find_spec("torch")
     file = Path(spec.origin).with_name("version.py") if spec and spec.origin else None
     found = re.search(r"^cuda\b[^=]*= *'([\d.]+)'", _text(file) if file else "", re.MULTILINE)
@@ -218,10 +217,10 @@ def _cuda_of_torch() -> str | None:
 
 
 def check_kernel(root: Path = _ROOT) -> Finding:
-    """Report the kernel, and what it refuses to users other than root.
+    """Report the kernel, and its restrictions for users other than root.
 
     Args:
-        root: where the files of the kernel and of a container are.
+        root: the root of the file system, for tests.
     """
     abi = landlock_abi()
     facts = [f"Linux {platform.release()}", f"Landlock ABI {abi}" if abi else "no Landlock"]
@@ -231,20 +230,20 @@ def check_kernel(root: Path = _ROOT) -> Finding:
         found, remedy = others
         return Finding("kernel", "note", f"{text}; for users other than root: {found}", remedy)
     if os.geteuid() == 0 and "SYS_ADMIN" in capabilities and "SYS_PTRACE" not in capabilities:
-        found = f"{text}; without CAP_SYS_PTRACE a submission can fill the disk with files that it has deleted"
+        found = f"{text}; without CAP_SYS_PTRACE a submission can fill the disk with deleted files"
         return Finding("kernel", "note", found, "start the container with --cap-add=SYS_PTRACE")
     return Finding("kernel", "ok", text)
 
 
 def landlock_abi() -> int:
-    """Return the version of Landlock's interface in the kernel; 0 if there is none or it is switched off."""
+    """Return the kernel's Landlock ABI version; 0 if Landlock is missing or disabled."""
     create_ruleset, version = 444, 1
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, int(libc.syscall(create_ruleset, None, ctypes.c_size_t(0), ctypes.c_uint32(version))))
 
 
 def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
-    """Check whether a sandbox backend starts: the one named, else the environment's or the default."""
+    """Check whether a sandbox backend starts: ``name``, or that of the environment, or the default."""
     try:
         backend = open_backend(name)
     except UsageError as error:
@@ -260,14 +259,14 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
     if refused:
         return Finding("sandbox", "problem", "; ".join(refused.values()), blocks=tuple(refused))
     if backend.name == "none":
-        return Finding("sandbox", "note", "none: submissions run with all your rights, and every score says so")
+        return Finding("sandbox", "note", "none: submissions run with all your rights, and scores record it")
     if "without" in backend.name:
-        return Finding("sandbox", "note", backend.name, "type: sudo apt-get install libseccomp2")
+        return Finding("sandbox", "note", backend.name, "run: sudo apt-get install libseccomp2")
     return Finding("sandbox", "ok", f"{backend.name} isolates a program")
 
 
 def _why_bubblewrap_fails() -> tuple[str, str] | None:
-    """Return what is wrong and what to do; None if no known reason applies."""
+    """Return problem and remedy; None if no known reason applies."""
     missing = [] if find_bwrap() else ["bwrap"]
     missing += [name for name in ("prlimit", *["setpriv"] * (os.geteuid() == 0)) if shutil.which(name) is None]
     if missing:
@@ -275,54 +274,54 @@ def _why_bubblewrap_fails() -> tuple[str, str] | None:
         return f"{', '.join(missing)} not found", _install(packages)
     if (known := bubblewrap_obstacle()) is None:
         return None
-    other = "; where you can change nothing: --sandbox landlock, with the limits in docs/sandboxes.md"
+    other = "; if you cannot change the system: --sandbox landlock (limits: docs/sandboxes.md)"
     return f"bubblewrap cannot start: {known[0]}", known[1] + other * ("landlock" in BACKENDS and landlock_abi() > 0)
 
 
 def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
-    """Return what keeps bubblewrap from starting and what to do about it; None if no known reason applies."""
+    """Return why bubblewrap cannot start, and the remedy; None if no known reason applies."""
     container, options = _container(root), _missing_options(root)
-    if container is not None and options:  # first, since a container shows the settings of the machine around it
+    if container is not None and options:  # first, since a container shows settings of its host
         pod = "in the container's securityContext of the pod set: privileged: true"
         remedy = pod if container == "Kubernetes" else f"start the container with {' '.join(options)}"
-        return f"a container ({container}) may make no namespaces by default", remedy
+        return f"a container ({container}) cannot create namespaces by default", remedy
     if os.geteuid() == 0:
         lacking = "SYS_ADMIN" not in _capabilities(root)
-        return ("root lacks CAP_SYS_ADMIN here", "start this with all capabilities") if lacking else None
+        return ("root lacks CAP_SYS_ADMIN here", "start re-bench with all capabilities") if lacking else None
     if setting := user_namespace_obstacle(root):
         return setting
     if "No space left" in _run("unshare", "--user", "true")[1]:
-        return "another sandbox around this process allows no further user namespaces", "start this outside of it"
+        return "an outer sandbox allows no further user namespaces", "start re-bench outside of it"
     return None
 
 
 def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
-    """Return the system setting that keeps ordinary users from starting bubblewrap and its remedy, or None."""
+    """Return the system setting that prevents bubblewrap for ordinary users, and the remedy, or None."""
     for name, wanted in (("user.max_user_namespaces", 15000), ("kernel.unprivileged_userns_clone", 1)):
         if _text(root / "proc/sys" / name.replace(".", "/")).strip() == "0":
             keep = f"echo {name}={wanted} | sudo tee /etc/sysctl.d/60-re-bench.conf"
-            return f"{name} is 0: ordinary users may make no user namespaces", f"type: {keep} && sudo sysctl --system"
+            return f"{name} is 0: no user namespaces for ordinary users", f"run: {keep} && sudo sysctl --system"
     if _text(root / "proc/sys/kernel/apparmor_restrict_unprivileged_userns").strip() != "1":
         return None
     program = str(Path(find_bwrap() or "/usr/bin/bwrap").resolve())
     attached = re.compile(rf"^\s*(?:profile\s+\S+\s+)?\"?{re.escape(program)}\"?\s.*\{{", re.MULTILINE)
     files = sorted(path for path in (root / _APPARMOR).glob("*") if path.is_file())
     existing = next((path for path in files if attached.search(_text(path))), None)
-    found = "AppArmor restricts the namespaces of ordinary users, and"
+    found = "AppArmor restricts user namespaces, and"
     if existing is None:
         file = root / _APPARMOR / "bwrap-re-bench"
         profile = f"profile {file.name} {program} flags=(unconfined) {{ userns, }}"
         lines = shlex.join(["abi <abi/4.0>,", "include <tunables/global>", profile])
-        remedy = f"type: printf '%s\\n' {lines} | sudo tee {file} && sudo apparmor_parser -r {file}"
-        return f"{found} no profile allows bwrap to make them", remedy
+        remedy = f"run: printf '%s\\n' {lines} | sudo tee {file} && sudo apparmor_parser -r {file}"
+        return f"{found} no profile allows them for bwrap", remedy
     if os.geteuid() == 0:
-        return None  # whether that profile is enough shows when an ordinary user starts bubblewrap
-    remedy = f"add the line 'userns,' to it if it has none, and type: sudo apparmor_parser -r {existing}"
+        return None  # only an ordinary user can test whether the profile is sufficient
+    remedy = f"add the line 'userns,' to it if missing, and run: sudo apparmor_parser -r {existing}"
     return f"{found} the profile {existing} for bwrap is not loaded or not sufficient", remedy
 
 
 def _missing_options(root: Path) -> list[str]:
-    """Return the options of Docker or Podman that allow bubblewrap, and that this container was started without."""
+    """Return the options of Docker or Podman that bubblewrap needs and this container lacks."""
     status = _text(root / "proc/self/status")
     docker, is_root, capabilities = _container(root) != "Podman", os.geteuid() == 0, _capabilities(root)
     mounts = [line.split()[4] for line in _text(root / "proc/self/mountinfo").splitlines()]
@@ -339,8 +338,8 @@ def _missing_options(root: Path) -> list[str]:
 
 
 def _container(root: Path) -> str | None:
-    """Return which software runs the container around this process; None outside of those that leave a mark."""
-    if root == _ROOT and "KUBERNETES_SERVICE_HOST" in os.environ:  # also in a pod without an account
+    """Return the software that runs the container around this process; None if no marker is found."""
+    if root == _ROOT and "KUBERNETES_SERVICE_HOST" in os.environ:  # also in a pod without a service account
         return "Kubernetes"
     return next((name for mark, name in _CONTAINERS.items() if (root / mark).exists()), None)
 
@@ -352,10 +351,10 @@ def _capabilities(root: Path) -> set[str]:
 
 
 def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -> Finding:
-    """Check whether a program is on ``PATH`` and works; ``rustc`` and ``cc`` have to compile a program that runs.
+    """Check whether a program is on ``PATH`` and works; ``rustc`` and ``cc`` must compile a program.
 
     Args:
-        program: its name.
+        program: name of the program.
         packages: its Debian packages, separated by spaces.
         targets: the tasks that need it.
     """
@@ -366,21 +365,21 @@ def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -
     if problem is None:
         status, version = _run(path, "--version")
         shown = version.partition("\n")[0] if status == 0 and version else program
-        return Finding(program, "ok", f"{shown}{'; it compiles' if program in _TRIALS else ''} ({path})")
+        return Finding(program, "ok", f"{shown}{'; compiles' if program in _TRIALS else ''} ({path})")
     if Path(path).resolve().name.startswith("rustup") or "rustup" in problem:
         found = f"{path} is rustup without a toolchain"
-        return Finding(program, "problem", found, "type: rustup default stable", blocks)
+        return Finding(program, "problem", found, "run: rustup default stable", blocks)
     return Finding(program, "problem", f"{path} does not work: {problem}", _install(packages), blocks)
 
 
 def _install(packages: str) -> str:
     if shutil.which("apt-get") is None:
         return f"install {packages} (names of Debian packages)"
-    return f"type: sudo apt-get install {packages}"
+    return f"run: sudo apt-get install {packages}"
 
 
 def _compile(compiler: str, name: str, text: str) -> str | None:
-    """Return why a compiler makes no program that runs; None if it does."""
+    """Return why a compiler does not work; None if it does."""
     with temporary_directory("re-bench-doctor-") as directory:
         (directory / name).write_text(text, encoding="ascii")
         status, output = _run(compiler, "-o", "trial", name, directory=directory)
@@ -393,55 +392,55 @@ def _compile(compiler: str, name: str, text: str) -> str | None:
 
 
 def check_gpus(targets: Sequence[Target]) -> Finding:
-    """Name the GPUs that CUDA shows and their driver; none is a problem for profiles that need one."""
+    """Report CUDA's GPUs and their driver; having none is a problem for profiles that need one."""
     needing = [target for target in targets if target.on_gpu]
     try:
         gpus = state.identify_all()
     except UsageError as error:
         if not needing:
-            return Finding("gpu", "note", "none that CUDA shows; no profile here needs one")
-        return Finding("gpu", "problem", str(error), "type: nvidia-smi, or choose --profile cpu", _names(needing))
+            return Finding("gpu", "note", "CUDA finds no GPU; no profile here needs one")
+        return Finding("gpu", "problem", str(error), "run: nvidia-smi, or choose --profile cpu", _names(needing))
     names = [gpu.name for gpu in gpus]
     shown = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
     return Finding("gpu", "ok", f"{shown}; driver {gpus[0].driver or 'of unknown version'}")
 
 
 def check_memory(targets: Sequence[Target]) -> Finding:
-    """Compare the machine's memory with what a submission may use."""
+    """Compare the machine's memory with the largest limit of a submission."""
     memory, cores = machine_memory_mib(), len(os.sched_getaffinity(0))
     text = f"{memory / 1024:.1f} GiB, {cores} core{'s' * (cores > 1)}"
     most = max((target.task.profile(target.profile).limits.memory_mib for target in targets), default=0)
     if memory >= most:
         return Finding("memory", "ok", text)
-    found = f"{text}; a submission may use {most / 1024:.1f} GiB, which makes the machine swap or end programs"
+    found = f"{text}; a submission may use {most / 1024:.1f} GiB, so the machine may swap or kill programs"
     return Finding("memory", "note", found, "run one scoring at a time: --jobs 1")
 
 
 def check_room(title: str, directory: Path, variable: str) -> Finding:
-    """Check whether a directory, or the place where it will be made, is writable and has room.
+    """Check whether a directory, or its closest existing parent, is writable and has free space.
 
     Args:
         title: the name of the check.
-        directory: it need not exist yet.
-        variable: the environment variable that chooses another one.
+        directory: the directory, which may not exist yet.
+        variable: the environment variable that selects another directory.
     """
-    there = next(path for path in (directory, *directory.parents) if path.exists())
-    remedy = f"set {variable} to a directory with {_ROOM_GIB} GiB of room"
-    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    remedy = f"set {variable} to a directory with {_ROOM_GIB} GiB of free space"
+    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
         return Finding(title, "problem", f"{directory}: not writable", remedy)
-    free = shutil.disk_usage(there).free / (1 << 30)
+    free = shutil.disk_usage(existing).free / (1 << 30)
     text = f"{directory}: {free:.1f} GiB free"
     return Finding(title, "ok", text) if free >= _ROOM_GIB else Finding(title, "problem", text, remedy)
 
 
 def check_prepared(targets: Sequence[Target], *, network: bool | None = None) -> list[Finding]:
-    """Check what is prepared, and whether the servers answer that the rest comes from.
+    """Check which tasks are prepared, and whether the servers for missing downloads answer.
 
     Args:
-        targets: the tasks in their profiles.
-        network: whether to ask; None: if something has to be fetched.
+        targets: the tasks to run, with their profiles.
+        network: whether to contact servers; None: only if something must be downloaded.
     """
-    ready = [one for one in targets if is_prepared(one.task.name, one.profile, one.task.manifest.version)]
+    ready = [each for each in targets if is_prepared(each.task.name, each.profile, each.task.manifest.version)]
     missing = [target for target in targets if target not in ready]
     findings = []
     if ready:
@@ -449,8 +448,8 @@ def check_prepared(targets: Sequence[Target], *, network: bool | None = None) ->
     if missing:
         profiles = {target.profile for target in missing}
         words = " ".join([*_names(missing), *(f"--profile {name}" for name in profiles if len(profiles) == 1)])
-        found = f"not yet: {_listed(missing)}; the first run does it"
-        findings.append(Finding("prepared", "note", found, f"type: re-bench prepare {words}"))
+        found = f"not prepared: {_listed(missing)}; the first run prepares it"
+        findings.append(Finding("prepared", "note", found, f"run: re-bench prepare {words}"))
     if network is False:
         return findings
     wheels = cache_directory() / "wheels"
@@ -467,28 +466,28 @@ def _listed(targets: Iterable[Target]) -> str:
 
 
 def _pip_source() -> list[str]:
-    """Return the URL or directory that pip, as configured here, looks into first."""
+    """Return the URL or directory that pip, as configured here, searches first."""
     lines = _run(sys.executable, "-m", "pip", "config", "list", limit_s=_PIP_S)[1].splitlines()
     pairs = [line.partition("=") for line in sorted(lines, key=lambda line: line.startswith(":env:"))]
-    settings = {key.rpartition(".")[2]: value.strip("'\"") for key, _equals, value in pairs}  # the environment wins
+    settings = {key.rpartition(".")[2]: value.strip("'\"") for key, _equals, value in pairs}  # environment last
     if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
         return settings.get("find-links", "").split()[:1]
     return [settings.get("index-url", "https://pypi.org/simple")]
 
 
 def check_source(url: str) -> Finding:
-    """Check whether a server answers, with any status, or a directory exists."""
-    import urllib.error  # noqa: PLC0415 - the import takes long, and few calls need it
+    """Check whether a server answers with any status, or a directory exists."""
+    import urllib.error  # noqa: PLC0415 - imports slowly, and few calls need it
     import urllib.parse  # noqa: PLC0415 - as above
     import urllib.request  # noqa: PLC0415 - as above
 
     parts = urllib.parse.urlsplit(url)
     shown = url if parts.username is None else url.replace(parts.netloc.rpartition("@")[0], "...", 1)
-    remedy = "connect this machine, or set PIP_INDEX_URL (for the hub HF_ENDPOINT) to a mirror that it reaches"
+    remedy = "connect this machine, or set PIP_INDEX_URL (HF_ENDPOINT for the hub) to a reachable mirror"
     if parts.scheme in {"", "file"}:
         if Path(urllib.request.url2pathname(parts.path)).is_dir():
-            return Finding("network", "ok", f"{shown} is there")
-        return Finding("network", "problem", f"{shown} is not there", remedy)
+            return Finding("network", "ok", f"{shown} exists")
+        return Finding("network", "problem", f"{shown} does not exist", remedy)
     request = urllib.request.Request(url, method="HEAD")  # noqa: S310 - from pip's settings
     try:
         with suppress(urllib.error.HTTPError), urllib.request.urlopen(request, timeout=_SERVER_S):  # noqa: S310 - as above
@@ -499,7 +498,7 @@ def check_source(url: str) -> Finding:
 
 
 def _run(program: str, *words: str, directory: Path | None = None, limit_s: float = _PROGRAM_S) -> tuple[int, str]:
-    """Return exit status and output of a program; its messages are in English."""
+    """Run a program with English messages, and return its exit status and output."""
     try:
         done = subprocess.run(
             [program, *words],
@@ -519,7 +518,7 @@ def _run(program: str, *words: str, directory: Path | None = None, limit_s: floa
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file; nothing if it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""

@@ -1,7 +1,7 @@
-"""What every exported format needs: the facts of a task in a profile, and files that are the same each time.
+"""Helpers for export formats: facts about a task in a profile, and reproducible files.
 
-Formats are distributions of their own. An entry point in the group ``re_bench.exporters`` names a
-:class:`re_bench.cli.command.Command`, which is then a sub-command of ``re-bench export``.
+Formats are separate distributions. An entry point in the group ``re_bench.exporters`` names a module that adds a
+sub-command to ``re_bench.cli.main.export_app``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Manifest, Profile
 
 WORKSPACE = "/home/agent/solution"
-"""Where an agent finds its workspace, in images and exports."""
+"""The agent's workspace in images and exports."""
 FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
-"""Which of several scores counts, by the manifest's aggregation."""
+"""Which score counts, by the manifest's aggregation."""
 
 _CORES = {"cpu": 2, "cuda": 8}
 _LEAST_MEMORY_MIB = 6144
@@ -41,7 +41,7 @@ _LEFT_OUT = "__pycache__"
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a container needs, an agent's or one that scores."""
+    """The resources of a container for an agent or a scorer."""
 
     cpus: int
     memory_mib: int
@@ -72,18 +72,18 @@ class TaskFacts:
 
     @property
     def resources(self) -> Resources:
-        """What a submission's process may use, and as much for what runs beside it: tools, or the scorer."""
+        """The limits of a submission's process, plus resources for tools or the scorer."""
         limits, device = self.profile.limits, self.profile.device
         memory = max(_LEAST_MEMORY_MIB, limits.memory_mib + _SPARE_MEMORY_MIB)
         return Resources(_CORES[device], memory, limits.disk_mib + _SPARE_STORAGE_MIB, int(device == "cuda"))
 
     @property
     def shown(self) -> str:
-        """What an agent learns of an attempt."""
+        """What an agent is told about an attempt."""
         return "its score" if self.manifest.show_score else "whether it is valid, but not its score"
 
     def instructions(self, lines: Iterable[str]) -> str:
-        """Return the task's instructions, canary first, with the lines below ``Where you work``.
+        """Return the task's instructions with the canary in front, and a list of ``lines`` below "Where you work".
 
         Raises:
             UsageError: if they cannot be read.
@@ -92,32 +92,32 @@ class TaskFacts:
         try:
             text = path.read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise UsageError(f"{path}: it cannot be read: {error.strerror}") from None
+            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
         first = f"<!-- {CANARY} -->\n"
         text = text if text.startswith(first) else first + text
         return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
     def workspace_lines(self) -> list[str]:
-        """Return what an agent has to know of profile and workspace where no server runs beside it."""
+        """Return what an agent without a server must know about profile and workspace."""
         manifest, profile, staging = self.manifest, self.profile, self.manifest.staging
         modelled = " Scores are modelled, not measured." if profile.modelled else ""
         lines = [
             f"This is profile `{self.profile_name}`: {profile.description}.{modelled}",
-            f"Your workspace is `{WORKSPACE}`: it holds the files above, and is what you submit.",
-            f"A submission may hold {staging.entries:,} files and directories, {staging.mib} MiB together.",
+            f"Your workspace is `{WORKSPACE}`: it contains the files above, and is what you submit.",
+            f"A submission may contain {staging.entries:,} files and directories, {staging.mib} MiB in total.",
         ]
         if manifest.model is not None:
-            lines.append("No model is offered for trials of your own; `OPENAI_BASE_URL` is not set. Scorings have one.")
+            lines.append("You have no model for trials: `OPENAI_BASE_URL` is not set. Scorings have one.")
         if manifest.meter is not None and (
             manifest.meter.profiles is None or self.profile_name in manifest.meter.profiles
         ):
-            lines.append("Experiments are counted in your workspace alone: `RE_BENCH_EXPERIMENTS` is not set.")
+            lines.append("Experiments are counted only in your workspace: `RE_BENCH_EXPERIMENTS` is not set.")
         return lines
 
     def scale(self) -> dict[str, Any]:
-        """Return what a reader of scores has to know: version, profile, unit, direction, anchors and their source.
+        """Return the scale of the scores: version, profile, unit, direction, anchors and their source.
 
-        There are no keys without a value, so that the dictionary fits into TOML, YAML and JSON.
+        No value is None, so that the dictionary fits into TOML, YAML and JSON.
         """
         manifest, profile = self.manifest, self.profile
         known = [profile.anchors] if profile.anchors else list(profile.devices)
@@ -138,12 +138,12 @@ class TaskFacts:
 
 @contextmanager
 def new_directory(directory: Path) -> Iterator[Path]:
-    """Make a directory for the block, with those above it; a failure removes it again.
+    """Create a directory with its parents, and remove it if the block fails.
 
-    At the end directories and executable files get the mode 755, other files 644, whatever the umask is.
+    After the block, directories and executable files get mode 755 and other files 644, independent of the umask.
 
     Raises:
-        UsageError: if it exists already, or cannot be made.
+        UsageError: if it already exists, or cannot be created.
         ReBenchError: if a file in it cannot be written.
     """
     try:
@@ -163,7 +163,7 @@ def new_directory(directory: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, *, executable: bool = False) -> None:
-    """Write a text file as UTF-8 with Unix line ends; the directories above it are made.
+    """Write a text file as UTF-8 with Unix line ends, and create its parent directories.
 
     Raises:
         OSError: if it cannot be written.
@@ -174,10 +174,10 @@ def write_text(path: Path, text: str, *, executable: bool = False) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file; what its owner may execute stays executable. The directories above it are made.
+    """Copy a file with its mode, and create its parent directories.
 
     Raises:
-        OSError: if that fails.
+        OSError: if the copy fails.
     """
     raise_if_stop_requested()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -186,18 +186,18 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy all files below a directory, but for compiled Python, into another, in the order of their names.
+    """Copy the files of a directory, except compiled Python, in the order of their names.
 
     Raises:
-        OSError: if that fails.
-        ReBenchError: if there is a link or something else that is no file: it would mean something else elsewhere.
+        OSError: if the copy fails.
+        ReBenchError: if there is a link or a special file.
     """
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*")):
         if _LEFT_OUT in path.relative_to(source).parts or (path.is_dir() and not path.is_symlink()):
             continue
         if path.is_symlink() or not path.is_file():
-            raise ReBenchError(f"{path}: only files and directories can be exported; replace it by a file")
+            raise ReBenchError(f"{path}: only files and directories can be exported; replace it with a file")
         copy_file(path, target / path.relative_to(source))
 
 

@@ -1,8 +1,8 @@
-"""The scale from 0 (starting score) to 1 (reference score), and the one score of many attempts.
+"""Normalise raw scores so that the starting score is 0 and the reference score 1, and aggregate attempts.
 
-The original benchmark turned an all-NaN best score into 0. On triton_cumsum, whose raw score is
-ln(milliseconds), that equals a kernel of one millisecond: better than the reference, and earned by failing every
-time. Here an invalid attempt is None, never a number, and stays None however attempts are combined.
+The original benchmark turned an all-NaN best score into 0. On triton_cumsum, whose raw score is ln(milliseconds), that
+equals a kernel of one millisecond: better than the reference, and earned by failing every time. Here an invalid
+attempt is None, and so is the aggregate of invalid attempts.
 """
 
 import math
@@ -11,7 +11,7 @@ from numbers import Real
 from typing import Literal, get_args
 
 How = Literal["min", "max", "last"]
-"""How the scores of a run's attempts become one: the smallest, the largest, or the last valid one."""
+"""Which attempt's score counts: the smallest, the largest, or the last valid one."""
 
 
 def _last(scores: Sequence[float]) -> float:
@@ -22,17 +22,17 @@ _PICK: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max, 
 
 
 def finite(value: object, name: str) -> float:
-    """Return a number as a plain, finite float.
+    """Convert a real number to a finite float.
 
     Args:
-        value: any real number, numpy's included.
-        name: what the number is, for the message.
+        value: a real number, including numpy scalars.
+        name: what the number is, for error messages.
 
     Raises:
-        TypeError: if it is no real number; True and False are none either.
+        TypeError: if it is not a real number, or a bool.
         ValueError: if it is NaN, infinite, or too large for a float.
     """
-    if type(value) is float and math.isfinite(value):  # the check below asks an abstract class, which takes long
+    if type(value) is float and math.isfinite(value):  # fast path, since isinstance with Real is slow
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
@@ -46,10 +46,10 @@ def finite(value: object, name: str) -> float:
 
 
 def normalise(raw: float, starting: float, reference: float) -> float:
-    """Place a raw score on the scale where the starting score is 0 and the reference score is 1.
+    """Return the reward of a raw score: 0 at the starting score, 1 at the reference score, linear and unclipped.
 
-    The result is not clipped: below 0 is worse than the baseline, above 1 better than the reference. All three
-    are in the task's own unit; whether lower or higher is better follows from the order of the anchors.
+    Below 0 is worse than the baseline, above 1 better than the reference. All arguments are in the task's unit; the
+    order of the anchors determines whether lower or higher is better.
 
     Args:
         raw: the raw score of a valid attempt.
@@ -57,15 +57,15 @@ def normalise(raw: float, starting: float, reference: float) -> float:
         reference: the raw score of the reference solution.
 
     Raises:
-        TypeError: if an argument is no real number.
-        ValueError: if an argument is not finite, the anchors are equal, or the result is beyond what a float holds.
+        TypeError: if an argument is not a real number.
+        ValueError: if an argument is not finite, the anchors are equal, or the result exceeds the range of a float.
     """
     raw, starting, reference = finite(raw, "raw"), finite(starting, "starting"), finite(reference, "reference")
     if starting == reference:
         raise ValueError(f"starting and reference must differ, both are {starting}")
     span = finite(reference - starting, "the distance between starting and reference")
     reward = finite(raw - starting, "the distance between raw and starting") / span
-    # Adding zero turns the -0.0 of a lower-is-better baseline into 0.0.
+    # Adding zero turns -0.0, for a baseline where lower is better, into 0.0.
     return finite(reward, "the reward") + 0.0
 
 
@@ -73,11 +73,11 @@ def aggregate(scores: Iterable[float | None], how: How) -> float | None:
     """Combine the scores of several attempts into one.
 
     Args:
-        scores: in the order of the attempts; None marks an invalid attempt and is dropped.
-        how: "min", "max" or "last", which is the last valid one.
+        scores: scores in the order of the attempts; None for an invalid attempt, which is ignored.
+        how: "min", "max" or "last" (the last valid one).
 
     Returns:
-        The chosen score, or None if no attempt was valid. Never a stand-in number; see the top of this module.
+        The chosen score, or None if no attempt was valid.
 
     Raises:
         TypeError: if a score is neither None nor a real number.

@@ -1,4 +1,4 @@
-"""Options that several commands share, as annotated types."""
+"""Annotated types for options that several commands share."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _check_sandbox(_type: object, value: str | None) -> None:
 
 
 Positive = Annotated[int, Parameter(validator=Number(gte=1))]
-"""A whole number from 1."""
+"""An integer of at least 1."""
 Count = Annotated[int, Parameter(validator=Number(gte=0))]
-"""A whole number from 0."""
+"""An integer of at least 0."""
 AboveZero = Annotated[float, Parameter(validator=_check_finite)]
 """A positive, finite number."""
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
@@ -52,7 +52,7 @@ ProfileName = Annotated[
     Parameter(
         name="--profile",
         validator=_check_profile,
-        help="cpu, gpu, paper or another one of the task; auto: gpu where there is a GPU, else cpu.",
+        help="cpu, gpu, paper or another profile of the task; auto: gpu if there is a GPU, otherwise cpu.",
     ),
 ]
 SandboxName = Annotated[
@@ -60,34 +60,30 @@ SandboxName = Annotated[
     Parameter(
         name="--sandbox",
         validator=_check_sandbox,
-        help=f"What submissions run in: {', '.join(BACKENDS)}; none protects nothing and is recorded in the score.",
+        help=f"Sandbox for submissions: {', '.join(BACKENDS)}; none protects nothing and is recorded in the score.",
     ),
 ]
 Ray = Annotated[
-    str | None, Parameter(name="--ray", help="Run on the Ray cluster of this address, or 'auto' on a node of one.")
+    str | None, Parameter(name="--ray", help="Address of a Ray cluster to run on; 'auto' on one of its nodes.")
 ]
-GpuType = Annotated[
-    str | None, Parameter(name="--gpu-type", help="Run what needs a GPU only on those of this type, such as H200.")
-]
+GpuType = Annotated[str | None, Parameter(name="--gpu-type", help="Use only GPUs of this type, such as H200.")]
 ScoringGpu = Annotated[
     str | None,
-    Parameter(name="--scoring-gpu", help="Index or UUID of the GPU for timed scorings; nothing else runs on it."),
+    Parameter(name="--scoring-gpu", help="Index or UUID of a GPU reserved for timed scorings."),
 ]
-Jobs = Annotated[Positive | None, Parameter(name="--jobs", help="How many at a time.")]
-Port = Annotated[
-    int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="The port; 0: a free one.")
-]
-Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Hours to work in (default: 8).")]
+Jobs = Annotated[Positive | None, Parameter(name="--jobs", help="Number of parallel jobs.")]
+Port = Annotated[int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="Port; 0 for a free one.")]
+Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Working time in hours (default: 8).")]
 MaxAttempts = Annotated[
-    Positive | None, Parameter(name="--max-attempts", help="How often a submission is scored (default: 100).")
+    Positive | None, Parameter(name="--max-attempts", help="Maximum number of scored attempts (default: 100).")
 ]
 
 
 def run_app(app: App, words: Sequence[str] | None = None, *, hint: str = "") -> int:
-    """Run a command line, by default the one of this process, and return the exit status.
+    """Run a command line, by default this process's, and return the exit status.
 
     Raises:
-        UsageError: if the words do not fit the command; ``hint`` ends its message.
+        UsageError: if the arguments are invalid; the message ends with ``hint``.
     """
     try:
         status = app(words, result_action="return_value", exit_on_error=False, print_error=False)

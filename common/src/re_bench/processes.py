@@ -1,4 +1,4 @@
-"""Processes: how our own programs end, how one runs another, and which descend from which."""
+"""Process management: clean exits, stop requests, running programs, and process trees."""
 
 from __future__ import annotations
 
@@ -32,22 +32,21 @@ _this_thread = threading.local()
 
 
 class SignalExit(SystemExit):
-    """What a signal raises in the main thread."""
+    """Raised in the main thread by a signal."""
 
 
 class StoppedError(BaseException):
-    """The process is ending, and with it what this thread does; like an interrupt, no ``except Exception`` has it."""
+    """Raised where work is interrupted by a stop request; ``except Exception`` does not catch it."""
 
 
 @contextmanager
 def cli_entry_point(program: str) -> Iterator[None]:
-    """Turn errors into one line on stderr and an exit status; exit cleanly on signals.
+    """Turn errors into one line on stderr and an exit status, and exit cleanly on signals.
 
-    The line begins with the name ``program``; the status is that of the :class:`ReBenchError`. On SIGTERM and on an
-    interrupt the block is left by :class:`SystemExit` with the status 128 plus the signal's number, so that programs
-    we run and temporary directories are cleaned up; further signals do not interrupt that. An interrupt that is ignored
-    already, as in the background of a shell script, stays ignored. Where the reader of our output has ended, as
-    ``head`` does, we end without a message, as if by SIGPIPE.
+    The line starts with ``program``; the status is that of the :class:`ReBenchError`. SIGTERM and SIGINT raise
+    :class:`SystemExit` with the status 128 plus the signal's number, so that child processes and temporary directories
+    are cleaned up; further signals do not interrupt the clean-up. SIGINT stays ignored if it was, as for background
+    jobs of a shell script. If the reader of stdout has ended (such as ``head``), exit silently as if by SIGPIPE.
     """
     numbers = [signal.SIGTERM] + [signal.SIGINT] * (signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
     before = {number: signal.signal(number, _exit_on_signal) for number in numbers}
@@ -70,7 +69,7 @@ def cli_entry_point(program: str) -> Iterator[None]:
 
 
 def _exit_on_signal(number: int, _frame: object) -> None:
-    """Raise :class:`SignalExit`, unless the process already cleans up because of one."""
+    """Raise :class:`SignalExit`, unless the process is already cleaning up after one."""
     error = sys.exception()
     while error is not None:
         if isinstance(error, SignalExit):
@@ -80,16 +79,16 @@ def _exit_on_signal(number: int, _frame: object) -> None:
 
 
 def _end_children() -> None:
-    """End what is left of the programs that we have started.
+    """End remaining child processes.
 
-    A signal can come after a program was started and before the code that ends it knows of it.
+    A signal can arrive after the start of a program and before the ``try`` that would end it.
     """
     children = psutil.Process().children(recursive=True)
     end_processes([child.pid for child in children], (signal.SIGTERM, _LAST_GRACE_S), (signal.SIGKILL, _LAST_GRACE_S))
 
 
 def _has_lost_reader() -> bool:
-    """Tell whether stdout is a pipe that has no reader any more; if so, what is left to be written goes nowhere."""
+    """Return whether stdout is a pipe without a reader; if so, redirect it to /dev/null."""
     pipe = select.poll()
     pipe.register(_STDOUT, 0)
     if not any(event & select.POLLERR for _descriptor, event in pipe.poll(0)):
@@ -102,35 +101,34 @@ def _has_lost_reader() -> bool:
 
 @contextmanager
 def temporary_directory(prefix: str) -> Iterator[Path]:
-    """Make a temporary directory for the block; it is removed at the end, even if a signal comes meanwhile."""
+    """Create a temporary directory, and remove it after the block even if a signal arrives during the removal."""
     directory = tempfile.TemporaryDirectory(prefix=prefix)
     try:
         yield Path(directory.name)
     finally:
         try:
             directory.cleanup()
-        except BaseException:  # raised by cli_entry_point on a signal, which comes only once
+        except BaseException:  # a signal, for which cli_entry_point raises only once
             shutil.rmtree(directory.name, ignore_errors=True)
             raise
 
 
 @contextmanager
 def request_stop() -> Iterator[None]:
-    """Ask all threads to stop what they run, for as long as the block waits for them.
+    """Request all threads to stop while the block waits for them.
 
-    Whatever waits for a program in a thread ends the program and raises :class:`StoppedError`. The request is one of
-    the whole process, as are the signals that lead to it, so that nothing between a signal and a program that a
-    thread waits for has to hand it on. Requests may overlap.
+    Threads that wait for a program end it and raise :class:`StoppedError`. Requests may overlap. An exception in the
+    block leaves the request set.
     """
     request = object()
     _stop_requests.append(request)
     yield
-    _stop_requests.remove(request)  # not after an exception: then nobody has waited
+    _stop_requests.remove(request)
 
 
 @contextmanager
 def stop_on(event: threading.Event | None) -> Iterator[None]:
-    """Have this thread also stop once ``event`` is set, for as long as the block runs; None: only with the others."""
+    """Let ``event`` also stop this thread during the block; None: only requests for all threads."""
     before = getattr(_this_thread, "stop", None)
     _this_thread.stop = event
     try:
@@ -140,26 +138,23 @@ def stop_on(event: threading.Event | None) -> Iterator[None]:
 
 
 def stop_requested() -> bool:
-    """Tell whether threads are asked to stop, or this one is; see :func:`stop_on`."""
+    """Return whether all threads, or this one (see :func:`stop_on`), should stop."""
     event = getattr(_this_thread, "stop", None)
     return bool(_stop_requests) or (event is not None and event.is_set())
 
 
 def raise_if_stop_requested() -> None:
-    """Do nothing, or stop this thread.
+    """Raise if this thread should stop.
 
     Raises:
-        StoppedError: if threads are asked to stop, or this one is.
+        StoppedError: if :func:`stop_requested`.
     """
     if stop_requested():
         raise StoppedError
 
 
 def print_progress(line: str) -> None:
-    """Print a line on stderr, at once: what a command that takes a while is doing.
-
-    A part of it may be what anybody wrote, so what a terminal would obey stands as its code.
-    """
+    """Print a line of progress on stderr, with control characters escaped because parts may be untrusted."""
     print("".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in line),
           file=sys.stderr, flush=True)  # fmt: skip
 
@@ -172,21 +167,21 @@ def run_program(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run a Python program to its end; it is stopped, with time to clean up, if this process or thread is stopped.
+    """Run a Python program until it ends; a stop request ends it with time to clean up.
 
     Args:
-        program: the arguments of the interpreter: the program's path and its command line.
-        capture: whether to return its stdout; else that goes to our stderr, as its stderr always does.
-        time_limit_s: wall-clock seconds that it may take.
-        directory: its working directory, if not ours.
-        environment: variables that it gets besides ours.
+        program: the arguments of the interpreter: the program's path and its arguments.
+        capture: whether to return its stdout; otherwise it goes to stderr of this process, like the program's stderr.
+        time_limit_s: wall-clock limit in seconds.
+        directory: its working directory; None for the current one.
+        environment: additional environment variables.
 
     Returns:
-        Its exit status, and what it wrote to stdout if that was captured.
+        The exit status and, if captured, stdout.
 
     Raises:
-        subprocess.TimeoutExpired: if it was stopped at its time limit.
-        StoppedError: if we are ending.
+        subprocess.TimeoutExpired: if it exceeded its time limit.
+        StoppedError: if this process or thread is being stopped.
     """
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
     with subprocess.Popen(
@@ -195,7 +190,7 @@ def run_program(
         stdout=subprocess.PIPE if capture else _STDERR,
         cwd=directory,
         env={**os.environ, **(environment or {})},
-        process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
+        process_group=0,  # a terminal's SIGINT reaches only this process, which stops the program
     ) as process:
         try:
             while True:
@@ -214,7 +209,7 @@ def run_program(
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """End a program that we have started, with time to clean up; one that was killed may not have ended yet."""
+    """End a child process with time to clean up, then kill it; does not wait after the kill."""
     process.terminate()
     try:
         process.wait(_GRACE_S)
@@ -223,9 +218,9 @@ def terminate(process: subprocess.Popen[bytes]) -> None:
 
 
 def tree(root: int) -> Iterator[int]:
-    """Yield ``root`` and its descendants, parents first, as far as they can be seen.
+    """Yield the PIDs of ``root`` and its visible descendants, parents first.
 
-    Sandboxes ask for this several times a second: psutil would read the files of all processes of the machine for it.
+    Sandboxes call this several times a second, and psutil would read the files of all processes of the machine.
     """
     waiting = [root]
     while waiting:
@@ -238,19 +233,19 @@ def tree(root: int) -> Iterator[int]:
 
 
 def all_processes() -> list[int]:
-    """Return the ids of all processes that can be seen."""
+    """Return the PIDs of all visible processes."""
     return [int(pid) for pid in psutil.pids()]
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the words of a process's command line; nothing of one that has ended."""
+    """Return the command line of a process; empty if it has ended."""
     with suppress(psutil.Error, OSError):
         return [str(word) for word in psutil.Process(pid).cmdline()]
     return []
 
 
 def began_with(pid: int, variable: str) -> str | None:
-    """Return the value of an environment variable that a process began with; None if it had none, or hides it."""
+    """Return an environment variable of a process at its start; None if unset or not readable."""
     with suppress(psutil.Error, OSError):
         value: str | None = psutil.Process(pid).environ().get(variable)
         return value
@@ -258,16 +253,16 @@ def began_with(pid: int, variable: str) -> str | None:
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process is there that has not ended."""
+    """Return whether a process exists and is not a zombie."""
     with suppress(psutil.Error, OSError):
         return psutil.Process(pid).status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
     return False
 
 
 def end_processes(pids: Iterable[int], *steps: tuple[signal.Signals, float]) -> None:
-    """End processes that need not be ours: each step sends a signal to those that are left, and waits so many seconds.
+    """End processes, not only children: each step sends a signal to the remaining ones and waits up to some seconds.
 
-    Processes that may not be signalled are left alone.
+    Processes that this user may not signal are ignored.
     """
     left = set(pids)
     for number, seconds in steps:

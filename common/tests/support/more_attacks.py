@@ -1,9 +1,9 @@
-"""Every attack that a sandbox must hold: those of ``re-bench sandbox``, and more.
+"""All attacks that a sandbox must hold: those of ``re-bench sandbox``, and more.
 
-Run alone, for another user or another sandbox: ``python more_attacks.py [--sandbox NAME] [--json] [ATTACK ...]``.
+Run it directly for another user or sandbox: ``python more_attacks.py [--sandbox NAME] [--json] [ATTACK ...]``.
 """
 
-# ruff: noqa: S108 - what is in /tmp and /dev/shm of a sandbox is what is tried
+# ruff: noqa: S108 - attacks use the sandbox's /tmp and /dev/shm
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from re_bench.sandbox.attack import LIMITS, MARK, Attack, Target, answer, spec_s
 from re_bench.sandbox.attacks import (
     ALLOWED,
     CALLS,
+    END_WITHIN_S,
     HELD_S,
+    MEASURED_WITHIN_S,
     MEMORY,
-    SEEN_WITHIN_S,
-    SOON_S,
     STAYS_S,
     check_calls,
     check_memory,
     check_unchanged,
     digests,
-    hiding,
     hold_memory,
     make,
+    spec_hiding,
     take,
     walk,
 )
@@ -55,17 +55,17 @@ if TYPE_CHECKING:
 
 _NAMES = ["new\nline", "\u00fc\u4e2d\U0001f600", "-rf", " ", "\udcff\udcfe", "a" * 255]
 _SHORT = replace(LIMITS, wall_s=0.5)
-_GAP = 100  # characters of the line that says how much was left out
+_GAP = 100  # length of the line with the number of omitted bytes
 FAMILIES = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
 
 
 def _inside(function: Callable[[], list[str]]) -> Attack:
-    """Return the attack that only runs ``function`` inside, which returns what it got."""
+    """Return the attack that runs ``function`` inside, which returns the leaks."""
     return lambda target: target.call(function)
 
 
-def changing_what_is_outside(target: Target) -> Iterator[str]:
-    """A file that is not shown keeps all that, where everybody may write it too."""
+def changing_outside_files(target: Target) -> Iterator[str]:
+    """A file that is not shown is not changed, even if all users may write to it."""
     outside = target.scratch / "outside"
     outside.mkdir()
     outside.chmod(0o777)
@@ -73,39 +73,39 @@ def changing_what_is_outside(target: Target) -> Iterator[str]:
 
 
 def _exist(paths: list[str]) -> list[str]:
-    """Attack: ask of every file whether it is there."""
-    return [f"{path} can be told to exist" for path in paths if Path(path).exists()]
+    """Attack: check whether files exist."""
+    return [f"{path} is known to exist" for path in paths if Path(path).exists()]
 
 
 def existence_of_files(target: Target) -> Iterator[str]:
-    """Whether a file is there that is not shown cannot be told, even with its name."""
+    """The existence of a file that is not shown cannot be checked, even if its path is known."""
     path = target.scratch / "outside"
     path.write_text("secret", encoding="ascii")
     yield from target.call(_exist, [str(path), "/etc/hostname"])
 
 
 def _watch(directory: str) -> list[str]:
-    """Attack: have the kernel tell what others do with a directory."""
+    """Attack: watch a directory with inotify."""
     libc = ctypes.CDLL(None, use_errno=True)
     watched = libc.inotify_add_watch(libc.inotify_init(), os.fsencode(directory), 0xFFF) >= 0  # IN_ALL_EVENTS
-    return ["the use of files outside can be watched"] if watched else []
+    return ["outside files can be watched"] if watched else []
 
 
-def watching_what_is_outside(target: Target) -> Iterator[str]:
-    """The kernel does not tell of what is done with files that are not shown."""
+def watching_outside_files(target: Target) -> Iterator[str]:
+    """Files that are not shown cannot be watched with inotify."""
     yield from target.call(_watch, str(target.scratch))
 
 
 def names_in_hidden_directories(target: Target) -> Iterator[str]:
     """The names of files in a hidden directory within a shown one cannot be listed."""
     word = token()
-    spec, _secret, named = hiding(target.scratch / "shown", word)
+    spec, _secret, named = spec_hiding(target.scratch / "shown", word)
     paths_seen = target.call(walk, word, str(named), str(target.scratch / "shown"), spec=spec)
     yield from [f"{path} can be found" for path in paths_seen]
 
 
 def _follow(directory: str, secret: str) -> list[str]:
-    """Attack: reach ``secret`` by the links in ``directory``, by links of its own, and by climbing."""
+    """Attack: reach ``secret`` by links in ``directory``, by new links, and by ``..``."""
     with suppress(OSError):
         Path(directory, "mine").symlink_to(secret)
     up = "/".join([".."] * 12)
@@ -121,7 +121,7 @@ def _follow(directory: str, secret: str) -> list[str]:
 
 
 def symbolic_links(target: Target) -> Iterator[str]:
-    """A link in a writable directory that leads out of it leads nowhere."""
+    """Links in a writable directory cannot be followed to outside files."""
     secret = target.scratch / "outside" / "secret"
     secret.parent.mkdir()
     secret.write_text("secret", encoding="ascii")
@@ -135,7 +135,7 @@ def symbolic_links(target: Target) -> Iterator[str]:
 
 
 def _link(directory: str, targets: list[str]) -> list[str]:
-    """Attack: give every file a second name in ``directory``, and move it there."""
+    """Attack: link and move every file into ``directory``."""
     got = []
     for number, target in enumerate(targets):
         for verb in (os.link, os.rename):
@@ -146,7 +146,7 @@ def _link(directory: str, targets: list[str]) -> list[str]:
 
 
 def hard_links(target: Target) -> Iterator[str]:
-    """A file that is only shown, or hidden, cannot get a name in a writable directory."""
+    """Read-only and hidden files cannot be linked or moved into a writable directory."""
     spec = spec_showing(read=target.scratch / "shown", write=target.scratch / "work")
     targets = [target.scratch / "shown" / "file", target.scratch / "hidden"]
     for path in targets:
@@ -157,7 +157,7 @@ def hard_links(target: Target) -> Iterator[str]:
 
 
 def _make_devices(directories: list[str]) -> list[str]:
-    """Attack: make the devices for memory and for the first disk."""
+    """Attack: create device files for memory and disks."""
     got = []
     for directory in directories:
         for kind, device in ((stat.S_IFCHR, (1, 1)), (stat.S_IFBLK, (254, 0)), (stat.S_IFBLK, (8, 0))):
@@ -165,25 +165,25 @@ def _make_devices(directories: list[str]) -> list[str]:
             with suppress(OSError):
                 os.mknod(path, kind | 0o666, os.makedev(*device))
                 Path(path).unlink()
-                got.append(f"device {device} can be made in {directory}")
+                got.append(f"device {device} can be created in {directory}")
     return got
 
 
 def device_files(target: Target) -> Iterator[str]:
-    """No device file can be made."""
+    """No device file can be created."""
     work = target.scratch / "work"
     yield from target.call(_make_devices, [str(work), "/tmp"], spec=spec_showing(write=work))
 
 
 def _make_names(directory: str, names: list[str]) -> int:
-    """Attack: make a file of each name."""
+    """Attack: create a file with each name."""
     for name in names:
         Path(directory, name).write_bytes(os.fsencode(name))
     return len(os.listdir(directory))  # noqa: PTH208
 
 
 def odd_names(target: Target) -> Iterator[str]:
-    """File names of any bytes come out of a writable directory as they were made."""
+    """File names of arbitrary bytes in a writable directory are preserved."""
     work = target.scratch / "work"
     spec = spec_showing(write=work)
     target.call(_make_names, str(work), _NAMES, spec=spec)
@@ -192,20 +192,19 @@ def odd_names(target: Target) -> Iterator[str]:
 
 
 def temporary_files(target: Target) -> Iterator[str]:
-    """``/tmp`` and ``/dev/shm`` of one sandbox are seen neither by the next one nor outside."""
+    """``/tmp`` and ``/dev/shm`` of a sandbox are visible neither in the next one nor outside."""
     paths = [f"{directory}/{token()}" for directory in ("/tmp", "/dev/shm")]
     target.call(make, paths)
     later = target.call(digests, paths)
     outside = [path for path in paths if Path(path).exists()]
     for path in outside:
         Path(path).unlink()
-    yield from [f"{path} is seen by the next sandbox" for path in later] + [
-        f"{path} is seen outside" for path in outside
-    ]
+    yield from [f"{path} is visible in the next sandbox" for path in later]
+    yield from [f"{path} is visible outside" for path in outside]
 
 
 def _descriptors() -> list[str]:
-    """Attack: return what the open descriptors are, but for the standard three and the listing itself."""
+    """Attack: describe the open descriptors from 3 on."""
     descriptions = []
     for number in range(3, 4096):
         with suppress(OSError):
@@ -214,7 +213,7 @@ def _descriptors() -> list[str]:
 
 
 def inherited_descriptors(target: Target) -> Iterator[str]:
-    """A descriptor that is open and inheritable here is not open inside."""
+    """An inheritable descriptor of this process is not open inside."""
     with (target.scratch / "secret").open("wb") as file:
         low = os.dup2(file.fileno(), 9, inheritable=True) if not _is_open(9) else os.dup(file.fileno())
         high = os.dup2(file.fileno(), 250, inheritable=True) if not _is_open(250) else os.dup(file.fileno())
@@ -248,13 +247,13 @@ def _trace(pid: int) -> list[str]:
 
 
 def tracing(target: Target) -> Iterator[str]:
-    """A process outside cannot be traced, nor its memory be read."""
+    """An outside process cannot be traced, nor its memory or descriptors read."""
     with victim(token()) as process:
         yield from target.call(_trace, process.pid)
 
 
-def _disturb(pid: int) -> bool:
-    """Attack: change what a process may use, and how soon it gets it."""
+def _change_limits(pid: int) -> bool:
+    """Attack: change a process's limits, cores, scheduling and priority."""
     for change in (
         lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1)),
         lambda: os.sched_setaffinity(pid, [min(os.sched_getaffinity(0))]),
@@ -267,26 +266,26 @@ def _disturb(pid: int) -> bool:
     return True
 
 
-def _disturbable(pid: int) -> list[object]:
-    """Return what :func:`_disturb` changes."""
+def _limits_of(pid: int) -> list[object]:
+    """Return the settings that :func:`_change_limits` changes."""
     limits, cores = resource.prlimit(pid, resource.RLIMIT_FSIZE), os.sched_getaffinity(pid)
     scheduler, priority = os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid)
     return [limits, cores, scheduler, priority, Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii")]
 
 
 def limits_of_others(target: Target) -> Iterator[str]:
-    """The limits, cores and priority of a process outside stay as they are."""
+    """The limits, cores and priority of an outside process cannot be changed."""
     with victim(token()) as process:
-        before = _disturbable(process.pid)
-        target.call(_disturb, process.pid)
-        after = _disturbable(process.pid)
+        before = _limits_of(process.pid)
+        target.call(_change_limits, process.pid)
+        after = _limits_of(process.pid)
         yield from [
-            f"{one} of a process outside became {two}" for one, two in zip(before, after, strict=True) if one != two
+            f"{one} of an outside process became {two}" for one, two in zip(before, after, strict=True) if one != two
         ]
 
 
-def _hop(end: float) -> None:
-    """Leave the rest of the time to a child, which does the same."""
+def _replace_self(end: float) -> None:
+    """Fork and exit, again and again until ``end``."""
     while time.monotonic() < end:
         with suppress(OSError):
             if os.fork():
@@ -294,39 +293,39 @@ def _hop(end: float) -> None:
     os._exit(0)
 
 
-def _linger() -> bool:
-    """Attack: make processes faster than they can be killed one by one."""
+def _keep_forking() -> bool:
+    """Attack: start processes faster than they can be killed one by one."""
     end = time.monotonic() + STAYS_S
     with suppress(OSError):  # the number of processes is limited
         for _ in range(8):
             if os.fork() == 0:
-                _hop(end)
+                _replace_self(end)
     time.sleep(STAYS_S + 1)
     return True
 
 
 def processes_that_keep_changing(target: Target) -> Iterator[str]:
-    """A program whose processes are replaced all the time ends at the time limit like any other."""
-    finished = target.send(_linger, spec=SandboxSpec(limits=replace(LIMITS, wall_s=0.5)))
+    """A program whose processes keep replacing themselves ends at the time limit."""
+    finished = target.send(_keep_forking, spec=SandboxSpec(limits=replace(LIMITS, wall_s=0.5)))
     if not finished.stopped:
         yield f"it ended with status {finished.status}"
-    if finished.seconds > SOON_S:
+    if finished.seconds > END_WITHIN_S:
         yield f"the end took {finished.seconds:.1f} s"
 
 
 def _read_input() -> list[str]:
-    """Attack: read what the user types."""
+    """Attack: read from standard input and the terminal."""
     got = [] if os.read(0, 1) == b"" else ["standard input has something to read"]
     if any(map(os.isatty, range(3))):
         got.append("there is a terminal")
     with suppress(OSError):
         os.close(os.open("/dev/tty", os.O_RDWR))
-        got.append("the terminal of the user opens")
+        got.append("the user's terminal opens")
     return got
 
 
 def _print_much(mebibytes: int) -> bool:
-    """Attack: print so much that whoever keeps it has none left."""
+    """Attack: print so much that keeping it exhausts the memory."""
     block = b"x" * (1 << 20)
     for _ in range(mebibytes):
         sent = 0
@@ -336,7 +335,7 @@ def _print_much(mebibytes: int) -> bool:
 
 
 def a_gigabyte_of_output(target: Target) -> Iterator[str]:
-    """A gigabyte of output is counted, neither kept nor held against the program."""
+    """A gigabyte of output is counted, not kept, and does not stop the program."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     finished = target.send(_print_much, 954)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -346,9 +345,9 @@ def a_gigabyte_of_output(target: Target) -> Iterator[str]:
     if not finished.stdout.endswith(f"{MARK}true\n"):
         yield "the end of the output is missing"
     if "bytes left out" not in finished.stdout:
-        yield "what was left out is not counted"
+        yield "the omitted bytes are not counted"
     if grown > 64 << 10:
-        yield f"our own process grew by {grown >> 10} MiB"
+        yield f"this process grew by {grown >> 10} MiB"
 
 
 def _too_much(finished: Finished, limits: Limits) -> Iterator[str]:
@@ -358,14 +357,14 @@ def _too_much(finished: Finished, limits: Limits) -> Iterator[str]:
 
 
 def _print_bytes() -> bool:
-    """Attack: print what is no text."""
+    """Attack: print bytes that are not text."""
     for stream in (1, 2):
         os.write(stream, bytes(range(256)) * 4 + b"\xff\xfe\x00\xed\xa0\x80\x1b[2J")
     return True
 
 
 def binary_output(target: Target) -> Iterator[str]:
-    """Output that is no text does no harm."""
+    """Output that is not text is decoded with replacements."""
     finished = target.send(_print_bytes)
     if finished.status != 0:
         yield f"it ended with status {finished.status}"
@@ -382,8 +381,8 @@ def _print_forever(seconds: float) -> bool:
     return True
 
 
-def time_out_during_output(target: Target) -> Iterator[str]:
-    """A program that prints when its time is over is stopped, and its output stays within bounds."""
+def timeout_during_output(target: Target) -> Iterator[str]:
+    """A program that prints all the time is stopped at the time limit, and its output is bounded."""
     finished = target.send(_print_forever, STAYS_S, spec=SandboxSpec(limits=_SHORT))
     yield from _not_stopped(finished)
     yield from _too_much(finished, _SHORT)
@@ -392,12 +391,12 @@ def time_out_during_output(target: Target) -> Iterator[str]:
 def _not_stopped(finished: Finished) -> Iterator[str]:
     if not finished.stopped:
         yield f"the time limit did not end it; its status is {finished.status}"
-    elif finished.seconds > _SHORT.wall_s + SOON_S:
+    elif finished.seconds > _SHORT.wall_s + END_WITHIN_S:
         yield f"the end took {finished.seconds:.1f} s"
 
 
 def _close_output(seconds: float) -> bool:
-    """Attack: close all output and go on."""
+    """Attack: close all output and continue."""
     sys.stdout.flush()
     os.closerange(0, 64)
     time.sleep(seconds)
@@ -405,43 +404,43 @@ def _close_output(seconds: float) -> bool:
 
 
 def closed_output(target: Target) -> Iterator[str]:
-    """A program that has closed its output is still watched."""
+    """A program that has closed its output is stopped at the time limit."""
     yield from _not_stopped(target.send(_close_output, STAYS_S, spec=SandboxSpec(limits=_SHORT)))
 
 
 def _count(seconds: float) -> bool:
-    """Attack: use the processor for so long, however long that takes on a busy machine."""
+    """Attack: use that much CPU time."""
     while time.process_time() < seconds:
         pass
     return True
 
 
 def processor_time(target: Target) -> Iterator[str]:
-    """A process is ended when its time on the processor is over."""
+    """A process is ended when it has used its CPU time."""
     finished = target.send(_count, 5, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=1, wall_s=60)))
     if not finished.status:
-        yield "five seconds could be used where one is allowed"
+        yield "five seconds could be used (limit: one)"
 
 
 def _fail() -> bool:
-    """Attack, of a kind: end with a status."""
+    """Exit with status 7."""
     os._exit(7)
 
 
 def exit_status(target: Target) -> Iterator[str]:
-    """The exit status of the program comes out."""
+    """The exit status of the program is reported."""
     finished = target.send(_fail)
     if finished.status != 7:
-        yield f"7 came out as {finished.status}"
+        yield f"7 was reported as {finished.status}"
 
 
-def memory_that_is_shared(target: Target) -> Iterator[str]:
-    """Anonymous memory that is mapped as shared is limited like any other."""
+def shared_memory(target: Target) -> Iterator[str]:
+    """Shared anonymous memory is limited."""
     yield from check_memory(target, hold_memory, mmap.MAP_SHARED, 100, 4)
 
 
 def _fork_after(mebibytes: int, processes: int) -> int:
-    """Attack, of a kind: let processes share what their parent holds, which is harmless."""
+    """Share the parent's memory with children, within the limit."""
     held = take(mmap.MAP_PRIVATE, mebibytes) and take(mmap.MAP_SHARED, mebibytes)
     for _ in range(processes):
         if os.fork() == 0:
@@ -451,14 +450,14 @@ def _fork_after(mebibytes: int, processes: int) -> int:
     return held
 
 
-def memory_in_common(target: Target) -> list[str]:
-    """Memory that processes have in common counts once."""
+def memory_of_forks(target: Target) -> list[str]:
+    """Memory that processes share counts once."""
     target.call(_fork_after, 60, 6)
     return []
 
 
 def _fill_files(directory: str, mebibytes: int, file_mib: int) -> int:
-    """Attack: fill a directory for temporary files, by default the sandbox's own; return how many MiB went in."""
+    """Attack: fill a directory, by default the one for temporary files; return how many MiB."""
     directory = directory or tempfile.gettempdir()
     block = b"x" * (1 << 20)
     paths = [Path(f"{directory}/re-bench-{os.getpid()}-{number}") for number in range(mebibytes // file_mib)]
@@ -476,13 +475,13 @@ def _fill_files(directory: str, mebibytes: int, file_mib: int) -> int:
 
 
 def files_in_memory(target: Target) -> Iterator[str]:
-    """``/tmp``, ``/dev/shm`` and the directory for temporary files hold no more than the limit on memory."""
+    """``/tmp``, ``/dev/shm`` and the directory for temporary files hold no more than the memory limit."""
     for directory in ("", "/tmp", "/dev/shm"):
         yield from check_memory(target, _fill_files, directory, 2 * MEMORY, LIMITS.file_mib)
 
 
 def _hold_memfd(mebibytes: int, file_mib: int) -> int:
-    """Attack: fill memory that is mapped nowhere; return how many MiB."""
+    """Attack: fill unmapped memory files; return how many MiB."""
     held = 0
     with suppress(OSError):
         for _ in range(mebibytes // file_mib):
@@ -494,7 +493,7 @@ def _hold_memfd(mebibytes: int, file_mib: int) -> int:
 
 
 def _hold_segments(mebibytes: int, file_mib: int) -> int:
-    """Attack: fill System V segments and detach from them; return how many MiB."""
+    """Attack: fill and detach System V segments; return how many MiB."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
     segments = []
@@ -512,34 +511,34 @@ def _hold_segments(mebibytes: int, file_mib: int) -> int:
     return file_mib * len(segments)
 
 
-def memory_that_nobody_maps(target: Target) -> Iterator[str]:
-    """Memory behind descriptors and System V segments is limited too."""
+def unmapped_memory(target: Target) -> Iterator[str]:
+    """Memory behind descriptors and in detached System V segments is limited."""
     yield from check_memory(target, _hold_memfd, 2 * MEMORY, LIMITS.file_mib)
     yield from check_memory(target, _hold_segments, 2 * MEMORY, 64)
 
 
 def nest(directory: str, depth: int) -> bool:
-    """Attack: hide a large file where its path is longer than any path may be."""
+    """Attack: create large files at a path that exceeds the maximum length."""
     os.chdir(directory)
     for _ in range(depth):
-        os.mkdir("d" * 200)  # noqa: PTH102 - as short as it gets
+        os.mkdir("d" * 200)  # noqa: PTH102 - paths of this depth are too long for pathlib
         os.chdir("d" * 200)
     for number in range(6):
         Path(str(number)).write_bytes(b"x" * (7 << 20))
-    time.sleep(SEEN_WITHIN_S)
+    time.sleep(MEASURED_WITHIN_S)
     return True
 
 
-def disk_bomb_out_of_sight(target: Target) -> Iterator[str]:
-    """Files in directories that cannot be walked do not escape the limit."""
+def disk_bomb_in_deep_directories(target: Target) -> Iterator[str]:
+    """Files in directories that are too deep to walk do not escape the limit."""
     work = target.scratch / "work"
     done = answer(target.send(nest, str(work), 30, spec=spec_showing(write=work)))
     if done:
-        yield "42 MiB were written where 32 are allowed"
+        yield "42 MiB were written (limit: 32)"
 
 
 def _grow(directory: str, mebibytes: int) -> list[str]:
-    """Attack: make one large file, by writing, with a hole, and by reserving."""
+    """Attack: create a large file, by writing, by truncating and by reserving."""
     got = []
     path = Path(directory or tempfile.gettempdir(), "large")
     for way in ("write", "truncate", "reserve"):
@@ -558,14 +557,14 @@ def _grow(directory: str, mebibytes: int) -> list[str]:
 
 
 def large_files(target: Target) -> Iterator[str]:
-    """No file is larger than the limit, not even a sparse one."""
+    """The size of files is limited, including sparse ones."""
     work = target.scratch / "work"
     for directory in (str(work), ""):
         yield from target.call(_grow, directory, LIMITS.file_mib + 1, spec=spec_showing(write=work))
 
 
 def _open_many(most: int) -> int:
-    """Attack: open files until the kernel refuses, and return the highest number."""
+    """Attack: open files until the kernel refuses, and return the highest descriptor."""
     last = 0
     with suppress(OSError):
         while last < most:
@@ -574,14 +573,14 @@ def _open_many(most: int) -> int:
 
 
 def open_files(target: Target) -> Iterator[str]:
-    """Open files run into their limit."""
+    """The number of open files is limited."""
     last = target.call(_open_many, 4 * LIMITS.open_files)
     if last >= LIMITS.open_files:
-        yield f"{last + 1} where {LIMITS.open_files} are allowed"
+        yield f"{last + 1} open files (limit: {LIMITS.open_files})"
 
 
 def _raise_limits() -> list[str]:
-    """Attack: allow oneself more."""
+    """Attack: raise limits and priority."""
     got = []
     for name in ("NPROC", "NOFILE", "FSIZE", "DATA", "CPU"):
         which = getattr(resource, f"RLIMIT_{name}")
@@ -596,13 +595,13 @@ def _raise_limits() -> list[str]:
     return got
 
 
-def limits_stay(target: Target) -> Iterator[str]:
+def raising_limits(target: Target) -> Iterator[str]:
     """A program cannot raise its limits or its priority."""
     yield from target.call(_raise_limits, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=10)))
 
 
 def abstract_sockets(target: Target) -> Iterator[str]:
-    """Unix sockets without a path cannot be reached."""
+    """Abstract Unix sockets cannot be reached."""
     kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
     yield from check_calls(target, [(socket.AF_UNIX, kind, f"\0{token()}") for kind in kinds])
 
@@ -614,7 +613,7 @@ def sockets_with_a_path(target: Target) -> Iterator[str]:
 
 
 def _leave(servers: list[str]) -> list[str]:
-    """Attack: find a way out of the machine."""
+    """Attack: look for interfaces and routes."""
     got = []
     for listed in ("/proc/net/dev", "/proc/self/net/dev", f"/proc/self/task/{os.getpid()}/net/dev"):
         with suppress(OSError), open(listed, encoding="ascii") as file:  # noqa: PTH123
@@ -626,12 +625,12 @@ def _leave(servers: list[str]) -> list[str]:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as caller:
             caller.connect((host, 53))
-            got.append(f"a way to {host}")
+            got.append(f"a route to {host}")
     return got
 
 
 def ways_out(target: Target) -> Iterator[str]:
-    """There is no interface but the loopback, no route, and no server of names."""
+    """There is no interface except the loopback, no route, and no name server."""
     servers = []
     with suppress(OSError), open("/etc/resolv.conf", encoding="utf-8") as file:  # noqa: PTH123
         servers = [words[1] for words in map(str.split, file) if words[:1] == ["nameserver"] and len(words) > 1]
@@ -650,15 +649,15 @@ def _open_sockets() -> list[int]:
     return sorted(got)
 
 
-def kinds_of_sockets(target: Target) -> Iterator[str]:
-    """Only sockets that the network's walls hold can be opened: not the ones to a virtual machine's host, say."""
+def socket_families(target: Target) -> Iterator[str]:
+    """Only socket families that the network namespace isolates can be opened; not AF_VSOCK, for example."""
     names = {int(value): name for name, value in vars(socket).items() if name.startswith("AF_")}
     others = set(target.call(_open_sockets)) - set(map(int, FAMILIES))
     yield from [f"sockets of the family {names.get(family, family)} can be opened" for family in sorted(others)]
 
 
 def _open_kernel() -> list[str]:
-    """Attack: open what shows the kernel's memory, and for writing, which alone changes nothing, its settings."""
+    """Attack: open files with kernel memory, and kernel settings for writing, without writing to them."""
     got = []
     for path in ("/proc/kcore", "/proc/kmsg", "/dev/mem", "/dev/kmsg", "/dev/port", "/sys/kernel/debug/sched/debug"):
         with suppress(OSError):
@@ -675,7 +674,7 @@ def _open_kernel() -> list[str]:
 
 
 def _mount(directory: str) -> list[str]:
-    """Attack: mount something, and change the root; undo it at once."""
+    """Attack: mount something and change the root, and undo it."""
     libc = ctypes.CDLL(None, use_errno=True)
     got = []
     for kind, source, flags in ((b"tmpfs", b"none", 0), (b"proc", b"none", 0), (None, b"/", 4096)):  # MS_BIND
@@ -693,23 +692,23 @@ def _mount(directory: str) -> list[str]:
 
 
 def mounts(target: Target) -> Iterator[str]:
-    """Nothing can be mounted, and the mounts of the sandbox are gone afterwards."""
+    """Nothing can be mounted, and no mounts of the sandbox remain."""
     work = target.scratch / "work"
     before = _mounted()
     got = target.call(_mount, str(work), spec=spec_showing(write=work))
     deadline = time.monotonic() + 1
     while (left := _mounted() - before) and time.monotonic() < deadline:
-        time.sleep(0.05)  # what somebody else mounts for a moment is not ours
+        time.sleep(0.05)  # allow for short mounts of other programs
     yield from [*got, *(f"{line} is still mounted" for line in sorted(left))]
 
 
 def _mounted() -> set[str]:
-    """Return the mount points that this process sees."""
+    """Return the mount points of this process."""
     return {line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()}
 
 
 def _call_the_kernel() -> list[str]:
-    """Attack: make calls that act beside a filter of calls, or on the kernel."""
+    """Attack: make system calls that bypass filters or act on the kernel."""
     libc = ctypes.CDLL(None, use_errno=True)
     own = CALLS.get(os.uname().machine, {})
     room = ctypes.create_string_buffer(512)
@@ -722,7 +721,7 @@ def _call_the_kernel() -> list[str]:
 
 
 def _leave_objects(key: int, name: str) -> bool:
-    """Attack: leave objects that outlive processes."""
+    """Attack: leave IPC objects behind."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmget(key, 4096, 0o1666)
     libc.msgget(key, 0o1666)
@@ -735,7 +734,7 @@ def _leave_objects(key: int, name: str) -> bool:
 
 
 def _remove_objects(key: int, name: str) -> list[str]:
-    """Remove the objects of that key and name, and return which there were."""
+    """Remove the IPC objects with that key and name, and return their kinds."""
     libc = ctypes.CDLL(None, use_errno=True)
     removed = []
     for kind, get in (("shm", libc.shmget), ("sem", libc.semget), ("msg", libc.msgget)):
@@ -751,15 +750,15 @@ def _remove_objects(key: int, name: str) -> list[str]:
     return removed
 
 
-def objects_that_outlive_processes(target: Target) -> Iterator[str]:
-    """No shared memory, semaphore or message queue is left."""
+def persistent_objects(target: Target) -> Iterator[str]:
+    """No shared memory, semaphore or message queue is left behind."""
     name, key = token(), int.from_bytes(os.urandom(3), "big") + 1
     target.call(_leave_objects, key, name)
     yield from [f"{kind} is left" for kind in _remove_objects(key, name)]
 
 
 def _find_objects(key: int, name: str, segment: int) -> list[str]:
-    """Attack: open what others share."""
+    """Attack: open IPC objects of other processes."""
     libc = ctypes.CDLL(None, use_errno=True)
     got = [] if libc.shmget(key, 0, 0) < 0 else ["System V shared memory of others"]
     libc.shmat.restype = ctypes.c_ssize_t
@@ -774,7 +773,7 @@ def _find_objects(key: int, name: str, segment: int) -> list[str]:
 
 
 def objects_of_others(target: Target) -> Iterator[str]:
-    """Shared memory and message queues of this machine cannot be opened."""
+    """Shared memory and message queues of outside processes cannot be opened."""
     libc = ctypes.CDLL(None, use_errno=True)
     name, key = token(), int.from_bytes(os.urandom(3), "big") + 1
     segment = libc.shmget(key, 4096, 0o1666)
@@ -792,20 +791,20 @@ def objects_of_others(target: Target) -> Iterator[str]:
 
 
 def _keys(serial: int, name: str) -> list[str]:
-    """Attack: read a key of others, and leave one."""
+    """Attack: read an outside key, and leave a key behind."""
     libc = ctypes.CDLL(None, use_errno=True)
     calls = CALLS[os.uname().machine]
     buffer = ctypes.create_string_buffer(64)
     got = []
     if serial > 0 and libc.syscall(calls["keyctl"], 11, serial, buffer, 64, 0) > 0:  # KEYCTL_READ
-        got.append("a key of ours can be read")
+        got.append("an outside key can be read")
     if libc.syscall(calls["add_key"], b"user", name.encode(), b"left", 4, -4) > 0:  # the user's keyring
-        got.append("a key can be left with the kernel")
+        got.append("a key can be left in the kernel")
     return got
 
 
 def keys(target: Target) -> Iterator[str]:
-    """The kernel's keyrings show no key of ours and take none."""
+    """The kernel's keyrings show no outside key and accept none."""
     libc = ctypes.CDLL(None, use_errno=True)
     calls = CALLS.get(os.uname().machine)
     if calls is None:
@@ -823,9 +822,9 @@ def keys(target: Target) -> Iterator[str]:
 
 ATTACKS: dict[str, Attack] = {
     **DECISIVE,
-    "changing what is outside": changing_what_is_outside,
+    "changing what is outside": changing_outside_files,
     "existence of files": existence_of_files,
-    "watching what is outside": watching_what_is_outside,
+    "watching outside files": watching_outside_files,
     "names in hidden directories": names_in_hidden_directories,
     "symbolic links": symbolic_links,
     "hard links": hard_links,
@@ -838,35 +837,34 @@ ATTACKS: dict[str, Attack] = {
     "processes that keep changing": processes_that_keep_changing,
     "a gigabyte of output": a_gigabyte_of_output,
     "binary output": binary_output,
-    "time out during output": time_out_during_output,
+    "timeout during output": timeout_during_output,
     "closed output": closed_output,
     "processor time": processor_time,
     "exit status": exit_status,
-    "memory that is shared": memory_that_is_shared,
-    "memory in common": memory_in_common,
+    "shared memory": shared_memory,
+    "memory of forks": memory_of_forks,
     "files in memory": files_in_memory,
-    "memory that nobody maps": memory_that_nobody_maps,
-    "disk bomb out of sight": disk_bomb_out_of_sight,
+    "unmapped memory": unmapped_memory,
+    "disk bomb in deep directories": disk_bomb_in_deep_directories,
     "large files": large_files,
     "open files": open_files,
-    "limits stay": limits_stay,
+    "raising limits": raising_limits,
     "abstract sockets": abstract_sockets,
     "sockets with a path": sockets_with_a_path,
     "ways out": ways_out,
-    "kinds of sockets": kinds_of_sockets,
+    "kinds of sockets": socket_families,
     "mounts": mounts,
-    "objects that outlive processes": objects_that_outlive_processes,
+    "persistent objects": persistent_objects,
     "objects of others": objects_of_others,
     "keys": keys,
     "standard input": _inside(_read_input),
     "settings of the kernel": _inside(_open_kernel),
     "calls of the kernel": _inside(_call_the_kernel),
 }
-"""All of them, by their names."""
 
 
 def main() -> int:
-    """Try the attacks; return 0 if all were held, 1 if one was not, 2 if there is no such sandbox."""
+    """Try the attacks; return 0 if all were held, 1 if not, 2 if the sandbox is unavailable."""
     parser = argparse.ArgumentParser(description="Try every attack on a sandbox.")
     parser.add_argument("--sandbox")
     parser.add_argument("--json", action="store_true")

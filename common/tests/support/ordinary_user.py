@@ -1,4 +1,4 @@
-"""The attacks as an ordinary user runs them: root of a test machine becomes one."""
+"""Run the attacks as an ordinary user, for tests that run as root."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ORDINARY = 64_999
-"""A user id that is nobody's."""
-
-
+"""An unused UID."""
 ATTACKS = "more_attacks.py"
 """The program with the attacks, in the directory of :func:`what_the_attacks_need`."""
 
 
 @contextmanager
 def what_the_attacks_need() -> Iterator[Path]:
-    """Make a directory that everybody may read, with the attacks and what they import."""
+    """Create a directory that all users may read, with the attacks and their imports."""
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as place:
         target = Path(place, "re_bench")
         target.mkdir()
@@ -62,9 +60,9 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 
 def as_ordinary_user(place: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user who is nobody else, where the attacks are in ``place``."""
+    """Run a command as an unused UID, with the directory ``place`` of the attacks."""
     drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
-    drop += ["env"]  # setpriv itself still starts what only root may start
+    drop += ["env"]  # setpriv itself can still execute programs that only root may execute
     environment = {
         "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent",
         "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", **variables,
@@ -75,7 +73,7 @@ def as_ordinary_user(place: Path, *command: str, **variables: str) -> subprocess
 
 
 def python_for_everybody(place: Path) -> str:
-    """Return a Python, of this version or a later one, that an ordinary user can start."""
+    """Return a Python interpreter that an ordinary user can start."""
     candidates = [sys.executable, f"{sys.base_prefix}/bin/python3", "/usr/local/bin/python3", "/usr/bin/python3"]
     for candidate in candidates:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Fixtures that the tests of several distributions share."""
+"""Fixtures shared by the tests of several distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
-    """Return a copy of the task in ``made_up_task``, which a test may change, with an empty cache of prepared data."""
+    """Return a modifiable copy of the task in ``made_up_task``, with an empty cache of prepared data."""
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     shutil.copytree(Path(__file__).parents[1] / "made_up_task", tmp_path / "made_up")
     return open_task(tmp_path / "made_up")
@@ -24,7 +24,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
 
 @pytest.fixture(scope="session")
 def change() -> Callable[[TaskFolder, str, str, str], TaskFolder]:
-    """Return what puts a new text in the place of an old one in a file of a task, and returns the task."""
+    """Return a function that replaces text in a file of a task and reopens the task."""
 
     def changed(task: TaskFolder, file: str, old: str, new: str) -> TaskFolder:
         path = task.directory / file

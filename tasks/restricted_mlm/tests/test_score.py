@@ -80,7 +80,7 @@ def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
         (
             "x",
             "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: chr(0xDC80)",
-            "the call of export returned something else",
+            "the call of export returned an unexpected value",
         ),
         (
             "x",

@@ -177,7 +177,7 @@ def test_damage_is_named_and_mended(prepare: Any, python: Any, task: Path, cache
     done = python("-c", program, PYTHONPATH=str(task))
     assert re.search(r"ReBenchError: .*run: re-bench prepare rust_codecontests --profile cpu", done.stderr)
     assert file in done.stderr or "damaged" in done.stderr
-    assert "made again, because of this" in prepare().stderr
+    assert "making it again: " in prepare().stderr
     assert path.read_bytes() == whole
 
 
@@ -284,7 +284,7 @@ def test_profile_paper_is_prepared_from_the_hubs_cache_and_read_without_it(
     workspace.mkdir()
     done = prepare("paper", workspace, **offline)  # these files are not those that are pinned
     assert done.returncode == 2
-    assert "has no data/valid-00000-of-00001-5e672c5751f060d3.parquet; run again where the hub" in done.stderr
+    assert "data/valid-00000-of-00001-5e672c5751f060d3.parquet is missing; run again with access" in done.stderr
     text = (task / "rust_codecontests" / "codecontests.py").read_text()
     text = re.sub(r",\n    \{\n.*?\n    \},\n\)", ",\n)", text, count=1, flags=re.DOTALL)
     (task / "rust_codecontests" / "codecontests.py").write_text(

@@ -39,8 +39,8 @@ def test_the_longest_kernels_come_first(tmp_path: Path) -> None:
     [
         ("raise RuntimeError('no CUPTI')", "no CUPTI"),
         ("import os; os._exit(3)", "exit status 3"),
-        ("return None", "returned something else"),
-        ("return [{'name': 'scan', 'launches': 1, 'us': '250'}]", "returned something else"),
+        ("return None", "returned an unexpected value"),
+        ("return [{'name': 'scan', 'launches': 1, 'us': '250'}]", "returned an unexpected value"),
         ("return [{'name': 'scan', 'launches': 1, 'us': -1.0}]", "cannot be"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Prepared data: the cache, files and checksums, repositories of the hub, provenance."""
+"""Prepared data: the cache, files, checksums, logs, Hugging Face repositories and provenance."""

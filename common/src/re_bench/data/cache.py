@@ -1,6 +1,6 @@
-"""The cache of prepared data: where it lies, and directories in it that are made once and checked when opened.
+"""The cache of prepared data: directories that are made once and verified when opened.
 
-A :class:`CacheEntry` is all that most code needs: it describes a directory, makes it unless it is there, and opens it.
+Most code needs only :class:`CacheEntry`, which describes, makes and opens a directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _used: dict[Path, None] = {}
 
 
 def cache_directory() -> Path:
-    """Return ``$RE_BENCH_CACHE``, or :func:`default_cache_directory`; it need not exist yet.
+    """Return ``$RE_BENCH_CACHE``, or :func:`default_cache_directory`; it may not exist yet.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -41,7 +41,7 @@ def cache_directory() -> Path:
 
 
 def default_cache_directory() -> Path:
-    """Return ``re-bench`` in the platform's cache of the user; it need not exist yet.
+    """Return ``re-bench`` in the user's cache directory of the platform; it may not exist yet.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -54,7 +54,7 @@ def default_cache_directory() -> Path:
 
 
 def state_directory() -> Path:
-    """Return ``re-bench`` in the user's directory for state, which is kept: ``$XDG_STATE_HOME``, or ``~/.local/state``.
+    """Return ``re-bench`` in the user's directory for persistent state, ``$XDG_STATE_HOME`` or ``~/.local/state``.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -66,7 +66,7 @@ def state_directory() -> Path:
 
 @contextmanager
 def _needs_home(variable: str) -> Iterator[None]:
-    """Tell a user without a home directory which environment variable helps."""
+    """Turn the error for a missing home directory into one that names the variable to set."""
     try:
         yield
     except RuntimeError:
@@ -74,50 +74,49 @@ def _needs_home(variable: str) -> Iterator[None]:
 
 
 def used_entries() -> list[Path]:
-    """Return the directories of the entries that this process has made or opened, in that order."""
+    """Return the directories of the entries that this process has made or opened, in order."""
     return list(_used)
 
 
 def cache_key(*parts: object) -> str:
-    """Return twelve hex digits that differ with ``parts``, which are JSON values: what an entry is made from."""
+    """Return a key of twelve hex digits for the JSON values that an entry is made from."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A directory of files that is made once, with a manifest that has their checksums.
+    """A directory of files that is made once, with a manifest of their checksums.
 
-    Readers see all of it or nothing. Of processes that want to make it, one does and the others wait. What is damaged
-    is made again.
+    It appears atomically. If several processes need it, one makes it and the others wait. Damaged ones are made again.
     """
 
     directory: Path
-    """Its name must differ with all that the files are made from: see :func:`cache_key`."""
+    """Its name must depend on everything that the files are made from; see :func:`cache_key`."""
 
     title: str
-    """What messages call it."""
+    """The name in messages."""
 
     files: tuple[str, ...]
-    """The files that are made. The manifest has their SHA-256 under ``files``."""
+    """The files to make. The manifest has their SHA-256 under ``files``."""
 
     remedy: str
-    """What a person should do when it is missing or damaged, as ``run: re-bench prepare TASK``."""
+    """What the user should do if it is missing or damaged, such as ``run: re-bench prepare TASK``."""
 
     checked: tuple[str, ...] | None = None
-    """Those of the files whose SHA-256 is compared when the entry is opened; all of them if None."""
+    """The files whose SHA-256 :meth:`open` verifies; None for all."""
 
     check: Callable[[Path, Mapping[str, Any]], None] = lambda _directory, _manifest: None
-    """Called with the directory and the manifest, both before an entry is put into place and whenever it is opened;
-    raises ReBenchError if they are not as they must be."""
+    """A further check, called with directory and manifest before the entry appears and whenever it is opened; raises
+    ReBenchError."""
 
     manifest_name: str = "manifest.json"
 
     def open(self) -> dict[str, Any]:
-        """Return the manifest, after comparing files with their checksums.
+        """Verify the files and return the manifest.
 
         Raises:
-            UsageError: if the entry is not there.
-            ReBenchError: if a file, or the manifest itself, is not what it must be.
+            UsageError: if the entry does not exist.
+            ReBenchError: if a file or the manifest is damaged.
         """
         if not self.directory.is_dir():
             raise UsageError(f"{self.title} is not prepared in {self.directory.parent}; {self.remedy}")
@@ -132,23 +131,22 @@ class CacheEntry:
     def prepare(
         self, make: Callable[[Path], Mapping[str, Any]], say: Callable[[str], None] = lambda _line: None
     ) -> dict[str, Any]:
-        """Return the manifest, after making the entry unless it is there and undamaged.
+        """Make the entry unless it exists undamaged, and return the manifest.
 
         Args:
-            make: writes :attr:`files` into the directory that it is given, and returns the manifest, to which the
-                checksums of the files are added.
-            say: is told, in a line, why an entry that was there is made again.
+            make: writes :attr:`files` into the given directory and returns the manifest without checksums.
+            say: called with the reason, on one line, if an existing entry is made again.
 
         Raises:
-            UsageError: if nothing can be written there.
-            ReBenchError: if what was made is not what it must be; then nothing of it is left.
+            UsageError: if the directory is not writable.
+            ReBenchError: if the new entry fails :attr:`check`; nothing of it is kept.
         """
         with file_lock(self.directory.with_name(f".{self.directory.name}.lock")):
             if self.directory.is_dir():
                 try:
                     return self.open()
                 except ReBenchError as error:
-                    say(f"{self.title}: made again, because of this: {error}")
+                    say(f"{self.title}: making it again: {error}")
             with new_directory(self.directory) as directory:
                 manifest = dict(make(directory))
                 manifest["files"] = {name: sha256_of(directory / name) for name in self.files}
@@ -160,9 +158,9 @@ class CacheEntry:
 
 @contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Hold the file ``lock``; other processes that ask for it wait. The system frees it when a process dies.
+    """Hold the lock file ``lock``; other processes wait for it. The system releases it when a process dies.
 
-    Where nothing can be written, in a cache that is mounted read-only, there is no need to wait, and nothing is held.
+    On a read-only file system, where no process can write, it does nothing.
     """
     with ExitStack() as stack:
         try:
@@ -178,12 +176,12 @@ def file_lock(lock: Path) -> Iterator[None]:
 
 @contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """Give a directory to fill, which becomes ``target`` at the end, or vanishes if the filling fails.
+    """Create a temporary directory to fill, which replaces ``target`` at the end, or is removed after an exception.
 
-    What was at ``target`` before is removed. Hold a lock: two writers of one target would disturb each other.
+    Hold a lock, since two writers of the same target would conflict.
 
     Raises:
-        UsageError: if nothing can be written there.
+        UsageError: if the directory is not writable.
     """
     for abandoned in target.parent.glob(f".{target.name}-*"):  # by a process that was killed
         shutil.rmtree(abandoned, ignore_errors=True)
@@ -191,7 +189,8 @@ def new_directory(target: Path) -> Iterator[Path]:
         filling = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
         raise UsageError(
-            f"{target}: missing or damaged, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
+            f"{target}: missing or damaged, and cannot be created ({error.strerror}); "
+            "set RE_BENCH_CACHE to a writable directory"
         ) from None
     try:
         yield filling
@@ -204,10 +203,10 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def undamaged(directory: Path, remedy: str) -> Iterator[None]:
-    """Turn what goes wrong in reading a prepared directory into one line that says what to do.
+    """Turn errors from reading a prepared directory into one line with the remedy.
 
     Raises:
-        ReBenchError: for an unreadable file, or a manifest that is not as we write it.
+        ReBenchError: if a file is unreadable, or the manifest malformed.
     """
     try:
         yield
@@ -216,26 +215,26 @@ def undamaged(directory: Path, remedy: str) -> Iterator[None]:
 
 
 def _check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
-    """Compare files of a prepared directory with the SHA-256 that its manifest has for them.
+    """Compare files with their SHA-256 in the manifest.
 
     Raises:
         ReBenchError: if one differs.
     """
     for file, expected in checksums.items():
         if (actual := sha256_of(directory / file)) != expected:
-            raise ReBenchError(f"{directory / file}: SHA-256 {actual}, its manifest says {expected}; {remedy}")
+            raise ReBenchError(f"{directory / file}: SHA-256 {actual}, expected {expected} by its manifest; {remedy}")
 
 
 HELD_OUT_FROM = frozenset({"datasets", "transformers"})
-"""The packages whose modules may be held out: those that neither torch nor a task's own tools bring along.
+"""The packages whose modules may be held out: neither torch nor the tools of a task depend on them.
 
-A submission can read what is installed beside it, so that other packages hold nothing that is unseen. Where these two
-are installed, sandboxes do not show them.
+A submission can read all installed packages, so text of other packages may be known to it. If these two are installed,
+sandboxes hide them.
 """
 
 
 def note_prepared(task: str, profile: str, version: int) -> None:
-    """Note that this process has prepared a task, by all entries that it has used; not in a cache that is read-only."""
+    """Record which cache entries this process used to prepare a task; does nothing in a read-only cache."""
     cache = cache_directory().resolve()
     entries = [path.relative_to(cache) if path.is_relative_to(cache) else path for path in used_entries()]
     text = json.dumps({"version": version, "entries": sorted(map(str, entries))}) + "\n"
@@ -246,7 +245,7 @@ def note_prepared(task: str, profile: str, version: int) -> None:
 
 
 def is_prepared(task: str, profile: str, version: int) -> bool:
-    """Tell whether this version of a task was prepared and all that it used is still there."""
+    """Return whether this version of a task was prepared, and its cache entries still exist."""
     try:
         noted = json.loads(_file(task, profile).read_text(encoding="utf-8"))
         return noted["version"] == version and all((cache_directory() / path).is_dir() for path in noted["entries"])

@@ -1,4 +1,4 @@
-"""Files: checksums, atomic replacement, removal, copies that share blocks, and Python files that lie in no package."""
+"""File helpers: checksums, atomic replacement, removal, copy-on-write copies, and imports by path."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _FICLONE = 0x40049409  # of <linux/fs.h>
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file in hex digits."""
+    """Return the SHA-256 of a file as hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file, made if need be and readable by its owner alone; a kill or a full disk leaves the old or the new.
+    """Write or replace a file atomically and durably, with mode 600.
 
-    The content is on the disk when this returns. Two callers must not replace one file at the same time.
+    Callers must not replace the same file concurrently.
 
     Raises:
-        OSError: if it cannot be written; the old file is still there.
+        OSError: if it cannot be written; the old file is unchanged.
     """
     unfinished = path.with_name(f".{path.name}.new")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -45,7 +45,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Have the names in a directory on the disk when this returns.
+    """Flush the names in a directory to disk.
 
     Raises:
         OSError: if that fails.
@@ -58,7 +58,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> bool:
-    """Make ``target`` share the blocks of ``source``, on file systems that can (btrfs, XFS); tell whether it did."""
+    """Let ``target`` share the blocks of ``source``; return False if the file system cannot (btrfs and XFS can)."""
     try:
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
     except OSError:
@@ -67,19 +67,19 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
 
 
 def copy_contents(source: Path, target: Path) -> None:
-    """Make ``target`` a file with the contents of ``source``, sharing its blocks where the file system can.
+    """Copy a file's contents, sharing blocks if the file system can.
 
     Raises:
-        OSError: if one of them cannot be opened, or the disk is full.
+        OSError: if a file cannot be opened, or the disk is full.
     """
     with source.open("rb") as reader, target.open("wb") as writer:
         shared = clone(reader, writer)
     if not shared:
-        shutil.copyfile(source, target)  # which has the kernel copy
+        shutil.copyfile(source, target)  # copies within the kernel
 
 
 def import_file(path: Path, name: str) -> ModuleType:
-    """Import a Python file that lies in no package, such as a task's ``score.py`` or a tool, as the module ``name``."""
+    """Import a Python file outside of packages, such as a task's ``score.py``, as the module ``name``."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -91,7 +91,7 @@ def import_file(path: Path, name: str) -> ModuleType:
 
 @contextmanager
 def short_path(directory: Path) -> Iterator[str]:
-    """Give a path to a directory that is short enough for a socket's address, for as long as the block lasts.
+    """Yield a path to a directory that is short enough for a socket's address, valid during the block.
 
     Raises:
         OSError: if the directory cannot be opened.
@@ -104,12 +104,12 @@ def short_path(directory: Path) -> Iterator[str]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file, or a directory whose owner may have made parts of it unreadable."""
+    """Remove a file or a directory, including unreadable subdirectories."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
     shutil.rmtree(path, ignore_errors=True)
-    if path.exists():  # an ordinary user cannot look into directories of mode 0
+    if path.exists():  # an ordinary user cannot read directories of mode 0
         for parent, directories, _files in os.walk(path):
             for name in directories:
                 inner = Path(parent, name)

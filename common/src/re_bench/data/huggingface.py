@@ -1,4 +1,4 @@
-"""Repositories of the Hugging Face hub at pinned commits: fetched once, and used without network afterwards."""
+"""Download Hugging Face repositories at pinned commits, once, for use without network."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository at one commit. Branches and tags are refused, because they can move."""
+    """A repository at a commit. Branches and tags are refused, because they can change."""
 
     name: str
     kind: Literal["dataset", "model"]
     revision: str | None
-    """The 40 hexadecimal digits of a commit; None is there to be refused with a clear message."""
+    """The 40 hexadecimal digits of a commit. None raises a UsageError."""
 
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of files that are checked after fetching."""
+    """SHA-256 of files to verify after a download."""
 
     def __post_init__(self) -> None:
         if self.revision is None or not re.fullmatch(r"[0-9a-f]{40}", self.revision):
             raise UsageError(
-                f"{self.name}: the revision {self.revision!r} is not a commit, so that what it names can change; "
-                "give the 40 hexadecimal digits of a commit of this repository of the hub"
+                f"{self.name}: the revision {self.revision!r} is not a commit and could change; "
+                "give the 40 hexadecimal digits of a commit"
             )
 
     def fetch(self, patterns: Sequence[str]) -> Path:
-        """Return a directory with the files of this commit that match a pattern; fetch what the hub's cache has not.
+        """Return a directory with the matching files of the commit, from the hub's cache or by downloading them.
 
-        Interrupted downloads go on where they stopped. With ``HF_HUB_OFFLINE=1`` only the cache is looked at.
+        Interrupted downloads resume. With ``HF_HUB_OFFLINE=1`` only the cache is used.
 
         Args:
-            patterns: as ``plain_text/*.parquet``; a ``*`` matches slashes too.
+            patterns: such as ``plain_text/*.parquet``; ``*`` also matches slashes.
 
         Raises:
             UsageError: if huggingface_hub is not installed, the hub cannot be reached, or a file is missing.
             ReBenchError: if a file does not have its checksum.
         """
         try:
-            from huggingface_hub import snapshot_download  # noqa: PLC0415 - only the extra `paper` has it
+            from huggingface_hub import snapshot_download  # noqa: PLC0415 - needs the extra `paper`
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"{self.name}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
@@ -56,9 +56,9 @@ class Repository:
             path = snapshot_download(
                 self.name, repo_type=self.kind, revision=self.revision, allow_patterns=list(patterns)
             )
-        except (OSError, ValueError) as error:  # what the hub's errors derive from
+        except (OSError, ValueError) as error:  # the base classes of the hub's errors
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise UsageError(f"{identity(self)}: not in the hub's cache, and it cannot be fetched ({reason})") from None
+            raise UsageError(f"{identity(self)}: not in the hub's cache, and the download failed ({reason})") from None
         directory = Path(path)
         self._check(directory, patterns)
         return directory
@@ -68,7 +68,7 @@ class Repository:
             if not any(fnmatchcase(file, pattern) for pattern in patterns):
                 continue
             if not (directory / file).is_file():
-                raise UsageError(f"{directory}: has no {file}; run again where the hub can be reached")
+                raise UsageError(f"{directory}: {file} is missing; run again with access to the hub")
             if (actual := sha256_of(directory / file)) != expected:
                 raise ReBenchError(
                     f"{directory / file}: SHA-256 {actual}, pinned is {expected}; delete the file and run again"
@@ -76,14 +76,14 @@ class Repository:
 
 
 def identity(source: Repository | Path) -> str:
-    """Return a name that differs with the repository and the commit, or with the path of a local directory."""
+    """Return a unique name: repository and commit, or the URI of a local directory."""
     return source.resolve().as_uri() if isinstance(source, Path) else f"{source.name}@{source.revision}"
 
 
-# These commits and checksums were taken from what many independent projects have recorded, not from the hub itself,
-# which could not be reached when they were written. A wrong one cannot go unnoticed: the hub or the check refuses it.
+# These commits and checksums come from the records of many independent projects, since the hub could not be reached
+# when they were written. A wrong one leads to an error of the hub or of the checksum test.
 OPENWEBTEXT = Repository("Skylion007/openwebtext", "dataset", "79d93d786212f7344586290adb811d4ae6a1762c")
-"""80 files of parquet, 24,193,092,408 bytes."""
+"""80 parquet files, 24,193,092,408 bytes."""
 
 _TOKENIZER = "8414cab924d8b9b33013f0d221c5862f365ee9be39c5c2bfae8a5a9e970478a6"
 
@@ -96,7 +96,7 @@ GPT2 = Repository(
         "tokenizer.json": _TOKENIZER,
     },
 )
-"""GPT-2 with 124 M parameters, and the tokenizer of all GPT-2 models."""
+"""GPT-2 (124 M parameters), and the tokenizer of all GPT-2 models."""
 
 GPT2_XL = Repository(
     "openai-community/gpt2-xl",
@@ -107,4 +107,4 @@ GPT2_XL = Repository(
         "tokenizer.json": _TOKENIZER,
     },
 )
-"""GPT-2 with 1,558 M parameters."""
+"""GPT-2 XL (1,558 M parameters)."""

@@ -1,11 +1,11 @@
-"""What decides the hidden truth of tasks here: numbers that ``re-bench prepare --instance`` chose, and a secret.
+"""The instances of tasks chosen with ``re-bench prepare --instance``, and the machine's secret.
 
-The choices are a file in the cache of prepared data; 0, which every such task has, where there is none. What runs for
-longer than one command pins the choices, so that all its subprocesses keep to them whatever is chosen meanwhile.
+The choices are a file in the cache; the default instance is 0. Long-running commands pin the choices in an environment
+variable, so that their subprocesses use the same ones even if the file changes.
 
-The machine's secret is a file that only its owner can read, also in the cache, which no sandbox shows. Seeds drawn from
-it are what no submission may foresee and repeated scorings share. Another secret is another instance of every task that
-draws on it. :mod:`re_bench.task.choices` says which tasks have which.
+The secret is a file in the cache that only its owner can read; sandboxes hide the cache. Seeds derived from it are
+unpredictable for submissions and the same in all scorings. Another secret means another instance of every task that
+uses it. :mod:`re_bench.task.choices` knows which tasks use instances and the secret.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 CHOICES_FILE = "instances.json"
 PINNED = "RE_BENCH_INSTANCES"
-"""The environment variable with pinned choices, as JSON: of instances by ``TASK/PROFILE``."""
+"""The environment variable with pinned choices: instances by ``TASK/PROFILE``, as JSON."""
 
 
 def chosen_instance(task: str, profile: str) -> int:
     """Return the number of the chosen instance.
 
     Raises:
-        ReBenchError: if the file of the choices is damaged.
+        ReBenchError: if the file with the choices is damaged.
     """
     return _choices().get(f"{task}/{profile}", 0)
 
 
 def choose_instance(task: str, profile: str, instance: int) -> None:
-    """Have this instance served and scored from now on, by this process too.
+    """Choose the instance to serve and score from now on, in this process too.
 
     Raises:
-        UsageError: if the choice cannot be kept.
+        UsageError: if the choice cannot be stored.
     """
     choices, path = _choices() | {f"{task}/{profile}": instance}, cache_directory() / CHOICES_FILE
     try:
@@ -56,19 +56,19 @@ def choose_instance(task: str, profile: str, instance: int) -> None:
 
 
 def pinned_instances(changes: Mapping[str, int] | None = None) -> dict[str, str]:
-    """Return the environment variable by which a program keeps to the choices of this moment and these changes.
+    """Return the environment variable that pins the current choices, with changes, for a program.
 
     Args:
         changes: instances by ``TASK/PROFILE``.
 
     Raises:
-        ReBenchError: if the file of the choices is damaged.
+        ReBenchError: if the file with the choices is damaged.
     """
     return {PINNED: json.dumps(_choices() | dict(changes or {}))}
 
 
 def pin_instances(changes: Mapping[str, int] | None = None) -> None:
-    """Let this process and all that it starts keep to these choices; as :func:`pinned_instances`."""
+    """Pin the choices for this process and its subprocesses; see :func:`pinned_instances`."""
     os.environ.update(pinned_instances(changes))
 
 
@@ -82,7 +82,7 @@ def _choices() -> dict[str, int]:
         return {str(name): int(instance) for name, instance in choices.items()}
     except (ValueError, AttributeError, TypeError):
         where = str(path) if pinned is None else PINNED
-        raise ReBenchError(f"{where}: not a choice of instances; remove it, and choose anew") from None
+        raise ReBenchError(f"{where}: damaged choice of instances; remove it and choose again") from None
 
 
 MACHINE_FILE = "instance.secret"
@@ -92,20 +92,20 @@ _NAME_DIGITS = 12
 
 
 def secret_seed(purpose: str) -> int:
-    """Return a seed of 128 bits, on one machine always the same for one ``purpose``.
+    """Return a 128-bit seed that depends on the machine's secret and on ``purpose``.
 
     Args:
-        purpose: tells apart what must not be related, such as ``"restricted_mlm masks final"``.
+        purpose: a label that makes seeds for different purposes independent.
 
     Raises:
-        UsageError: if there is no secret, and none can be kept.
-        ReBenchError: if the file of the secret is damaged, or others can read it.
+        UsageError: if there is no secret, and none can be stored.
+        ReBenchError: if the file with the secret is damaged, or readable by other users.
     """
     return int.from_bytes(_derived(f"seed {purpose}")[:_SEED_BYTES], "big")
 
 
 def secret_name() -> str:
-    """Return the secret's public name, of which nothing that is drawn from it follows.
+    """Return a public name of the secret, which reveals nothing about seeds.
 
     Raises:
         UsageError, ReBenchError: as :func:`secret_seed`.
@@ -118,14 +118,14 @@ def _derived(purpose: str) -> bytes:
 
 
 def _secret() -> bytes:
-    """Return the secret; it is made where there is none: in the cache or, if that is read-only, in the user's own."""
+    """Return the secret; create it if missing, in the cache or, if that is read-only, in the user's default cache."""
     reason: Exception | None = None
     for directory in (cache_directory, default_cache_directory):
         try:
             return _read_or_make(directory() / MACHINE_FILE)
-        except (OSError, UsageError) as error:  # the latter for a user without a home directory
+        except (OSError, UsageError) as error:  # UsageError for a user without a home directory
             reason = reason or error
-    raise UsageError(f"this machine's secret cannot be kept: {reason}; set RE_BENCH_CACHE to a writable directory")
+    raise UsageError(f"this machine's secret cannot be stored: {reason}; set RE_BENCH_CACHE to a writable directory")
 
 
 def _read_or_make(path: Path) -> bytes:
@@ -133,14 +133,14 @@ def _read_or_make(path: Path) -> bytes:
         return _read(path)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{MACHINE_FILE}-", dir=path.parent)  # readable by us alone
+    descriptor, name = tempfile.mkstemp(prefix=f".{MACHINE_FILE}-", dir=path.parent)  # mode 600
     unfinished = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(_BYTES))
             file.flush()
             os.fsync(file.fileno())
-        path.hardlink_to(unfinished)  # unless another process was first
+        path.hardlink_to(unfinished)  # fails if another process was first
         sync_directory(path.parent)
     except FileExistsError:
         pass
@@ -154,7 +154,7 @@ def _read(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         mode, content = os.fstat(descriptor).st_mode, file.read(_BYTES + 1)
     if mode & 0o077:
-        raise ReBenchError(f"{path}: others can read this machine's secret; remove it, and a new one is made")
+        raise ReBenchError(f"{path}: other users can read this machine's secret; remove it to get a new one")
     if len(content) != _BYTES:
-        raise ReBenchError(f"{path}: this machine's secret is damaged; remove it, and a new one is made")
+        raise ReBenchError(f"{path}: this machine's secret is damaged; remove it to get a new one")
     return content

@@ -1,4 +1,4 @@
-"""Append-only logs of lines: an append is on the disk before it returns, and a kill cannot spoil earlier lines."""
+"""Append-only logs of lines: appends are durable, and a kill cannot damage earlier lines."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 
 
 LONGEST = 1 << 30
-"""Bytes of a log that are read: it is in memory as a whole."""
+"""Maximum size of a log in bytes, since it is read into memory."""
 _LONGEST_LINE = 16 << 20
 _LINE = re.compile(rb"[^\n]+")
 DEEPEST = 200
-"""Arrays and objects of a line in one another: what is deeper, what handles values by recursion cannot."""
+"""Maximum nesting of arrays and objects in a line, which recursive functions can handle."""
 
 
 class LogError(OSError):
-    """The log is not a plain file that can be used; the message says what it is instead."""
+    """The log is not a usable regular file; the message says why."""
 
 
 class LockedLog:
-    """A log while this process alone may append to it."""
+    """A log on which this process holds the lock for appending."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self._path, self._handle = path, handle
 
     def lines(self) -> list[bytes]:
-        """Return the lines that are there, without newlines; the last one may be torn."""
+        """Return the lines without newlines; the last one may be incomplete."""
         return _split(self._read())
 
     def append(self, line: bytes, *, sync: bool = True) -> None:
-        """Add a line, returning only once it is on the disk.
+        """Append a line, and wait until it is on disk.
 
-        Earlier bytes are never touched: a newline comes before the line where a kill has left half of another one.
+        After an incomplete line, which a kill has left, a newline is written first.
 
         Args:
-            line: without its newline.
-            sync: False does not wait for the disk: a power cut may lose the line, a kill of this process cannot.
+            line: the line without its newline.
+            sync: whether to wait for the disk. Without, a power failure may lose the line, but a kill cannot.
 
         Raises:
-            OSError: if the system refuses the write, of which a part may be in the file.
+            OSError: if the write fails; a part of the line may be in the file.
         """
         size = os.fstat(self._handle).st_size
         if sync and not size:
-            # Before the first line, so that no line is acknowledged in a file that a power cut could unlink.
+            # Before the first line, so that a power failure cannot remove a file with acknowledged lines.
             sync_directory(self._path.parent)
         torn = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
         _write_all(self._handle, b"\n" * torn + line + b"\n")
@@ -70,10 +70,10 @@ class LockedLog:
 
 @contextmanager
 def locked_log(path: Path) -> Iterator[LockedLog]:
-    """Open a log for appending, made if need be and readable by its owner alone; others wait until the block ends.
+    """Open or create a log (mode 600) and hold its lock during the block; other processes wait.
 
     Raises:
-        LogError: if the path is not a plain file or its directory is missing.
+        LogError: if the path is not a regular file, or its directory is missing.
     """
     handle = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
@@ -84,16 +84,16 @@ def locked_log(path: Path) -> Iterator[LockedLog]:
 
 
 def read_lines(path: Path, most: int = LONGEST) -> list[bytes]:
-    """Return the lines of a log without newlines; a log that does not exist yet is empty.
+    """Return the lines of a log without newlines; a missing log is empty.
 
-    Takes no lock, so a line that is being written at this moment may be torn.
+    Takes no lock, so the last line may be incomplete.
 
     Args:
         path: the log.
-        most: bytes that it may have.
+        most: maximum size in bytes.
 
     Raises:
-        LogError: if the path is not a plain file, or is longer.
+        LogError: if the path is not a regular file, or is larger.
     """
     try:
         return _split(read_plain(path, most))
@@ -102,14 +102,14 @@ def read_lines(path: Path, most: int = LONGEST) -> list[bytes]:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """Return the content of a file that anybody may have put there, without waiting for anyone.
+    """Return the content of an untrusted file, without blocking on pipes or devices.
 
     Args:
         path: the file.
-        most: bytes that it may have.
+        most: maximum size in bytes.
 
     Raises:
-        LogError: if it is not a plain file, or is longer.
+        LogError: if it is not a regular file, or is larger.
         OSError: if it cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
@@ -121,15 +121,15 @@ def read_plain(path: Path, most: int) -> bytes:
 
 
 def read_tail(path: Path, most: int, start: int = 0) -> bytes:
-    """Return the last bytes of a file that anybody may have put there, without waiting for anyone.
+    """Return the last bytes of an untrusted file, without blocking on pipes or devices.
 
     Args:
         path: the file.
-        most: bytes to return at most.
-        start: the offset of the first byte that counts.
+        most: maximum number of bytes.
+        start: offset before which bytes are ignored.
 
     Raises:
-        LogError: if it is not a plain file.
+        LogError: if it is not a regular file.
         OSError: if it cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
@@ -138,12 +138,12 @@ def read_tail(path: Path, most: int, start: int = 0) -> bytes:
 
 
 def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the JSON objects of a log, one a line, and how many lines are none, such as those that a kill has torn.
+    """Return the JSON objects of a log, and the number of other lines, such as incomplete ones.
 
-    What the lines say may be anybody's: numbers that JSON does not know, and nesting too deep for us, count as none.
+    Lines are untrusted: see :func:`json_object` for what is skipped.
 
     Raises:
-        LogError: if the path is not a plain file.
+        LogError: if the path is not a regular file.
     """
     objects = [json_object(line) for line in read_lines(path)]
     whole = [entry for entry in objects if entry is not None]
@@ -151,7 +151,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def json_object(text: bytes | str) -> dict[str, Any] | None:
-    """Return the object that a text is in JSON; None if it is none, or too long or too deep for us."""
+    """Parse a JSON object; return None if the text is not one, has NaN or infinities, or is too long or too deep."""
     try:
         if len(text) > _LONGEST_LINE:
             return None
@@ -163,7 +163,7 @@ def json_object(text: bytes | str) -> dict[str, Any] | None:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -171,9 +171,8 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _open(path: Path, flags: int) -> int:
-    """Open a regular file, and nothing else, without waiting for anyone."""
+    """Open a regular file, without following links or blocking, since the path is untrusted."""
     try:
-        # Not following links and not blocking: the path may have been prepared by somebody unfriendly.
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     except OSError as error:
         _explain(path, error, creating=bool(flags & os.O_CREAT))
@@ -186,7 +185,7 @@ def _open(path: Path, flags: int) -> int:
 
 
 def _explain(path: Path, error: OSError, *, creating: bool) -> None:
-    """Raise LogError where the system's own message for a failed open would mislead."""
+    """Raise LogError if the system's error message would be misleading."""
     if creating and error.errno == errno.ENOENT:
         raise LogError(errno.ENOENT, "the directory of the log is missing", str(path)) from error
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -196,11 +195,11 @@ def _explain(path: Path, error: OSError, *, creating: bool) -> None:
 
 
 def _not_plain(path: Path, mode: int) -> LogError:
-    return LogError(errno.EINVAL, f"the log must be a plain file, this is {_kind(mode)}", str(path))
+    return LogError(errno.EINVAL, f"the log must be a regular file, not {_kind(mode)}", str(path))
 
 
 def _kind(mode: int) -> str:
-    """Name the kind of a file that is not regular."""
+    """Name the type of a file that is not regular."""
     if stat.S_ISLNK(mode):
         return "a symbolic link"
     if stat.S_ISDIR(mode):
@@ -209,7 +208,7 @@ def _kind(mode: int) -> str:
 
 
 def _write_all(handle: int, data: bytes) -> None:
-    """Write every byte; the system may take fewer than it is given."""
+    """Write all bytes, in several calls if necessary."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(handle, rest) :]

@@ -1,4 +1,4 @@
-"""On what a figure was measured: the processor, and the versions of Python and of the packages that matter."""
+"""Record the hardware and the software versions of a measurement."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _RECORDED = ("re-bench-common", "numpy", "torch", "triton")
 
 
 def hardware() -> str:
-    """Return the processor's name and the number of its cores, as Linux tells them."""
+    """Return the processor's name and its number of cores."""
     cores = len(_lines("/proc/cpuinfo", "processor"))
     model = next(iter(_lines("/proc/cpuinfo", "model name")), platform.machine())
     return f"{model}, {cores} cores"
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that scores depend on."""
+    """Return the versions of Python and of the packages that affect scores."""
     packages = {"python": platform.python_version()}
     for name in _RECORDED:
         try:

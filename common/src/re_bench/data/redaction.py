@@ -1,4 +1,4 @@
-"""Taking keys out of what is written, passed on or published."""
+"""Redact API keys in text and JSON values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 INSTEAD = "[redacted]"
 _LIKE_A_KEY = re.compile(r"\bsk-[A-Za-z0-9_*.-]{8,}")
-_SHORTEST = 4  # a "key" such as "x", for servers that want any, is no secret
+_SHORTEST = 4  # placeholder keys such as "x" are no secrets
 
 
 def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str:
-    """Return the text without the secrets, and without all that looks like a key of OpenAI's if ``similar``."""
+    """Return the text without the secrets, and, if ``similar``, without strings that look like OpenAI keys."""
     for secret in secrets:
         for form in forms(secret):
             text = text.replace(form, INSTEAD)
@@ -23,7 +23,7 @@ def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str
 
 
 def redacted_value(value: Any, secrets: Iterable[str], *, similar: bool = False) -> Any:
-    """Return a value of JSON whose strings, names in objects too, are redacted, however its text has spelled them."""
+    """Redact all strings of a JSON value, including names of members, however they were escaped."""
     secrets = tuple(secrets)
     text = json.dumps(value)
     return value if redacted(text, secrets, similar=similar) == text else _walked(value, secrets, similar=similar)
@@ -43,5 +43,5 @@ def _walked(value: Any, secrets: tuple[str, ...], *, similar: bool) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return how a secret may be written: as it is, and as in a text of JSON; nothing if it is too short to be one."""
+    """Return the spellings of a secret, plain and escaped as in JSON; empty if it is too short to be a secret."""
     return tuple(dict.fromkeys((secret, json.dumps(secret)[1:-1]))) if len(secret) >= _SHORTEST else ()

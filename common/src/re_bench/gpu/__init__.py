@@ -1,1 +1,1 @@
-"""The GPU that is timed: which one, its state, its lock, and times of programs that take turns on it."""
+"""GPUs: which one to use, its state, its lock, and interleaved timings."""

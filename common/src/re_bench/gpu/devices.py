@@ -1,6 +1,6 @@
-"""Which of a host's GPUs is for what, so that nothing else runs on a GPU while a time is measured on it.
+"""Assign a host's GPUs to timed scorings and to other work, so that nothing disturbs timings.
 
-A program is confined to one GPU by ``CUDA_VISIBLE_DEVICES``, which it hands on to all that it starts.
+``CUDA_VISIBLE_DEVICES``, which child processes inherit, restricts a program to its GPUs.
 """
 
 from __future__ import annotations
@@ -21,33 +21,32 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True)
 class GpuPlan:
-    """The GPUs of a host by their use, as UUIDs; neither list is empty."""
+    """The UUIDs of a host's GPUs by use; neither list is empty."""
 
     timed: tuple[str, ...]
-    """For scorings that measure time."""
+    """For timed scorings."""
     other: tuple[str, ...]
-    """For all else: sessions, training, scorings that measure no time. The same as ``timed`` where nothing is set
-    apart."""
+    """For sessions, training and untimed scorings. Equal to ``timed`` if no GPU is reserved."""
 
     @property
     def separate(self) -> bool:
-        """Whether nothing but scorings runs on the GPUs on which time is measured."""
+        """Whether the GPUs for timed scorings are used for nothing else."""
         return not set(self.timed) & set(self.other)
 
 
 def share_gpus(gpus: Sequence[Gpu]) -> GpuPlan:
-    """Return the plan that uses all GPUs for everything."""
+    """Return a plan that uses all GPUs for everything."""
     uuids = tuple(gpu.uuid for gpu in gpus)
     return GpuPlan(uuids, uuids)
 
 
 def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
-    """Return the plan that sets one GPU apart to measure time on, where there are several.
+    """Return a plan that reserves one GPU for timed scorings if there are several.
 
     Args:
-        gpus: what CUDA shows, in its order.
-        choice: the index or UUID of the one to set apart; by default the last, since programs of others that choose
-            none run on the first.
+        gpus: the GPUs in CUDA's order.
+        choice: the index or UUID of the GPU to reserve; by default the last, since other programs run on the first
+            by default.
 
     Raises:
         UsageError: if there is no such GPU.
@@ -57,16 +56,16 @@ def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
 
 
 def only_gpus(*uuids: str | None) -> dict[str, str]:
-    """Return the environment variable that shows a program these GPUs, numbered from 0 in this order.
+    """Return the environment variable that restricts a program to these GPUs, numbered from 0 in this order.
 
-    What is None is left out; without any GPU there is no variable, and the program sees what we see.
+    None is ignored. Without any GPU the result is empty and changes nothing.
     """
     shown = ",".join(filter(None, uuids))
     return {_VISIBLE: shown} if shown else {}
 
 
 def keep_off_timed(plan: GpuPlan) -> None:
-    """Show what this process starts from now on the other GPUs alone, unless it is told otherwise."""
+    """Restrict programs that this process starts to the GPUs for other work, unless they are told otherwise."""
     os.environ.update(only_gpus(*plan.other))
 
 
@@ -74,10 +73,10 @@ def find_gpu(gpus: Sequence[Gpu], choice: str, option: str) -> Gpu:
     """Return the GPU with an index or UUID.
 
     Raises:
-        UsageError: if there is none; it names the ``option`` that the choice came from.
+        UsageError: if there is none; the message names the command-line ``option``.
     """
     for gpu in gpus:
         if choice.lower() in {str(gpu.index), gpu.uuid.lower()}:
             return gpu
     known = ", ".join(f"{gpu.index} ({gpu.name}, {gpu.uuid})" for gpu in gpus)
-    raise UsageError(f"{option} {choice}: there is no such GPU here; give the index or UUID of one of: {known}")
+    raise UsageError(f"{option} {choice}: no such GPU here; give the index or UUID of one of: {known}")

@@ -1,8 +1,8 @@
-"""One job at a time on a GPU that is being timed, by a lock that says who holds it.
+"""Let one job at a time use a GPU for timing, by a lock file that names its holder.
 
-The lock is a file that all users of the machine share, locked by flock(2), so that the kernel frees it however its
-holder ends. The text in the file only tells those who wait whom they wait for. Any user can write that text and take
-the lock: it keeps honest jobs apart, and protects from nobody. Containers with a ``/tmp`` of their own do not see it.
+All users of the machine share the file. It is locked with flock(2), so the kernel releases it when its holder ends.
+Its text only informs waiting jobs. Any user can write the text and take the lock: it coordinates honest jobs, and is no
+protection. Containers with their own ``/tmp`` do not share it.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ if TYPE_CHECKING:
 
 _SHARED = Path("/tmp")  # noqa: S108 - not $TMPDIR, which differs between users and between jobs of a cluster
 _POLL_S = 0.2
-_NOTICE_S = 0.3  # of waiting before the holder is named: by then a new one has replaced the text of a dead one
+_NOTICE_S = 0.3  # wait before printing the holder, so that a new holder can replace the text of a dead one
 _MODE = 0o666
 _TEXT_BYTES = 4096
 _PIDS = 1 << 22  # PID_MAX_LIMIT of Linux
 _waits: list[float] = []
-"""Of this process, in seconds."""
+"""Seconds that this process waited."""
 _MAX_LENGTHS = {"user": 32, "since": 32, "host": 64, "what": 200}
 
 
 @contextmanager
 def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | None = None) -> Iterator[None]:
-    """Hold the GPU ``uuid`` for the length of a ``with`` block; wait while another job holds it.
+    """Hold the GPU ``uuid`` during a ``with`` block; wait while another job holds it.
 
-    A thread that holds a GPU and asks for it again waits for itself.
+    Not reentrant: a thread that requests a GPU twice waits for itself.
 
     Args:
-        uuid: the GPU's name for life, as :attr:`re_bench.gpu.state.Gpu.uuid`.
-        what: what the GPU is held for, a few words; whoever waits reads them.
-        wait_s: seconds to wait at most; 0 tries once.
-        directory: where the lock files lie, in place of ``/tmp``.
+        uuid: the GPU's UUID, as in :attr:`re_bench.gpu.state.Gpu.uuid`.
+        what: a few words about the job, shown to waiting jobs.
+        wait_s: maximum time to wait in seconds; 0 tries once.
+        directory: the directory of lock files instead of ``/tmp``.
 
     Raises:
         ReBenchError: if it is still held after ``wait_s``, or the lock file cannot be used.
     """
     if not re.fullmatch(r"[A-Za-z0-9-]{1,80}", uuid):
-        raise ReBenchError(f"{uuid!r} is no UUID of a GPU; it should look like GPU-4b0c5a1e-…")
+        raise ReBenchError(f"{uuid!r} is not the UUID of a GPU; expected GPU-4b0c5a1e-…")
     path = (directory or _SHARED) / f"re-bench-gpu-{uuid}.lock"
     held: list[int] = []
 
     def on_acquired(descriptor: int) -> None:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # what we write would land elsewhere
-            raise _unusable(path, "it is not a plain file with one name; remove it")
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # the text would go to another file
+            raise _unusable(path, "it is not a regular file with one name; remove it")
         held.append(descriptor)
         _write(descriptor, _text(what))
 
@@ -75,7 +75,7 @@ def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | No
 
 
 def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
-    """Take the lock; while waiting, say once for whom."""
+    """Acquire the lock; while waiting, print the holder once."""
     try:
         try:
             lock.acquire(blocking=False)
@@ -84,7 +84,7 @@ def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
     except Timeout:
         raise ReBenchError(
             f"the GPU {uuid} is not free after {wait_s:g} s: {_holder(path)}; wait for that job to end, or stop it, "
-            f"and try again (the lock: {path})"
+            f"and try again (lock file: {path})"
         ) from None
     except OSError as error:
         reason = "it is a symbolic link; remove it" if path.is_symlink() else str(error.strerror)
@@ -105,16 +105,16 @@ def _wait(lock: FileLock, path: Path, wait_s: float) -> None:
 
 
 def waited_s() -> float:
-    """Return how many seconds this process has waited for other jobs to leave a GPU, in vain or not."""
+    """Return how many seconds this process has waited for GPUs in total."""
     return sum(_waits)
 
 
 def _unusable(path: Path, reason: str) -> ReBenchError:
-    return ReBenchError(f"the GPU's lock {path} cannot be used: {reason}")
+    return ReBenchError(f"{path}: the GPU's lock cannot be used: {reason}")
 
 
 def _text(what: str) -> bytes:
-    """Return one line of JSON that says who we are."""
+    """Return one line of JSON that describes this job."""
     holder = {
         "pid": os.getpid(),
         "user": _user(),
@@ -133,13 +133,13 @@ def _user() -> str:
 
 
 def _write(descriptor: int, text: bytes) -> None:
-    with suppress(OSError):  # a full disk costs those who wait the name of the holder, nothing more
+    with suppress(OSError):  # without the text, for example on a full disk, the lock still works
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text, 0)
 
 
 def _holder(path: Path) -> str:
-    """Say who holds the lock; the text is another user's and may be anything."""
+    """Describe the holder of the lock, from untrusted text."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             holder = json.loads(file.read(_TEXT_BYTES))

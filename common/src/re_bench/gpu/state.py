@@ -1,8 +1,7 @@
-"""What a GPU is, and what it is doing: the record that stands beside a measured time.
+"""Identify GPUs and record their state next to measured times.
 
-What a GPU is comes from the CUDA driver, which any program that times it needs anyway, because
-scores depend on it. What it is doing comes from NVML through the optional package nvidia-ml-py;
-that goes into the log, and what cannot be read there is None.
+Properties come from the CUDA driver, because scores depend on them and timed programs need it anyway. The current
+state comes from NVML through the optional package nvidia-ml-py. It goes into the log; unreadable values are None.
 """
 
 from __future__ import annotations
@@ -41,38 +40,36 @@ _REASONS = (
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, as the CUDA driver presents it."""
+    """A GPU, as described by the CUDA driver."""
 
     index: int
-    """CUDA's ordinal in this process; CUDA_VISIBLE_DEVICES changes it."""
+    """CUDA's ordinal in this process; depends on CUDA_VISIBLE_DEVICES."""
     name: str
     uuid: str
-    """The name for life, ``GPU-…`` as nvidia-smi writes it."""
+    """``GPU-…``, as in nvidia-smi."""
     driver: str | None
-    """Version of the driver, None where NVML cannot be asked."""
+    """Version of the driver, or None without NVML."""
     memory_clock_mhz: float
-    """The highest; 0 where the driver does not tell."""
+    """The highest memory clock; 0 if the driver does not report it."""
     bus_width_bits: int
 
     @property
     def peak_bandwidth(self) -> float:
         """Bytes per second between the GPU and its memory: two transfers per clock, over the whole bus.
 
-        For an L4 (6251 MHz, 192 bits) these are the 300 GB/s of its data sheet; for an H200 (3201 MHz,
-        6016 or 6144 bits, as its driver tells) they are 4.81 or 4.92 TB/s, where the data sheet says 4.8.
+        An L4 (6251 MHz, 192 bits) gives 300 GB/s, as in its data sheet. An H200 (3201 MHz, 6016 or 6144 bits
+        according to its driver) gives 4.81 or 4.92 TB/s; its data sheet says 4.8.
 
         Raises:
-            ReBenchError: if the driver tells no clock or no bus width.
+            ReBenchError: if the driver does not report clock or bus width.
         """
         if not (self.memory_clock_mhz and self.bus_width_bits):
-            raise ReBenchError(
-                f"the driver does not tell the memory clock and bus width of {self.name}: no peak bandwidth"
-            )
+            raise ReBenchError(f"{self.name}: the driver does not report memory clock and bus width")
         return 2 * self.memory_clock_mhz * 1e6 * self.bus_width_bits / 8
 
 
 def identify(index: int = 0) -> Gpu:
-    """Return what the CUDA driver says of its device ``index``.
+    """Return the properties of the CUDA device ``index``.
 
     Raises:
         UsageError: if there is no such device, or no driver.
@@ -84,7 +81,7 @@ def identify(index: int = 0) -> Gpu:
 
 
 def identify_all() -> list[Gpu]:
-    """Return what the CUDA driver says of all devices that it shows this process, at least one, in its order.
+    """Return all CUDA devices that this process sees, at least one, in CUDA's order.
 
     Raises:
         UsageError: if there is none, or no driver.
@@ -95,12 +92,12 @@ def identify_all() -> list[Gpu]:
     except DeviceMemoryError as error:
         raise UsageError(f"no GPU here: {error}; this needs an NVIDIA GPU and its driver") from None
     if not count.value:
-        raise UsageError("CUDA shows no GPU here; is CUDA_VISIBLE_DEVICES set to none?")
+        raise UsageError("CUDA finds no GPU here; check CUDA_VISIBLE_DEVICES")
     return [identify(index) for index in range(count.value)]
 
 
 def free_memory(index: int = 0) -> int:
-    """Return the free memory of the CUDA device ``index``, in bytes; this starts CUDA's context on it.
+    """Return the free memory of the CUDA device ``index`` in bytes; this creates a CUDA context.
 
     Raises:
         UsageError: if there is no such device, or no driver.
@@ -111,19 +108,18 @@ def free_memory(index: int = 0) -> int:
         call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
     except DeviceMemoryError as error:
         raise UsageError(
-            f"the memory of GPU {index} cannot be asked for: {error}; this needs an NVIDIA GPU and its driver"
+            f"GPU {index}: cannot read its free memory: {error}; this needs an NVIDIA GPU and its driver"
         ) from None
     return free.value
 
 
 def snapshot(uuid: str) -> dict[str, Any]:
-    """Return what the GPU ``uuid`` is doing now, as JSON values; what cannot be read is None.
+    """Return the current state of the GPU ``uuid`` as JSON values; unreadable values are None.
 
     Keys: ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``, ``throttle_reasons``
-    (see :func:`throttle_reasons`), ``performance_state`` ("P0" is the fastest), ``utilisation`` (percent
-    of the last moments in which a kernel ran), ``processes`` that compute on it (a list of ``pid``, ``name``,
-    ``used_mib``), and ``note`` where NVML tells nothing at all. In a container NVML may tell the host's
-    pids, or leave processes out.
+    (see :func:`throttle_reasons`), ``performance_state`` ("P0" is the fastest), ``utilisation`` (percent of recent time
+    with a running kernel), ``processes`` computing on it (a list of ``pid``, ``name``, ``used_mib``), and ``note`` with
+    the reason if NVML is not available. In a container NVML may report PIDs of the host, or omit processes.
     """
     try:
         with _nvml() as nvml:
@@ -134,17 +130,17 @@ def snapshot(uuid: str) -> dict[str, Any]:
 
 
 def throttle_reasons(mask: int) -> list[str]:
-    """Return the sorted names of NVML's reasons why the clocks are not at their highest, unknown bits as ``bit_N``."""
+    """Return the sorted names of NVML's throttle reasons; unknown bits are ``bit_N``."""
     bits = (bit for bit in range(mask.bit_length()) if mask >> bit & 1)
     return sorted(_REASONS[bit] if bit < len(_REASONS) else f"bit_{bit}" for bit in bits)
 
 
-def other_processes(snapshot: Mapping[str, Any], ours: Iterable[int]) -> list[dict[str, Any]]:
-    """Return the processes of a snapshot that are neither among the pids ``ours`` nor descend from them.
+def other_processes(snapshot: Mapping[str, Any], roots: Iterable[int]) -> list[dict[str, Any]]:
+    """Return the processes of a snapshot, except those with PIDs in ``roots`` and their descendants.
 
-    Ask while ours still run. An empty list says little where ``snapshot["processes"]`` is None.
+    Call this while the processes in ``roots`` are running. If ``snapshot["processes"]`` is None, the result is empty.
     """
-    own = {pid for root in ours for pid in tree(root)}
+    own = {pid for root in roots for pid in tree(root)}
     return [process for process in snapshot["processes"] or [] if process["pid"] not in own]
 
 
@@ -176,7 +172,7 @@ def _driver_version() -> str | None:
 
 
 class _UnavailableError(Exception):
-    """NVML is not there, or does not know the GPU."""
+    """NVML is not available, or does not know the GPU."""
 
 
 @contextmanager
@@ -184,9 +180,7 @@ def _nvml() -> Iterator[Any]:
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError:
-        raise _UnavailableError(
-            "the package nvidia-ml-py is not installed (it comes with re-bench-common[gpu])"
-        ) from None
+        raise _UnavailableError("the package nvidia-ml-py is not installed (part of re-bench-common[gpu])") from None
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
@@ -199,7 +193,7 @@ def _nvml() -> Iterator[Any]:
 
 
 def _handle(nvml: Any, uuid: str) -> Any:
-    for name in (uuid, uuid.replace("GPU-", "MIG-", 1)):  # CUDA tells a slice's bytes, not that it is one
+    for name in (uuid, uuid.replace("GPU-", "MIG-", 1)):  # CUDA reports the UUID of a MIG slice without its prefix
         with suppress(nvml.NVMLError):
             return nvml.nvmlDeviceGetHandleByUUID(name)
     raise _UnavailableError(f"NVML knows no GPU {uuid}")
@@ -212,7 +206,7 @@ def _read(nvml: Any, query: Callable[[Any, Any], Any], handle: Any) -> Any:
 
 
 def _throttled(nvml: Any, handle: Any) -> list[str]:
-    with suppress(nvml.NVMLError, AttributeError):  # the name it has had since driver 535
+    with suppress(nvml.NVMLError, AttributeError):  # the name since driver 535
         return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
     return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
 

@@ -1,7 +1,6 @@
-"""Times of programs that take turns on one device, as they are seen from outside.
+"""Interleaved timings of programs on one device.
 
-Whoever wants to know how fast a program is runs it in turns with others in one run, so that drift affects all alike,
-and times each turn from the trusted side.
+Programs take turns within one run, so that drift affects them alike. The trusted side times each turn.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _RESAMPLES = 2000
-_OUTER = 0.025
+_TAIL_SHARE = 0.025
 
 
 @dataclass(frozen=True)
@@ -33,27 +32,27 @@ class Time:
 
     @classmethod
     def of(cls, rounds: Sequence[float]) -> Time:
-        """Return the time of a call from one value a round."""
+        """Summarize one value per round."""
         return cls(statistics.median(rounds), *median_interval(rounds), tuple(rounds))
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of the median (percentile method; Efron and Tibshirani 1993, chapter 13).
 
-    The resamples are the same in every run, so the interval of given values is one and the same.
+    The resamples have a fixed seed, so the interval depends on the values only.
     """
     generator = random.Random(0)
     medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(_RESAMPLES))
     last = len(medians) - 1
-    return medians[round(_OUTER * last)], medians[round((1 - _OUTER) * last)]
+    return medians[round(_TAIL_SHARE * last)], medians[round((1 - _TAIL_SHARE) * last)]
 
 
 def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[str, list[Result]]:
-    """Call each function once in every round, in an order drawn anew, and return their results in order of the rounds.
+    """Call each function once per round, in random order, and return each function's results in order of the rounds.
 
     Args:
-        turns: the functions, by name.
-        rounds: the number of rounds.
+        turns: functions by name.
+        rounds: number of rounds.
     """
     generator = random.SystemRandom()
     results: dict[str, list[Result]] = {name: [] for name in turns}
@@ -63,23 +62,22 @@ def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[s
     return results
 
 
-def check_not_slowed_down(name: str, alone: Time, beside: Time, most: float) -> None:
-    """Check that a program of ours ran as fast between a submission's turns as before it was loaded.
+def check_not_slowed_down(name: str, alone: Time, interleaved: Time, tolerance: float) -> None:
+    """Check that a trusted program was not slowed down by the submission.
 
-    A submission that keeps the device busy while others have their turn would make them slower, and itself
-    look faster beside them.
+    A submission that keeps the device busy during other turns would look faster in comparison.
 
     Args:
-        name: what the program is called.
-        alone: its time without the submission.
-        beside: its time between the submission's turns.
-        most: the share by which it may be longer.
+        name: the program's name.
+        alone: its time before the submission was loaded.
+        interleaved: its time between the submission's turns.
+        tolerance: the tolerated relative slowdown.
 
     Raises:
-        InvalidSubmissionError: if it became slower than that.
+        InvalidSubmissionError: if the slowdown is larger.
     """
-    if beside.milliseconds > alone.milliseconds * (1 + most):
+    if interleaved.milliseconds > alone.milliseconds * (1 + tolerance):
         raise InvalidSubmissionError(
-            f"the device was kept busy out of turn: {name} took {beside.milliseconds:.4f} ms between the submission's "
-            f"turns and {alone.milliseconds:.4f} ms without it; all work must be done when a call returns"
+            f"the device was kept busy out of turn: {name} took {interleaved.milliseconds:.4f} ms between the "
+            f"submission's turns and {alone.milliseconds:.4f} ms without it; finish all work before a call returns"
         )

@@ -1,1 +1,1 @@
-"""Everything of ours that runs inside a sandbox. Standard library only: sandboxes are shown these files alone."""
+"""Code that runs inside sandboxes, which contain no other part of re-bench; standard library only."""

@@ -1,10 +1,9 @@
-"""GPU memory that two processes share without copying, across the walls of a sandbox.
+"""Share GPU memory between a sandboxed process and the scorer without copying.
 
-CUDA's older IPC handles do not open in another process namespace. Memory of the driver's
-virtual memory management does: it is exported as a file descriptor, which travels like any
-other. Source: the CUDA driver API, "Virtual Memory Management".
+CUDA's older IPC handles cannot be opened in another PID namespace. Memory of the driver's virtual memory management
+can: it is exported as a file descriptor. Source: the CUDA driver API, "Virtual Memory Management".
 
-This file is also read by the worker inside the sandbox, so it uses the standard library only.
+The worker inside the sandbox imports this file, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _ADDRESS = ctypes.c_uint64
 
 
 class DeviceMemoryError(RuntimeError):
-    """There is no CUDA driver, or it refused; the text says which call."""
+    """There is no CUDA driver, or a call failed; the message names the call."""
 
 
 class OutOfDeviceMemoryError(DeviceMemoryError):
-    """The device has too little memory left."""
+    """The device has too little free memory."""
 
 
 class _Location(ctypes.Structure):
@@ -52,7 +51,7 @@ class _Access(ctypes.Structure):
 
 
 class AddressRange:
-    """Addresses of the device at which one piece of memory after another is mapped.
+    """Reserved device addresses at which blocks of memory can be mapped, one at a time.
 
     Args:
         size: bytes, a multiple of the driver's granularity.
@@ -72,9 +71,9 @@ class AddressRange:
         return int(self._address.value or 0)
 
     def map_descriptor(self, descriptor: int, size: int) -> None:
-        """Map ``size`` bytes of memory that another process exported; ``descriptor`` may be closed afterwards.
+        """Map ``size`` bytes exported by another process; ``descriptor`` may be closed afterwards.
 
-        Nothing can be accessed until :meth:`allow`.
+        The memory cannot be accessed before :meth:`allow`.
         """
         make_current(self._device)
         handle = ctypes.c_uint64()
@@ -83,34 +82,34 @@ class AddressRange:
         self.map_handle(handle, size)
 
     def map_handle(self, handle: ctypes.c_uint64, size: int) -> None:
-        """Map memory by the driver's handle of it, which is released in :meth:`unmap`."""
+        """Map memory by its driver handle, which :meth:`unmap` releases."""
         call("cuMemMap", self._address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
         self._handle, self._mapped = handle, size
 
     def allow(self, offset: int, size: int, *, writable: bool) -> None:
-        """Have this process access a part of what is mapped; both numbers are multiples of the granularity."""
+        """Allow this process to access a part of the mapping; both numbers are multiples of the granularity."""
         access = _Access(_Location(_ON_DEVICE, self._device), _READ_WRITE if writable else _READ)
         call("cuMemSetAccess", _ADDRESS(self.start + offset), _SIZE(size), ctypes.byref(access), _SIZE(1))
 
     def unmap(self) -> None:
-        """Let go of the memory that is mapped, if any; work on it must be done."""
+        """Unmap and release the mapped memory, if any; work on it must have finished."""
         if self._mapped:
             call("cuMemUnmap", self._address, _SIZE(self._mapped))
             call("cuMemRelease", self._handle)
             self._mapped = 0
 
     def close(self) -> None:
-        """Unmap, and give the addresses back."""
+        """Unmap, and release the addresses."""
         self.unmap()
         call("cuMemAddressFree", self._address, _SIZE(self.size))
 
 
 class SharedMapping:
-    """A range of GPU memory, as ``torch.as_tensor(mapping, device="cuda")`` takes it: one-dimensional, of bytes.
+    """A range of GPU memory for ``torch.as_tensor(mapping, device="cuda")``, as a one-dimensional array of bytes.
 
     Args:
         addresses: where the memory is mapped.
-        nbytes: bytes asked for.
+        nbytes: bytes requested.
     """
 
     def __init__(self, addresses: AddressRange, nbytes: int) -> None:
@@ -120,12 +119,12 @@ class SharedMapping:
     def of_descriptor(
         cls, descriptor: int, nbytes: int, size: int, *, writable: bool, device: int = 0
     ) -> SharedMapping:
-        """Map memory that another process exported; ``descriptor`` may be closed afterwards.
+        """Map memory exported by another process; ``descriptor`` may be closed afterwards.
 
         Args:
             descriptor: the exported memory.
-            nbytes: bytes asked for.
-            size: bytes there are, rounded up to the driver's granularity.
+            nbytes: bytes requested.
+            size: bytes allocated: ``nbytes`` rounded up to the driver's granularity.
             writable: whether this process maps it writable.
             device: ordinal of the device.
         """
@@ -136,23 +135,23 @@ class SharedMapping:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the interface; the stream is left to the caller to synchronise."""
+        """Version 3 of the interface; the caller synchronizes streams."""
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._addresses.start, False), "version": 3}
 
     def close(self) -> None:
-        """Unmap and let go of the memory; tensors over it must be gone, and work on it done."""
+        """Unmap and release the memory; tensors over it must be gone, and work on it finished."""
         self._addresses.close()
 
 
 class DeviceMemory(SharedMapping):
-    """GPU memory of ours that can be shown to an untrusted process; see :meth:`Untrusted.call`.
+    """GPU memory that can be passed to a sandboxed process as an argument of :meth:`SandboxedProcess.call`.
 
-    The other process maps an input read-only, but a hostile one can map it writable: compute
-    truth from a private copy.
+    The other process maps an input read-only, but a hostile one can map it writable: compute the truth from a
+    private copy.
 
     Raises:
         OutOfDeviceMemoryError: if there is not enough memory.
-        DeviceMemoryError: without a driver, or if it refuses.
+        DeviceMemoryError: if there is no driver, or a call fails.
     """
 
     def __init__(self, nbytes: int, *, device: int = 0) -> None:
@@ -170,7 +169,7 @@ class DeviceMemory(SharedMapping):
         self._addresses.allow(0, size, writable=True)
         self.descriptor = descriptor.value
         self.name = secrets.token_hex(8)
-        """What the other process remembers the mapping by, so that it maps once however many calls there are."""
+        """Key under which the other process caches the mapping across calls."""
 
     def __enter__(self) -> Self:
         return self
@@ -185,21 +184,21 @@ class DeviceMemory(SharedMapping):
 
 
 def write_value(stream: int, address: int, value: int) -> None:
-    """Have a word of 32 bits written when all work that ``stream`` was given before is done and can be seen.
+    """Enqueue the write of a 32-bit word, after all earlier work of ``stream`` is finished and visible.
 
     Args:
-        stream: handle of a stream of the current context; 0 is its default stream.
-        address: where the word lies, in memory that the context may write.
-        value: what is written.
+        stream: handle of a stream of the current context; 0 is the default stream.
+        address: address of the word, in memory that the context may write.
+        value: the value to write.
     """
     call("cuStreamWriteValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(0))
 
 
 def wait_for_value(stream: int, address: int, value: int) -> None:
-    """Have the work that ``stream`` is given from now on wait until a word of 32 bits has a value; see above.
+    """Make later work of ``stream`` wait until a 32-bit word has a value; arguments as for :func:`write_value`.
 
-    The GPU looks for it, and takes no time from the work of other processes to do so. Another process may be the one
-    that writes it; who waits has to see to it that somebody does.
+    The GPU polls without delaying other processes. Another process may write the word; the caller must make sure that
+    one does.
     """
     call("cuStreamWaitValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(_WAIT_EQUAL))
 
@@ -227,21 +226,21 @@ def _context(device: int) -> ctypes.c_void_p:
 
 
 def make_current(device: int) -> None:
-    """Make the device's primary context, which torch uses too, the calling thread's own.
+    """Make the device's primary context, which torch uses too, current in the calling thread.
 
     Raises:
-        DeviceMemoryError: without a driver, or if it refuses.
+        DeviceMemoryError: if there is no driver, or a call fails.
     """
     call("cuCtxSetCurrent", _context(device))
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Call a function of the CUDA driver API, with arguments of its ctypes.
+    """Call a function of the CUDA driver API with ctypes arguments.
 
     Raises:
-        OutOfDeviceMemoryError: if the function says so.
-        DeviceMemoryError: without a driver, or if the function returns anything else but 0.
+        OutOfDeviceMemoryError: if the function reports that memory is exhausted.
+        DeviceMemoryError: if there is no driver, or the function returns any other error.
     """
     if status := getattr(_driver(), name)(*arguments):
         kind = OutOfDeviceMemoryError if status == _OUT_OF_MEMORY else DeviceMemoryError
-        raise kind(f"the CUDA driver refused {name} (error {status})")
+        raise kind(f"CUDA driver: {name} failed (error {status})")

@@ -1,10 +1,10 @@
-"""The messages between the scorer and an untrusted process: JSON and shared memory over a Unix socket.
+"""Exchange messages between the scorer and a sandboxed process: JSON and shared memory over a Unix socket.
 
-A message is a header of eight bytes (length of the JSON text, number of file descriptors;
-both unsigned, big-endian), then the JSON text. File descriptors of shared memory travel
-beside the header, and only from the scorer to the untrusted process.
+A message is an eight-byte header (length of the JSON text and number of file descriptors, both unsigned and
+big-endian) and the JSON text. File descriptors of shared memory accompany the header, and only in messages of the
+scorer.
 
-This file is also read by the worker inside the sandbox, so it uses the standard library only.
+The worker inside the sandbox imports this file, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from re_bench.guest.json_depth import check_depth
 HEADER = struct.Struct(">II")
 MAX_DESCRIPTORS = 64
 MAX_DEPTH = 64
-"""How deep the arrays and objects of a message may lie in one another."""
+"""Maximum nesting of arrays and objects in a message."""
 
 
 class FrameError(Exception):
-    """The other side sent something that is no message, or closed the connection."""
+    """The other side sent an invalid message, or closed the connection."""
 
 
 def send(channel: socket.socket, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
-    """Send one message, with ``descriptors`` passed along."""
+    """Send a message with file descriptors."""
     data = encode(message, len(descriptors or []))
     ancillary = []
     if descriptors:
@@ -42,14 +42,13 @@ def send(channel: socket.socket, message: dict[str, Any], descriptors: list[int]
 def receive(
     channel: socket.socket, max_bytes: int, *, accept_descriptors: bool, deadline: float | None = None
 ) -> tuple[dict[str, Any], list[int]]:
-    """Return the next message and the file descriptors that came with it.
+    """Return the next message and its file descriptors.
 
-    ``deadline`` is a time of ``time.monotonic`` by which all of the message must have arrived,
-    however slowly it trickles in.
+    ``deadline`` is the ``time.monotonic`` time by which the whole message must have arrived.
 
     Raises:
-        FrameError: if the connection ends, or what arrives is too long or is no JSON object.
-        TimeoutError: if the deadline, or a timeout of the channel, passes.
+        FrameError: if the connection ends, or the message is too long or not a JSON object.
+        TimeoutError: if the deadline or the channel's timeout passes.
     """
     descriptors: list[int] = []
     header = bytearray()
@@ -65,30 +64,30 @@ def receive(
 
 
 def encode(message: dict[str, Any], descriptors: int = 0) -> bytes:
-    """Return a message, which that many file descriptors accompany, as bytes."""
+    """Return a message as bytes, with a header that announces ``descriptors`` file descriptors."""
     text = json.dumps(message, allow_nan=False).encode()
     return HEADER.pack(len(text), descriptors) + text
 
 
 def decode(text: bytes) -> dict[str, Any]:
-    """Return the JSON object in ``text``.
+    """Parse a JSON object.
 
     Raises:
-        FrameError: if it is none, or nested deeper than :data:`MAX_DEPTH`; NaN and the infinities are not JSON.
+        FrameError: if ``text`` is not a JSON object, contains NaN or infinities, or exceeds :data:`MAX_DEPTH`.
     """
     try:
         check_depth(text, MAX_DEPTH)
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except ValueError as error:
-        raise FrameError(f"a message is no JSON: {error}") from None
+        raise FrameError(f"a message is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise FrameError("a message is no JSON object")
+        raise FrameError("a message is not a JSON object")
     return value
 
 
 def _receive_header(channel: socket.socket, size: int, descriptors: list[int], *, accept: bool) -> bytes:
     if not accept:
-        data = channel.recv(size)  # without room for ancillary data the kernel drops any descriptors
+        data = channel.recv(size)  # without a buffer for ancillary data the kernel drops descriptors
     else:
         room = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
         data, ancillary, _flags, _address = channel.recvmsg(size, room)
@@ -122,7 +121,7 @@ def _receive_exactly(channel: socket.socket, length: int, deadline: float | None
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is beyond the range of a number")
+        raise ValueError(f"{text} exceeds the range of a float")
     return value
 
 

@@ -1,7 +1,7 @@
-"""How deep JSON that nobody vouches for is nested, told before it is parsed.
+"""Check how deeply untrusted JSON is nested before parsing it.
 
-A parser that recurses gives up at a depth that differs between versions of Python; what is refused must not.
-This file is also read inside sandboxes, so it uses the standard library only.
+The depth at which the parser raises RecursionError differs between Python versions; the limit must not.
+Sandboxes import this file, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 def check_depth(text: bytes, most: int) -> None:
-    """Do nothing if arrays and objects in ``text`` lie at most ``most`` deep in one another; it need not be JSON.
+    """Raise if arrays and objects in ``text``, which need not be valid JSON, are nested more than ``most`` deep.
 
     Raises:
-        ValueError: if one lies deeper.
+        ValueError: if they are.
     """
-    if sum(map(text.count, (b"[", b"{"))) <= most:  # most texts; brackets within strings count here
+    if sum(map(text.count, (b"[", b"{"))) <= most:  # fast path, which also counts brackets in strings
         return
     depth = 0
     for match in _TOKEN.finditer(text):

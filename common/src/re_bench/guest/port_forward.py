@@ -1,7 +1,7 @@
-"""Forwards a port of 127.0.0.1 to a Unix socket, inside a sandbox without network: ``forward.py PORT SOCKET``.
+"""Forward a port of 127.0.0.1 to a Unix socket, inside a sandbox without network: ``forward.py PORT SOCKET``.
 
-The port is printed when it can be connected to; 0 chooses one. Standard library only, one thread, no imports of ours:
-sandboxes show this file alone.
+Prints the port when it accepts connections; port 0 chooses a free one. Imports only the standard library, since
+sandboxes may contain this file alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import time
 
 PAUSE_S = 0.01
 PIECE = 1 << 16
-MOST_WAITING = 1 << 18  # bytes that one side has sent and the other has not taken
+MAX_WAITING = 1 << 18  # bytes buffered in one direction
 
 
 class Side:
-    """One end of a connection: what it still has to be sent, and whether it has finished sending."""
+    """One end of a connection, with the data waiting to be sent to it, and whether it has finished sending."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(0)
@@ -40,22 +40,22 @@ class Forwarder:
         self.selector.register(self.listener, selectors.EVENT_READ, None)
 
     def run(self) -> None:
-        """Forward for ever."""
+        """Forward forever."""
         while True:
             for key, events in self.selector.select():
                 if key.data is None:
                     self.accept()
-                elif key.data.connection.fileno() >= 0:  # else it was closed in this round
+                elif key.data.connection.fileno() >= 0:  # otherwise it was closed in this round
                     self.move(key.data, events)
 
     def accept(self) -> None:
-        """Take a new connection and connect it."""
+        """Accept a connection, and connect it to the Unix socket."""
         try:
             client = self.listener.accept()[0]
         except BlockingIOError:
             return
         except OSError:
-            time.sleep(PAUSE_S)  # no descriptors are left; some connection must end first
+            time.sleep(PAUSE_S)  # no free descriptors until a connection ends
             return
         try:
             server = connected(self.path)
@@ -70,7 +70,7 @@ class Forwarder:
             self.selector.register(side.connection, selectors.EVENT_READ, side)
 
     def move(self, side: Side, events: int) -> None:
-        """Send what waits for a side, and read what it has sent."""
+        """Send waiting data to a side, and read from it."""
         try:
             if events & selectors.EVENT_WRITE:
                 flush(side)
@@ -86,8 +86,8 @@ class Forwarder:
             self.watch(end)
 
     def watch(self, side: Side) -> None:
-        """Wait for what the side can do next: more from it only while the other takes it."""
-        reading = not side.finished and len(side.other.waiting) < MOST_WAITING
+        """Register the events to wait for; stop reading while the other side is slow."""
+        reading = not side.finished and len(side.other.waiting) < MAX_WAITING
         events = selectors.EVENT_READ * reading | selectors.EVENT_WRITE * bool(side.waiting)
         registered = self.selector.get_map().get(side.connection)
         if registered is None:
@@ -118,7 +118,7 @@ def connected(path: str) -> socket.socket:
 
 
 def receive(side: Side) -> None:
-    """Read what the side has sent and pass it on."""
+    """Read from a side and forward the data."""
     try:
         data = side.connection.recv(PIECE)
     except BlockingIOError:
@@ -129,7 +129,7 @@ def receive(side: Side) -> None:
 
 
 def flush(side: Side) -> None:
-    """Send the side what waits for it; and after all of it, that there is no more."""
+    """Send waiting data to a side, and shut the connection down after the last of it."""
     with contextlib.suppress(BlockingIOError):
         while side.waiting:
             del side.waiting[: side.connection.send(side.waiting)]
@@ -139,7 +139,7 @@ def flush(side: Side) -> None:
 
 
 def main() -> None:
-    """Forward what the command line says."""
+    """Run the command line."""
     port_and_socket = 2
     if len(sys.argv) != 1 + port_and_socket or not sys.argv[1].isdigit():
         sys.exit("usage: forward.py PORT SOCKET")

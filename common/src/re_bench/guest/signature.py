@@ -1,21 +1,21 @@
-"""The signature of a function that runs in a sandbox: which parts of a call cross as JSON and which as memory.
+"""Read the signature of a sandboxed function: which parts of a call cross as JSON, and which as shared memory.
 
-A parameter is one of these, by its annotation:
+The annotation of a parameter decides:
 
-=========================================  ====================================================================
-``Annotated[NDArray[np.int64], "n m"]``    an array of this dtype and shape, in shared memory; read-only inside
+=========================================  ===================================================================
+``Annotated[NDArray[np.int64], "n m"]``    an array of this dtype and shape in shared memory, read-only inside
 ``bytes``                                  shared memory
-``SharedMapping``                          memory of the GPU, mapped; ``Annotated[..., "writable"]`` to write it
-``MemoryHandle``                           memory of the GPU that the function maps by itself
-anything else                              a JSON value, or dataclasses, tuples and paths of them
-=========================================  ====================================================================
+``SharedMapping``                          mapped GPU memory; ``Annotated[..., "writable"]`` to write to it
+``MemoryHandle``                           GPU memory that the function maps itself
+anything else                              a JSON value, or dataclasses, tuples and paths
+=========================================  ===================================================================
 
-A result is an array, a JSON value, or a tuple of both. A dimension of an array is a number, a name, or a name plus or
-minus a number, as in ``"windows length-1"``. The first array with a name in it, or an ``int`` parameter of that name,
-says what it is, so that the caller knows the size of a result before the call.
+A result is an array, a JSON value, or a tuple of both. A dimension is a number, a name, or a name plus or minus a
+number, as in ``"windows length-1"``. The first array with a name, or an ``int`` parameter of that name, defines its
+value, so that the caller knows the size of a result before the call.
 
-The scorer reads the annotations of its own copy of the function. This file is also read by the worker inside the
-sandbox, so it needs nothing but the standard library, and numpy where there are arrays.
+The scorer reads the annotations of its own copy of the function. The worker inside the sandbox imports this file, so it
+needs only the standard library, and numpy for arrays.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, 
 from re_bench.guest.device_memory import SharedMapping
 
 _PLAIN = (bool, int, float, str)
-"""What crosses as it is, which is looked at first: a call must not take long where it is timed."""
+"""Types that need no conversion, checked first because timed calls must be fast."""
 _DIMENSION = re.compile(r"(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)((?P<sign>[+-])(?P<offset>\d+))?")
 
 
 class MemoryHandle(Protocol):
-    """Memory of the GPU that another process exported, not mapped yet."""
+    """GPU memory exported by another process, not mapped yet."""
 
     @property
     def descriptor(self) -> int:
@@ -46,18 +46,18 @@ class MemoryHandle(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes asked for."""
+        """Bytes requested."""
         ...
 
     @property
     def size(self) -> int:
-        """Bytes there are: ``nbytes`` rounded up to the driver's granularity."""
+        """Bytes allocated: ``nbytes`` rounded up to the driver's granularity."""
         ...
 
 
 @dataclass(frozen=True)
 class Handle:
-    """A :class:`MemoryHandle` as a function inside the sandbox gets it."""
+    """The :class:`MemoryHandle` that a function inside the sandbox receives."""
 
     descriptor: int
     nbytes: int
@@ -72,7 +72,7 @@ class ArrayType:
     dimensions: tuple[str, ...]
 
     def bind(self, shape: Sequence[int], sizes: dict[str, int]) -> None:
-        """Check a shape, and add the dimensions that it gives names to ``sizes``.
+        """Check a shape, and add the sizes of its named dimensions to ``sizes``.
 
         Raises:
             TypeError: if the shape does not fit.
@@ -103,7 +103,7 @@ class Signature:
     """Annotations by name, in order."""
     result: Any
     parts: tuple[Any, ...]
-    """The annotations of the result's parts: of a tuple with an array in it, its elements; else the result itself."""
+    """The annotations of the result's parts: the elements of a tuple that contains arrays, or the result itself."""
 
     @property
     def is_tuple(self) -> bool:
@@ -116,12 +116,12 @@ def signature_of(function: Any) -> Signature:
     """Return the signature of a function.
 
     Raises:
-        TypeError: if a parameter has no annotation, or none that can cross.
+        TypeError: if an annotation is missing or not supported.
     """
     hints = get_type_hints(function, include_extras=True)
     names = inspect.signature(function).parameters
     if missing := [name for name in (*names, "return") if name not in hints]:
-        raise TypeError(f"{function.__name__} runs in a sandbox and has no annotation for {', '.join(missing)}")
+        raise TypeError(f"{function.__name__}: sandboxed function without annotation for {', '.join(missing)}")
     result = hints.pop("return")
     elements = get_args(result) if get_origin(result) is tuple else ()
     parts = elements if any(array_type(element) for element in elements) else (result,)
@@ -130,24 +130,24 @@ def signature_of(function: Any) -> Signature:
 
 @cache
 def array_type(hint: Any) -> ArrayType | None:
-    """Return what an annotation says of an array; None if it is of something else.
+    """Return the array type of an annotation, or None if it is not an array.
 
     Raises:
-        TypeError: if it is an array's and says no dimensions.
+        TypeError: if an array has no dimensions.
     """
     array, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     kind = getattr(get_origin(array), "__name__", "")
-    if kind not in ("ndarray", "NDArray"):  # newer versions of numpy leave the alias as it is
+    if kind not in ("ndarray", "NDArray"):  # newer versions of numpy keep the alias
         return None
     if not notes or not isinstance(notes[0], str) or not all(map(_DIMENSION.fullmatch, notes[0].split())):
-        raise TypeError(f'{hint} names no dimensions; write Annotated[NDArray[...], "rows columns-1"]')
+        raise TypeError(f'{hint}: no dimensions; write Annotated[NDArray[...], "rows columns-1"]')
     (scalar,) = get_args(array if kind == "NDArray" else get_args(array)[1])
     return ArrayType(scalar.__name__, tuple(notes[0].split()))
 
 
 @cache
 def device_access(hint: Any) -> str | None:
-    """Return how a parameter's GPU memory is passed: ``read``, ``write`` or ``handle``; None if it is none."""
+    """Return how to pass a parameter's GPU memory: ``read``, ``write`` or ``handle``; None for other parameters."""
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if kind is MemoryHandle:
         return "handle"
@@ -157,7 +157,7 @@ def device_access(hint: Any) -> str | None:
 
 
 def to_json(value: Any) -> Any:
-    """Return dataclasses, tuples and paths as what JSON knows."""
+    """Convert dataclasses, tuples and paths to JSON values."""
     if type(value) in _PLAIN:
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -170,7 +170,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(hint: Any, value: Any) -> Any:
-    """Return the dataclasses, tuples and paths of an annotation, made from a JSON value of the scorer's."""
+    """Convert a JSON value of the scorer to the dataclasses, tuples and paths of an annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if value is None or hint is Path:
         return value and Path(value)

@@ -1,10 +1,10 @@
-"""The first and the last part of an output that may be too long to keep. Standard library only: sandboxes show it."""
+"""Keep the beginning and the end of long output. Sandboxes import this file, so it uses only the standard library."""
 
 from __future__ import annotations
 
 
 class HeadTail:
-    """The first and the last half of a byte stream that may be too long to keep; the middle is counted."""
+    """The beginning and the end of a byte stream, ``keep`` bytes in total; the middle is only counted."""
 
     def __init__(self, keep: int) -> None:
         self._half = max(keep // 2, 1)
@@ -14,7 +14,7 @@ class HeadTail:
         """Bytes seen so far."""
 
     def add(self, data: bytes) -> None:
-        """Take in the next piece of the stream."""
+        """Add the next piece of the stream."""
         self.total += len(data)
         room = self._half - len(self._head)
         self._head += data[:room]
@@ -23,11 +23,11 @@ class HeadTail:
             del self._tail[: -self._half]
 
     def begin(self) -> bytes:
-        """Return all there was, as long as :attr:`total` is no more than what is kept."""
+        """Return the whole stream, provided that :attr:`total` is at most ``keep``."""
         return bytes(self._head + self._tail)
 
     def data(self, more: str = "") -> bytes:
-        """Return what was kept, with a line in the middle that says how much was left out, and ``more`` about it."""
+        """Return the kept bytes, with a line in between that states the number of omitted bytes, and ``more``."""
         tail = self._tail[-self._half :]
         dropped = self.total - len(self._head) - len(tail)
         gap = f"\n[... {dropped} bytes left out{more} ...]\n".encode() if dropped else b""

@@ -1,10 +1,10 @@
-"""The program inside the sandbox: it imports a task's module and calls its functions on request.
+"""Import a task's module inside a sandbox, and call its functions on request.
 
-Run as ``python -I DIRECTORY/re_bench/guest/worker.py SOCKET MODULE``; ``DIRECTORY`` holds all modules of ours that the
-program sees. Nothing that leaves this process is believed: it shares its memory with the submission.
+Run as ``python -I DIRECTORY/re_bench/guest/worker.py SOCKET MODULE``, with all visible modules of re-bench in
+``DIRECTORY``. The scorer does not trust this process, which shares its memory with the submission.
 
-A request names a function and has its arguments in order: a JSON value, or where its memory lies among the file
-descriptors that came along. The memory of the results comes last.
+A request has the function's name and its arguments in order, as JSON values or as descriptions of shared memory. File
+descriptors of arguments come first, those for results last.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MAX_REQUEST = 64 << 20
 MAX_ERROR = 4000
 
 mapped: dict[str, Any] = {}
-"""Memory of the GPU by its name, so that it is mapped once however many calls there are."""
+"""Mapped GPU memory by name, so that repeated calls map it once."""
 
 
 def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
-    """Map the shared memory behind ``descriptor``; empty memory cannot be mapped and becomes an empty view."""
+    """Map the shared memory of a descriptor; empty memory cannot be mapped and becomes an empty view."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return memoryview(bytearray())
@@ -41,11 +41,11 @@ def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
 
 
 def device_memory(memory: dict[str, Any], descriptor: int) -> Any:
-    """Return memory of the GPU as a function gets it."""
+    """Return GPU memory as an argument for a function."""
     sizes = (memory["nbytes"], memory["size"])
     if memory["access"] == "handle":
         return importlib.import_module("re_bench.guest.signature").Handle(descriptor, *sizes)
-    name = f"{memory['name']} {memory['access']}"  # so that what was writable once is not writable as an input
+    name = f"{memory['name']} {memory['access']}"  # a writable mapping must not be reused for an input
     if name not in mapped:
         module = importlib.import_module("re_bench.guest.device_memory")
         writable = memory["access"] == "write"
@@ -55,7 +55,7 @@ def device_memory(memory: dict[str, Any], descriptor: int) -> Any:
 
 
 def argument(hint: Any, value: dict[str, Any], descriptors: list[int]) -> Any:
-    """Return an argument as the function gets it; memory takes the next descriptor."""
+    """Return an argument for a function; shared memory takes the next descriptor."""
     if "json" in value:
         return importlib.import_module("re_bench.guest.signature").from_json(hint, value["json"])
     if "device" in value:
@@ -71,7 +71,7 @@ def array(view: memoryview, kind: dict[str, Any]) -> Any:
 
 
 def answer(module: ModuleType, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-    """Carry out one request and return the reply; an exception becomes a reply with its text."""
+    """Execute a request and return the reply, which for an exception has its message."""
     signatures = importlib.import_module("re_bench.guest.signature")
     try:
         function = getattr(module, request["call"])
@@ -85,17 +85,17 @@ def answer(module: ModuleType, request: dict[str, Any], descriptors: list[int]) 
                 values.append(signatures.to_json(part))
             else:
                 write(part, kind, descriptors.pop(0))
-    except BaseException as error:  # noqa: BLE001 - whatever a submission raises is an answer
+    except BaseException as error:  # noqa: BLE001 - report every exception of a submission
         traceback.print_exc()
         return described(error)
     return {"value": values}
 
 
 def write(part: Any, kind: dict[str, Any], descriptor: int) -> None:
-    """Copy a result into the memory that the caller has made for it.
+    """Copy a result into the memory that the caller has allocated.
 
     Raises:
-        TypeError: if it is not the array that the annotation promises.
+        TypeError: if dtype or shape do not match the annotation.
     """
     found = (str(part.dtype), list(part.shape))
     if found != (kind["dtype"], kind["shape"]):
@@ -104,7 +104,7 @@ def write(part: Any, kind: dict[str, Any], descriptor: int) -> None:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Return the reply for an exception: ``refused`` with the reason for a refusal, else ``error`` with its class."""
+    """Return the reply for an exception: ``refused`` for :class:`InvalidSubmissionError`, otherwise ``error``."""
     errors = importlib.import_module("re_bench.errors")
     if isinstance(error, errors.InvalidSubmissionError):
         return {"refused": str(error)[:MAX_ERROR]}
@@ -112,7 +112,7 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def connected(address: str) -> socket.socket:
-    """Return the channel: a new connection to a socket's path, or the inherited one of ``descriptor:N``."""
+    """Connect to a socket's path, or use the inherited connection of ``descriptor:N``."""
     prefix, _colon, number = address.partition(":")
     if prefix == "descriptor":
         return socket.socket(fileno=int(number))
@@ -122,12 +122,12 @@ def connected(address: str) -> socket.socket:
 
 
 def main() -> None:
-    """Connect, import the module, and answer until the connection ends."""
+    """Connect, import the module, and execute requests until the connection ends."""
     address, name = sys.argv[1:]
     sys.path.insert(0, str(Path(__file__).parents[2]))
     ipc = importlib.import_module("re_bench.guest.ipc")
     channel = connected(address)
-    gc.disable()  # what is imported stays, and looking there for garbage meanwhile is a sixth of torch's start
+    gc.disable()  # imports leave little garbage, and collection takes a sixth of torch's import time
     try:
         module = importlib.import_module(name)
     except BaseException as error:

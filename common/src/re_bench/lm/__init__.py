@@ -1,8 +1,8 @@
-"""Language models and their training, for three tasks; the modules need torch, and the paths of their files do not."""
+"""Language models and training for three tasks. The modules need torch; this package does not."""
 
 from pathlib import Path
 
 GPT_FILE = Path(__file__).with_name("gpt.py")
-"""The file of :mod:`re_bench.lm.gpt`, for those who copy it."""
+"""The file of :mod:`re_bench.lm.gpt`, for copying into workspaces."""
 TRAINING_FILE = Path(__file__).with_name("training.py")
-"""The file of :mod:`re_bench.lm.training`, for those who copy it."""
+"""The file of :mod:`re_bench.lm.training`, for copying into workspaces."""

@@ -1,6 +1,6 @@
-"""GPT-2's architecture in nanoGPT's names: the one language model of three tasks.
+"""GPT-2's architecture with nanoGPT's names, the language model of three tasks.
 
-This file stands alone, because agents get a copy of it.
+This file has no dependencies in re-bench, because agents get a copy of it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ class GPTConfig:
 
     vocab_size: int = 50_257
     block_size: int = 1024
-    """The most tokens of a window."""
+    """Maximum number of tokens in a window."""
     n_layer: int = 12
     n_head: int = 12
     n_embd: int = 768
     """Width; a multiple of ``n_head``."""
     bias: bool = True
-    """Whether linear layers and norms have a bias, as GPT-2's do."""
+    """Whether linear layers and norms have a bias, as in GPT-2."""
 
     def __post_init__(self) -> None:
-        """Check that the sizes fit together.
+        """Check the sizes.
 
         Raises:
             ValueError: if one is not positive, or the heads do not divide the width.
@@ -40,10 +40,10 @@ class GPTConfig:
 
 
 class GPT(nn.Module):
-    """A decoder-only transformer, norms first, whose embedding is its unembedding too.
+    """A decoder-only transformer with pre-norm blocks and tied embedding and unembedding.
 
-    ``state_dict`` has nanoGPT's names but no ``lm_head``, which would be ``transformer.wte`` again. Initial values are
-    GPT-2's: normal with standard deviation 0.02, divided by sqrt(2 n_layer) where a block adds to the residual.
+    ``state_dict`` has nanoGPT's names without ``lm_head``, which equals ``transformer.wte``. Weights are initialized
+    as in GPT-2: normal with standard deviation 0.02, divided by sqrt(2 n_layer) for projections into the residual.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -66,7 +66,7 @@ class GPT(nn.Module):
                 nn.init.zeros_(parameter)
 
     def hidden(self, tokens: Tensor) -> Tensor:
-        """Return what the unembedding is applied to, [batch, length, n_embd], for tokens int64 [batch, length]."""
+        """Return the final hidden states, [batch, length, n_embd], for tokens int64 [batch, length]."""
         if tokens.shape[1] > self.config.block_size:
             raise ValueError(
                 f"{tokens.shape[1]} tokens in a row, more than the model's block_size {self.config.block_size}"
@@ -87,14 +87,14 @@ class GPT(nn.Module):
         return functional.linear(self.hidden(tokens), self.transformer["wte"].weight)
 
     def parameter_count(self, *, positions: bool = False) -> int:
-        """Return the number of parameters, by nanoGPT's convention without those of the positions."""
+        """Return the number of parameters; like nanoGPT, without those of position embeddings by default."""
         everything: int = sum(parameter.numel() for parameter in self.parameters())
         return everything if positions else everything - self.transformer["wpe"].weight.numel()
 
     def flops_per_token(self, length: int) -> float:
-        """Return the floating-point operations of training on one token in windows of ``length``.
+        """Return the floating-point operations of training per token, in windows of ``length``.
 
-        6 for each parameter, 12 n_layer n_embd length for attention: Chowdhery et al., arXiv 2204.02311, appendix B.
+        6 per parameter, and 12 n_layer n_embd length for attention: Chowdhery et al., arXiv 2204.02311, appendix B.
         """
         return 6 * self.parameter_count() + 12 * self.config.n_layer * self.config.n_embd * length
 
@@ -138,6 +138,6 @@ class _MLP(nn.Module):
 
 
 def next_token_loss(model: nn.Module, windows: Tensor) -> Tensor:
-    """Return the mean cross-entropy in nats of every window's next tokens, for windows int64 [batch, length + 1]."""
+    """Return the mean cross-entropy of next tokens in nats, for windows int64 [batch, length + 1]."""
     logits = model(windows[:, :-1])
     return functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())

@@ -1,4 +1,4 @@
-"""GPT-2's published weights in our own model's form: through transformers once, from the cache afterwards."""
+"""Convert GPT-2's published weights for :class:`~re_bench.lm.gpt.GPT`, and load them from the cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["PUBLISHED", "fetch_gpt2", "load_gpt2", "open_gpt2"]
 PUBLISHED = {"gpt2": GPT2, "gpt2-xl": GPT2_XL}
 """The pinned models: 124,439,808 and 1,557,611,200 parameters."""
 
-_VERSION = 1  # raise it with every change of the conversion, which changes where converted weights lie
+_VERSION = 1  # increase it with every change of the conversion; it is part of the cache key
 _FILE = "model.safetensors"
 _REMEDY = "prepare the profile that needs it: re-bench prepare TASK --profile paper"
 _TRANSPOSED = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
@@ -38,24 +38,24 @@ _SAME = {
     "scale_attn_weights": True,
     "tie_word_embeddings": True,
 }
-"""What our model computes; a GPT-2 with anything else would give other logits."""
+"""The configuration that :class:`GPT` implements; any other would give different logits."""
 
 
 def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
-    """Load GPT-2 through transformers, from safetensors only, and return it in the form of :class:`GPT`.
+    """Load GPT-2 through transformers, from safetensors only, and convert it for :class:`GPT`.
 
-    Names are nanoGPT's, without ``lm_head``; weights of linear layers are [out, in], the transpose of transformers'
-    ``Conv1D``; everything is float32.
+    The state dict has nanoGPT's names without ``lm_head``; weights of linear layers are [out, in], the transpose of
+    transformers' ``Conv1D``; all tensors are float32.
 
     Args:
         source: a repository of the hub, or a directory with ``config.json`` and ``model.safetensors``.
 
     Raises:
         UsageError: if transformers is not installed, or the model cannot be fetched or loaded.
-        ReBenchError: if the file is not the pinned one, or the model is not one that :class:`GPT` computes.
+        ReBenchError: if the file is not the pinned one, or :class:`GPT` does not implement the model.
     """
     try:
-        from transformers import GPT2LMHeadModel  # noqa: PLC0415 - only the extra `paper` has it
+        from transformers import GPT2LMHeadModel  # noqa: PLC0415 - needs the extra `paper`
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{identity(source)}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
@@ -77,23 +77,22 @@ def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
         raise ReBenchError(f"{directory / _FILE}: lacks {', '.join(sorted(report['missing_keys']))}")
     config = _config(model.config, identity(source))
     state: dict[str, Tensor] = model.state_dict()
-    del model  # the state dict keeps the weights; each original is freed as soon as it has been converted
+    del model  # so that each original weight is freed when it has been converted
     return config, _converted(state, config, identity(source))
 
 
 def fetch_gpt2(
     source: Repository | Path, *, cache: Path | None = None, say: Callable[[str], None] = lambda _line: None
 ) -> Path:
-    """Store GPT-2 in our form in the cache unless it is there, and return its directory. Other processes wait.
+    """Convert GPT-2 into the cache unless it is there, and return its directory. Other processes wait.
 
     Args:
-        source: as for :func:`load_gpt2`; a local directory counts by its path.
-        cache: where prepared data lies; :func:`cache_directory` if None.
-        say: is told what happens, line by line.
+        source: as for :func:`load_gpt2`; a local directory is identified by its path.
+        cache: the cache directory; :func:`cache_directory` if None.
+        say: called with each line of progress.
 
     Raises:
-        UsageError: as :func:`load_gpt2`.
-        ReBenchError: as :func:`load_gpt2`.
+        UsageError, ReBenchError: as :func:`load_gpt2`.
     """
     entry = _entry(source, cache)
 
@@ -101,7 +100,7 @@ def fetch_gpt2(
         say(f"{identity(source)}: fetch and convert ...")
         config, state = load_gpt2(source)
         save_file(state, directory / _FILE)
-        (directory / _FILE).chmod(0o644)  # safetensors lets the owner alone read it
+        (directory / _FILE).chmod(0o644)  # safetensors makes it readable by the owner only
         return {
             "source": identity(source),
             "config": asdict(config),
@@ -114,15 +113,15 @@ def fetch_gpt2(
 
 
 def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[GPTConfig, dict[str, Tensor]]:
-    """Return what :func:`load_gpt2` returned, from the cache alone: no network, no transformers, every byte checked.
+    """Load what :func:`fetch_gpt2` stored, without network or transformers, and verify its checksum.
 
     Args:
-        source: what was given to :func:`fetch_gpt2`.
-        cache: where prepared data lies; :func:`cache_directory` if None.
+        source: the argument of :func:`fetch_gpt2`.
+        cache: the cache directory; :func:`cache_directory` if None.
 
     Raises:
         UsageError: if it is not in the cache.
-        ReBenchError: if a file is not what its manifest says.
+        ReBenchError: if a file does not match its manifest.
     """
     entry = _entry(source, cache)
     manifest = entry.open()
@@ -136,12 +135,12 @@ def _entry(source: Repository | Path, cache: Path | None) -> CacheEntry:
 
 
 def _config(theirs: Any, name: str) -> GPTConfig:
-    """Return the sizes of transformers' configuration, if the rest of it is what our model computes."""
+    """Convert transformers' configuration, if :class:`GPT` implements it."""
     others = [f"{key} = {getattr(theirs, key)!r}" for key, value in _SAME.items() if getattr(theirs, key) != value]
     if theirs.n_inner not in {None, 4 * theirs.n_embd}:
         others.append(f"n_inner = {theirs.n_inner}")
     if others:
-        raise ReBenchError(f"{name}: is not a plain GPT-2: {', '.join(others)}")
+        raise ReBenchError(f"{name}: not a plain GPT-2: {', '.join(others)}")
     return GPTConfig(
         vocab_size=theirs.vocab_size,
         block_size=theirs.n_positions,
@@ -152,15 +151,15 @@ def _config(theirs: Any, name: str) -> GPTConfig:
 
 
 def _converted(state: dict[str, Tensor], config: GPTConfig, name: str) -> dict[str, Tensor]:
-    """Take the tensors out of transformers' state dict and return them as our model has them."""
+    """Move the tensors out of transformers' state dict into one for :class:`GPT`."""
     with torch.device("meta"):
         shapes = {key: tensor.shape for key, tensor in GPT(config).state_dict().items()}
     del state["lm_head.weight"]  # tied to the embedding
-    ours = {}
+    converted = {}
     for key in list(state):
         tensor = state.pop(key)
-        ours[key] = (tensor.T if key.endswith(_TRANSPOSED) else tensor).contiguous()
-    if {key: tensor.shape for key, tensor in ours.items()} != shapes:
-        differing = sorted(key for key in ours.keys() | shapes if key not in ours or ours[key].shape != shapes.get(key))
-        raise ReBenchError(f"{name}: these weights are not those of our model: {', '.join(differing)}")
-    return ours
+        converted[key] = (tensor.T if key.endswith(_TRANSPOSED) else tensor).contiguous()
+    if {key: tensor.shape for key, tensor in converted.items()} != shapes:
+        differing = {key for key in converted if converted[key].shape != shapes.get(key)} | (shapes.keys() - converted)
+        raise ReBenchError(f"{name}: weights do not fit the model: {', '.join(sorted(differing))}")
+    return converted

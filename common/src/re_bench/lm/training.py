@@ -1,4 +1,4 @@
-"""One training loop for any model and any loss; this file stands alone, because agents get a copy of it."""
+"""A training loop for any model and loss. It has no dependencies in re-bench, because agents get a copy of it."""
 
 from __future__ import annotations
 
@@ -24,52 +24,53 @@ if TYPE_CHECKING:
 __all__ = ["PEAK_FLOPS", "Outcome", "Settings", "fast_bfloat16", "learning_rate_share", "train"]
 
 PEAK_FLOPS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
-"""Peak of dense bfloat16 matrix products per second by a word of a GPU's name, from NVIDIA's data sheets (SXM)."""
+"""Peak dense bfloat16 FLOP/s by a word of the GPU's name, from NVIDIA's data sheets (SXM)."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train."""
+    """Hyperparameters and intervals of a training."""
 
     steps: int
-    """Optimiser steps in all."""
+    """Total optimizer steps."""
     learning_rate: float
-    """The highest, after the warm-up."""
+    """The peak, after the warm-up."""
     warmup: int = 0
-    """Steps over which the learning rate rises from 0, in a line."""
+    """Steps of linear warm-up from 0."""
     final: float = 0.1
-    """Share of the learning rate at the end, reached along a cosine."""
+    """Final learning rate as a share of the peak, at the end of a cosine schedule."""
     weight_decay: float = 0.1
-    """Of AdamW, on parameters with two dimensions or more."""
+    """AdamW's, for parameters with at least two dimensions."""
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
-    """The largest norm of all gradients together; 0 does not clip."""
+    """Maximum norm of all gradients together; 0 disables clipping."""
     autocast: bool | None = None
-    """Whether matrix products are done in bfloat16; None for where the hardware is made for it."""
+    """Whether to compute matrix products in bfloat16; None: if the hardware is fast at it."""
     compile: bool = False
-    """Whether to train through ``torch.compile``, which takes up to a minute first."""
+    """Whether to use ``torch.compile``, which takes up to a minute at the start."""
     report_every: int = 100
     evaluate_every: int = 0
     save_every: int = 0
-    """Steps between reports, evaluations and checkpoints; the last step has each too. 0: none but a last checkpoint."""
+    """Steps between reports, evaluations and checkpoints, which are also made at the last step. 0 disables them, except
+    for the last checkpoint."""
 
 
 @dataclass
 class Outcome:
-    """What training did, in this call and those that it resumed; the three figures of speed are of this call."""
+    """The result of a training, including resumed parts; the three figures of speed cover this call only."""
 
     steps: int = 0
     tokens: int = 0
-    """Numbers in all batches; a window has one more than next tokens to predict."""
+    """Tokens in all batches; a window has one more than it has predictions."""
     losses: list[tuple[int, float]] = field(default_factory=list)
-    """Step and mean training loss since the report before."""
+    """Step, and mean training loss since the previous report."""
     evaluations: list[tuple[int, float]] = field(default_factory=list)
-    """Step and what the evaluation gave."""
+    """Step and result of each evaluation."""
     seconds: float = 0.0
     """Wall time of steps, without evaluations, checkpoints and the first two steps, which warm up."""
     tokens_per_second: float = 0.0
     mfu: float | None = None
-    """Model FLOPs utilisation, the share of the GPU's peak; None where either is unknown."""
+    """Model FLOPs utilization: the share of the GPU's peak, or None if unknown."""
 
 
 def train(
@@ -84,24 +85,24 @@ def train(
     flops_per_token: float | None = None,
     say: Callable[[str], None] = print,
 ) -> Outcome:
-    """Train ``model`` where its parameters are.
+    """Train ``model`` on the device of its parameters.
 
     Args:
-        model: what to train, but for frozen parameters; left in training mode.
-        batches: gives int64 arrays [batch, anything]. Where it has ``state`` and ``restore``, a resumed training goes
-            on with the batch that is next.
-        loss: from model and a batch, as a tensor on the model's device, to a scalar.
-        settings: how.
-        optimizers: instead of one fused AdamW by ``settings``; their learning rates are the highest.
+        model: the model; frozen parameters stay, and it is left in training mode.
+        batches: yields int64 arrays [batch, anything]. If it has ``state`` and ``restore``, a resumed training
+            continues with the next batch.
+        loss: function of the model and a batch (a tensor on the model's device) that returns a scalar.
+        settings: hyperparameters and intervals.
+        optimizers: used instead of a fused AdamW; their learning rates are the peaks.
         evaluate: called in evaluation mode, without gradients and without autocast.
-        checkpoint: a file to resume from, if it is there, and to write. It has torch's random numbers too, so that a
-            resumed training on a CPU gives the same bits as one without interruption.
-        flops_per_token: floating-point operations of a token, forwards and backwards, for the MFU.
-        say: is told the progress, line by line.
+        checkpoint: a file to resume from, if it exists, and to write. It contains torch's random state, so that a
+            resumed training on a CPU gives the same bits as an uninterrupted one.
+        flops_per_token: floating-point operations per token, forward and backward, for the MFU.
+        say: called with each line of progress.
 
     Raises:
         FloatingPointError: if the loss is not finite at a report, at a checkpoint or at the end.
-        ValueError: if all parameters are frozen, batches are too few, or the checkpoint does not fit.
+        ValueError: if all parameters are frozen, the batches run out, or the checkpoint does not fit.
     """
     loss = torch.compile(loss) if settings.compile else loss
     run = _Run(model, batches, loss, settings, optimizers, flops_per_token, say)
@@ -137,7 +138,7 @@ class _Run:
         self.layout = [[name, list(part.shape), part.requires_grad] for name, part in self.model.named_parameters()]
         self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not self.trained:
-            raise ValueError("the model has no parameter to train; are all frozen?")
+            raise ValueError("the model has no trainable parameter; are all frozen?")
         self.device = self.trained[0].device
         self.autocast = fast_bfloat16(self.device) if self.settings.autocast is None else self.settings.autocast
         decaying = {"params": [parameter for parameter in self.trained if parameter.ndim > 1]}
@@ -180,7 +181,11 @@ class _Run:
         return every > 0 and (self.outcome.steps % every == 0 or self.outcome.steps == self.settings.steps)
 
     def mean_loss(self) -> float:
-        """Return the mean loss since the last report, which must be finite."""
+        """Return the mean loss since the last report.
+
+        Raises:
+            FloatingPointError: if it is not finite.
+        """
         reported = self.outcome.losses[-1][0] if self.outcome.losses else 0
         mean = float(self.loss_sum) / max(1, self.outcome.steps - reported)
         if not math.isfinite(mean):
@@ -215,7 +220,7 @@ class _Run:
 
     def save(self, path: Path) -> None:
         self.clock.stop()
-        self.mean_loss()  # a checkpoint that is not finite is of no use
+        self.mean_loss()  # do not save a model whose loss is not finite
         state = {
             "layout": self.layout,
             "outcome": asdict(self.outcome),
@@ -235,13 +240,13 @@ class _Run:
         try:
             state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
             if state["layout"] != self.layout:
-                problem = "is of another model, or one with other parameters frozen"
+                problem = "checkpoint of another model, or with other frozen parameters"
             elif state["outcome"]["steps"] > self.settings.steps:
-                problem = f"is at step {state['outcome']['steps']}, further than the {self.settings.steps} wanted"
+                problem = f"at step {state['outcome']['steps']}, beyond the requested {self.settings.steps}"
         except (EOFError, KeyError, RuntimeError, TypeError, UnpicklingError):
-            problem = "is damaged, or no checkpoint of this program"
+            problem = "damaged, or not a checkpoint of this program"
         if problem:
-            raise ValueError(f"{path} {problem}; delete it or name another file")
+            raise ValueError(f"{path}: {problem}; delete it or choose another file")
         self.model.load_state_dict(state["model"])
         for optimizer, values in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict({"state": values, "param_groups": optimizer.state_dict()["param_groups"]})
@@ -254,7 +259,7 @@ class _Run:
 
 
 class _Clock:
-    """Wall time and tokens of steps, without the first two, which warm up, and without what is done between steps."""
+    """Wall time and tokens of steps, without the first two (warm-up) and without pauses between steps."""
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._warming_up, self._started = device, 2, 0.0
@@ -277,7 +282,7 @@ class _Clock:
 
 
 def learning_rate_share(step: int, settings: Settings) -> float:
-    """Return the learning rate of a step, counted from 1, as a share of the highest: a line up, then a cosine down."""
+    """Return the learning rate of a step (from 1) as a share of the peak: linear warm-up, then cosine decay."""
     if step <= settings.warmup:
         return step / settings.warmup
     progress = (step - settings.warmup) / max(1, settings.steps - settings.warmup)
@@ -285,7 +290,7 @@ def learning_rate_share(step: int, settings: Settings) -> float:
 
 
 def fast_bfloat16(device: torch.device) -> bool:
-    """Tell whether the hardware is made for matrix products in bfloat16: tensor cores, AMX or AVX-512 BF16."""
+    """Return whether bfloat16 matrix products are fast: tensor cores, AMX or AVX-512 BF16."""
     if device.type == "cuda":
         return bool(torch.cuda.get_device_capability(device) >= (8, 0))
     capability = torch.cpu.get_capabilities() if device.type == "cpu" and hasattr(torch.cpu, "get_capabilities") else {}
@@ -294,5 +299,5 @@ def fast_bfloat16(device: torch.device) -> bool:
 
 def _peak_flops(gpu: str) -> float | None:
     words = set(gpu.replace("-", " ").split())
-    slower = words & {"PCIe", "NVL", "MIG"}  # than the SXM form, or a part of it
+    slower = words & {"PCIe", "NVL", "MIG"}  # slower variants, or slices
     return None if slower else next((peak for word, peak in PEAK_FLOPS.items() if word in words), None)

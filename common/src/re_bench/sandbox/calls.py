@@ -1,9 +1,9 @@
-"""Calls of typed functions in a sandboxed process; nothing that it answers is believed.
+"""Call typed functions in a sandboxed process, and treat its replies as untrusted.
 
-Arguments cross as JSON and as shared memory that the process cannot change, results as JSON that is checked against
-the function's annotation, and as arrays whose size the scorer fixes before the call. The scorer copies arrays before it
-looks at them, so that a submission cannot change them between check and use. :mod:`re_bench.guest.signature` says how
-annotations are read.
+Arguments cross as JSON and as shared memory that the process cannot change. Results cross as JSON, which is checked
+against the function's annotation, and as arrays whose size the scorer fixes before the call. The scorer copies an array
+before reading it, so that a submission cannot change it between check and use. :mod:`re_bench.guest.signature`
+describes the annotations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SANDBOXED = "sandboxed"
-"""The name of a task's module, or package of modules, whose functions run in sandboxes."""
+"""The name of a task's module or package whose functions run in sandboxes."""
 
 _MAX_REPLY = 4 << 20
 _START_S = 60.0
@@ -51,34 +51,34 @@ _TAIL = 600
 
 
 class SandboxFaultError(InvalidSubmissionError):
-    """A call that a submission's process did not answer as it should; the submission is invalid."""
+    """A call to a submission's process failed; the submission is invalid."""
 
 
 class SandboxRefusalError(SandboxFaultError):
-    """The function raised :class:`InvalidSubmissionError`; the message is the reason that it gave."""
+    """The function raised :class:`InvalidSubmissionError`, with this message."""
 
 
 class SandboxCrashError(SandboxFaultError):
-    """The process raised an exception, ended, or answered something else than the function's annotation says."""
+    """The process raised an exception, ended, or returned a value that does not fit the function's annotation."""
 
 
 class SandboxTimeoutError(SandboxFaultError):
-    """The call took longer than it may."""
+    """The call exceeded its time limit."""
 
 
 class SandboxedProcess:
     """A sandboxed Python process that runs functions of one module.
 
-    The module is imported while the caller goes on; the first call waits for it.
+    The import of the module runs in the background; the first call waits for it.
 
     Args:
         backend: the sandbox.
-        module: the module, or its file. The process sees the package ``sandboxed`` that the module is in, or the
-            module alone where it is in none.
+        module: the module, or its file. The process sees the package ``sandboxed`` around the module, or, without
+            such a package, the module alone.
         spec: what else the process sees, and its limits.
-        packages: packages that the process may import besides, such as ``re_bench.lm``.
-        trusted: whether no code of a submission runs in it. What a function raises is an internal error then.
-        held_out: whether the process has held-out data from the beginning; see :attr:`held_out`.
+        packages: further packages that the process may import, such as ``re_bench.lm``.
+        trusted: whether no code of a submission runs in it. Exceptions of functions are internal errors then.
+        held_out: the initial value of :attr:`held_out`.
 
     Raises:
         ReBenchError: if the process does not start.
@@ -95,8 +95,8 @@ class SandboxedProcess:
         held_out: bool = False,
     ) -> None:
         self.held_out = held_out
-        """Whether the process has had held-out data. From then on the reason of a fault has no text of the process and
-        does not tell how it ended, only whether it was late; the rest is ``withheld`` for the operator."""
+        """Whether the process has had held-out data. If so, the message of a fault has no text of the process, only
+        whether it timed out; ``withheld`` has the details for the operator."""
         self._stack = ExitStack()
         self._limits, self._trusted = spec.limits, trusted
         try:
@@ -116,14 +116,14 @@ class SandboxedProcess:
         """Call a function of the module in the process, and return its result.
 
         Args:
-            function: a function whose name and annotations are those of the one inside; it is not run here.
-            *args: its arguments, as ``**kwargs``.
-            **kwargs: those given by name.
+            function: a function with the name and annotations of the one inside; it does not run here.
+            *args: positional arguments.
+            **kwargs: keyword arguments.
 
         Raises:
             SandboxRefusalError: if the function raised :class:`InvalidSubmissionError`.
             SandboxCrashError: if the function raised anything else, the process ended, or the result does not fit.
-            SandboxTimeoutError: if the process has used up the time of its limits.
+            SandboxTimeoutError: if the call took longer than ``wall_s`` of the limits.
             TimeLimitError: if the time limit of the whole scoring passed meanwhile.
             ReBenchError: if a function of a trusted process raised an exception.
             TypeError, ValueError: if an argument does not fit the function's annotations.
@@ -131,22 +131,22 @@ class SandboxedProcess:
         return self._call(self._limits.wall_s, function, *args, **kwargs)
 
     def call_within(self, seconds: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function as :meth:`call` does, and wait at most so many seconds of wall-clock time."""
+        """Call a function like :meth:`call`, with a limit of ``seconds`` of wall-clock time."""
         return self._call(seconds, function, *args, **kwargs)
 
     def output(self) -> tuple[str, str]:
-        """Return what the process has printed so far to stdout and stderr, long middles left out."""
+        """Return stdout and stderr so far, without the middle of long output."""
         return self._running.stdout.text(), self._running.stderr.text()
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that the process and all it started have used so far."""
+        """Return the CPU time of the process and its descendants so far."""
         return self._running.cpu_seconds()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Have the process and all it started stand still for the length of a ``with`` block.
+        """Pause the process and its descendants during a ``with`` block.
 
-        What they have given a GPU to do goes on. Processes that are not our descendants, as in a container, run on.
+        Their work on a GPU continues. So do processes that are no descendants of the scorer, as in a container.
         """
         try:
             self._running.pause()
@@ -197,15 +197,15 @@ class SandboxedProcess:
                     array.copy() if array else _checked(hint, next(values))
                     for hint, array in zip(signature.parts, arrays, strict=True)
                 ]
-            except (StopIteration, ValueError) as error:  # the latter also for what is not as annotated
+            except (StopIteration, ValueError) as error:  # ValidationError is a ValueError
                 first = " ".join(str(error).partition("For further information")[0].split()) or "fewer values"
-                raise self._crash(f"{what} failed", f"{what} returned something else: {first}") from None
+                raise self._crash(f"{what} failed", f"{what} returned an unexpected value: {first}") from None
         return cast("R", tuple(parts) if signature.is_tuple else parts[0])
 
     def _exchange(
         self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
     ) -> Any:
-        """Send ``request``, if any, and return the value of the reply."""
+        """Send ``request``, if given, and return the value of the reply."""
         latest = time.monotonic() + timeout_s
         self._channel.settimeout(timeout_s)
         try:
@@ -218,8 +218,8 @@ class SandboxedProcess:
             self._running.stop(late)
             raise SandboxTimeoutError(*self._reason(late, self._why(what, None))) from None
         except (ValueError, RecursionError) as error:
-            # An argument came from another untrusted process and is nested too deeply, say.
-            raise self._crash(f"{what} failed", f"{what} cannot be asked: {error}") from None
+            # For example, an argument from another untrusted process that is nested too deeply.
+            raise self._crash(f"{what} failed", f"{what}: cannot send the arguments: {error}") from None
         except (ipc.FrameError, OSError) as error:
             deadline.raise_if_over()
             raise self._crash(f"{what} failed", self._why(what, error)) from None
@@ -235,17 +235,17 @@ class SandboxedProcess:
         return SandboxCrashError(*self._reason(short, reason))
 
     def _reason(self, short: str, reason: str) -> tuple[str, str]:
-        """Return what the submission's author reads of a fault, and what only the operator does."""
+        """Return the message for the submission's author, and the part that only the operator may read."""
         return (f"{short}; details withheld: the process had held-out data", reason) if self.held_out else (reason, "")
 
     def _why(self, what: str, error: Exception | None) -> str:
-        """Return why there is no answer, with the end of what the process printed to stderr."""
+        """Return why there is no reply, with the end of stderr."""
         if isinstance(error, ipc.FrameError) and "closed" not in str(error):
             self._running.stop("it broke the protocol")
             return f"{what} failed: {error}"
         finished = self._running.wait_at_most(2.0)
         if finished is not None:
-            self._running.kill()  # after which all of its output has arrived
+            self._running.kill()  # waits for the rest of the output
         reason = self._running.stopped or f"the process ended with {describe_exit(finished)}"
         tail = self._running.stderr.text().strip()[-_TAIL:]
         message = reason if reason.startswith(what) else f"{what} failed: {reason}"
@@ -253,10 +253,10 @@ class SandboxedProcess:
 
 
 def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[ModuleType]) -> str:
-    """Copy the only files of ours that the process sees into ``root``; return the name of the module to import.
+    """Copy the files of re-bench that the process may see into ``root``; return the name of the module to import.
 
     Raises:
-        ReBenchError: if the module of a package is not in one called ``sandboxed``, where the truth must not be.
+        ReBenchError: if the module is in a package, but not in one called ``sandboxed``.
     """
     (root / "re_bench").mkdir()
     (root / "re_bench" / "__init__.py").touch()
@@ -269,7 +269,7 @@ def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[Modu
     name, file = module.__name__.split("."), Path(str(module.__file__))
     if SANDBOXED not in name:
         if len(name) > 1:
-            raise ReBenchError(f"{module.__name__} runs in a sandbox, so it belongs into a package {SANDBOXED}")
+            raise ReBenchError(f"{module.__name__}: not in a package {SANDBOXED}, which sandboxed modules must be in")
         shutil.copy(file, root)
     elif name[-1] == SANDBOXED and file.name != "__init__.py":
         _make_packages(root, name[:-1])
@@ -309,15 +309,15 @@ def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) ->
 
 @dataclass(frozen=True)
 class _Array:
-    """An array of a result."""
+    """An array of a result, in shared memory."""
 
     kind: dict[str, Any]
-    """Its dtype and shape."""
+    """Dtype and shape."""
     descriptor: int
 
     def copy(self) -> NDArray[Any]:
         """Return a private copy."""
-        import numpy as np  # noqa: PLC0415 - half a second that many scorers do without
+        import numpy as np  # noqa: PLC0415 - takes half a second, and many scorers need no arrays
 
         array: NDArray[Any] = np.empty(self.kind["shape"], self.kind["dtype"])
         view = memoryview(array.reshape(-1).view(np.uint8).data)
@@ -375,7 +375,7 @@ class _Memory:
         return _Array({"dtype": kind.dtype, "shape": list(shape)}, descriptor)
 
     def _add_sealed(self, data: Any) -> None:
-        """Add memory with a copy of bytes or of an array, which nobody can change."""
+        """Add sealed memory with a copy of bytes or of an array."""
         import numpy as np  # noqa: PLC0415 - as above
 
         array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1)
@@ -387,7 +387,7 @@ class _Memory:
         self.descriptors.append(descriptor)
 
     def _new(self, size: int) -> int:
-        """Return zeroed shared memory whose size nobody can change."""
+        """Return zeroed shared memory of a fixed size."""
         descriptor = os.memfd_create("re-bench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         self._stack.callback(os.close, descriptor)
         os.ftruncate(descriptor, size)
@@ -396,10 +396,10 @@ class _Memory:
 
 
 def _checked(hint: Any, value: Any) -> Any:
-    """Return a JSON value as its annotation says.
+    """Return a JSON value converted to the type of its annotation.
 
     Raises:
-        ValidationError: if it is something else.
+        ValidationError: if it does not fit.
     """
     return _adapter(hint).validate_json(json.dumps(value), strict=True)
 

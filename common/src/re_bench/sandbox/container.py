@@ -1,9 +1,8 @@
-"""A container of Docker or Podman as the sandbox, by the engine's command line.
+"""The backend ``container``: Docker or Podman, by the engine's command line.
 
-The options are those of https://docs.docker.com/reference/cli/docker/container/run/ and
-https://docs.podman.io/en/latest/markdown/podman-run.1.html. The container is no child of
-ours: the engine's daemon (Docker) or monitor (Podman) holds it, so that a client which was
-killed leaves it running, and only its name, which is drawn at random, finds it again.
+For the options see https://docs.docker.com/reference/cli/docker/container/run/ and
+https://docs.podman.io/en/latest/markdown/podman-run.1.html. The container is a child of the engine's daemon (Docker)
+or monitor (Podman), so it outlives a killed client and has to be found by its random name.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ENGINE = "RE_BENCH_CONTAINER_ENGINE"
-"""The variable with the engine's command."""
+"""The environment variable with the engine's command."""
 IMAGE = "RE_BENCH_CONTAINER_IMAGE"
-"""The variable with the image's name."""
+"""The environment variable with the image's name."""
 ENGINES = ("docker", "podman")
-"""The commands that are looked for, the first one first."""
+"""The default commands, in order of preference."""
 
 _ANSWER_S = 20.0
 _FIRST_S = 5.0
 _REMOVAL_S = 30.0
 _MONITOR_S = (1.0, 6.0)
-"""How long Podman's monitor has to end by itself, and at most."""
+"""How long to wait for Podman's monitor to end by itself, and in total."""
 _POLL_S = 0.02
 _MONITOR = "conmon"
 _PREFIX = "re-bench-"
@@ -55,32 +54,32 @@ _MIB = 1 << 20
 _GRACE_S = 60
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 _UNBOUNDED = ("discarded", "not supported and ignored")
-"""What the engines' warnings say of a limit that the kernel does not hold."""
+"""Parts of the engines' warnings about limits that the kernel does not enforce."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine on this machine, and the image that it is to run."""
+    """A container engine on this machine, and the image to run."""
 
     path: str
-    """Of its command."""
+    """Path of the command."""
     image: str
 
     @property
     def name(self) -> str:
-        """The command's name."""
+        """Name of the command."""
         return Path(self.path).name
 
     @property
     def podman(self) -> bool:
-        """Whether it takes Podman's options; else Docker's."""
+        """Whether it takes Podman's options instead of Docker's."""
         return "podman" in self.name
 
     def ask(self, words: list[str], remedy: str) -> str:
-        """Return what it prints on stdout when it is called with ``words``.
+        """Run the command with the arguments ``words`` and return its stdout.
 
         Raises:
-            SandboxUnavailableError: if it fails or takes too long, with ``remedy``.
+            SandboxUnavailableError: if it fails or takes too long; the message ends with ``remedy``.
         """
         try:
             answer = subprocess.run(
@@ -93,7 +92,7 @@ class Engine:
                 check=True,
             )
         except subprocess.TimeoutExpired:
-            reason = f"gave no answer in {_ANSWER_S:g} s"
+            reason = f"did not answer within {_ANSWER_S:g} s"
         except subprocess.CalledProcessError as error:
             reason = f"failed: {error.stderr.strip() or f'exit status {error.returncode}'}"
         except OSError as error:
@@ -103,9 +102,9 @@ class Engine:
         raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {reason}; {remedy}")
 
     def first_process(self, name: str) -> int | None:
-        """Return the id of a process that has all of a container's below it, or None while there is none.
+        """Return the PID of the common ancestor of a container's processes, or None if there is none yet.
 
-        Podman's monitor shows by its command line; Podman itself may take seconds to tell.
+        Podman's monitor is found by its command line, since ``podman inspect`` may take seconds.
         """
         if self.podman:
             return next((pid for pid in _processes_with(name) if _program_of(pid) == _MONITOR), None)
@@ -116,7 +115,7 @@ class Engine:
         return None
 
     def remove(self, name: str) -> None:
-        """Remove the container, whatever state it is in; one that is gone is no error."""
+        """Remove the container in any state; a missing one is no error."""
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(
                 [self.path, "rm", "--force", "--volumes", name],
@@ -131,10 +130,10 @@ class Engine:
 
 
 class Container:
-    """A throw-away container of a task's image: read-only, without network, capabilities or root.
+    """A temporary container of a task's image: read-only, without network, capabilities or root.
 
     ``$RE_BENCH_CONTAINER_IMAGE`` names the image, ``$RE_BENCH_CONTAINER_ENGINE`` the engine's command
-    (default: the first of ``docker`` and ``podman`` that is on ``PATH``).
+    (default: the first of ``docker`` and ``podman`` on ``PATH``).
     """
 
     sessions = True
@@ -142,7 +141,7 @@ class Container:
 
     @property
     def name(self) -> str:
-        """``container`` with the engine and the image, as far as they are set, and whose the filter is if not ours."""
+        """``container``, the engine and the image; without libseccomp also that the engine's own filter applies."""
         engine = os.environ.get(ENGINE) or next(filter(shutil.which, ENGINES), "no engine")
         kind = "container" if seccomp.available() else "container with the engine's filter"
         return f"{kind} ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
@@ -157,7 +156,7 @@ class Container:
 
         Raises:
             SandboxUnavailableError: if there is no engine, its daemon does not answer, the image is missing
-                or would be writable, or a container does not come up within its limits.
+                or writable, or a container does not start with its limits.
         """
         _probe(find_engine())
 
@@ -165,7 +164,7 @@ class Container:
         """Return the engine's command line for ``program``; the clean-up removes the container.
 
         Raises:
-            SandboxUnavailableError: if engine or image are not set, or a path cannot be mounted.
+            SandboxUnavailableError: if the engine or image is not set, or a path cannot be mounted.
         """
         engine = find_engine()
         name = _PREFIX + secrets.token_hex(8)
@@ -181,7 +180,7 @@ class Container:
             *([] if rules is None else ["--security-opt", f"seccomp=/proc/self/fd/{rules}"]),
         ]
         command = [engine.path, "run", *options, engine.image, *program]
-        # A name is used once, so it is removed once: the engine takes its time to find nothing again.
+        # Remove once only: the engine is slow to report a missing container.
         descriptors = () if rules is None else (rules,)
         return Launch(
             command,
@@ -193,10 +192,10 @@ class Container:
 
 @cache
 def _probe(engine: Engine) -> None:
-    engine.ask(["version"], f"start its daemon, see that you may use it, or set ${ENGINE} to another engine")
+    engine.ask(["version"], f"start its daemon, check that you may use it, or set ${ENGINE} to another engine")
     remedy = (
         f"build it (`{engine.name} build -f tasks/<name>/Dockerfile -t {engine.image} .`) "
-        f"or set ${IMAGE} to one that is there"
+        f"or set ${IMAGE} to an existing image"
     )
     description = engine.ask(["image", "inspect", engine.image], remedy)
     _check_image(engine, description)
@@ -204,7 +203,7 @@ def _probe(engine: Engine) -> None:
 
 
 def _check_image(engine: Engine, description: str) -> None:
-    """Refuse an image with volumes: they would be writable, and nothing bounds them."""
+    """Refuse an image with volumes, which would be writable without limit."""
     try:
         image: dict[str, Any] = json.loads(description)[0]
         volumes = (image.get("Config") or {}).get("Volumes")
@@ -214,13 +213,13 @@ def _check_image(engine: Engine, description: str) -> None:
         ) from None
     if volumes:
         raise SandboxUnavailableError(
-            f"no container sandbox: the image {engine.image} declares the volumes {', '.join(volumes)}, which a "
-            "program could fill without bound; build it without VOLUME"
+            f"no container sandbox: the image {engine.image} declares the volumes {', '.join(volumes)}, which "
+            "programs could fill without limit; build it without VOLUME"
         )
 
 
 def _check_container(engine: Engine) -> None:
-    """Run Python in a container that reads a file of ours: mounts, limits and interpreter are there."""
+    """Check mounts, limits and interpreter: run Python in a container, and let it read a file of this machine."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory:
         Path(directory).chmod(0o755)  # the container runs as another user
@@ -237,7 +236,7 @@ def _check_container(engine: Engine) -> None:
         )
     if any(words in finished.stderr for words in _UNBOUNDED):
         raise SandboxUnavailableError(
-            f"no container sandbox: the limits do not hold ({problem}); "
+            f"no container sandbox: the limits are not enforced ({problem}); "
             "boot with the memory and pids cgroup controllers, for a rootless engine with cgroups v2"
         )
 
@@ -251,7 +250,7 @@ def _privileges(engine: Engine, *, host_network: bool) -> Iterator[str]:
     yield from ("--network", "host" if host_network else "none", "--ipc", "private", "--cgroupns", "private")
     yield from ("--user", _NOBODY, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only")
     if engine.podman:
-        # Else it adds writable places whose size nobody bounds, and copies this machine's /etc/hosts.
+        # Otherwise it adds writable directories without a size limit, and copies this machine's /etc/hosts.
         yield from ("--read-only-tmpfs=false", "--no-hosts")
 
 
@@ -260,11 +259,11 @@ def _bounds(engine: Engine, limits: Limits, *, gpu: bool) -> Iterator[str]:
     writable = f"rw,exec,nosuid,nodev,mode=1777,size={space}"
     yield from ("--tmpfs", f"/tmp:{writable}", "--shm-size", space)  # noqa: S108 - inside the container
     if engine.podman:
-        yield from ("--tmpfs", f"/dev/shm:{writable}")  # noqa: S108 - without it, read-only as all else
-        yield from ("--timeout", str(math.ceil(limits.wall_s) + _GRACE_S))  # in case we are gone by then
+        yield from ("--tmpfs", f"/dev/shm:{writable}")  # noqa: S108 - it would be read-only otherwise
+        yield from ("--timeout", str(math.ceil(limits.wall_s) + _GRACE_S))  # in case the scorer was killed
     yield from ("--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes))
     bounds = {"cpu": limits.cpu_s, "fsize": limits.file_mib * _MIB, "nofile": limits.open_files, "core": 0}
-    if not gpu:  # CUDA reserves address space for all the memory there is
+    if not gpu:  # CUDA reserves address space for all memory
         bounds["data"] = limits.memory_mib * _MIB
     for kind, bound in bounds.items():
         yield from ("--ulimit", f"{kind}={bound}:{bound}")
@@ -276,7 +275,7 @@ def _devices(engine: Engine, gpu: str | None) -> Iterator[str]:
 
 
 def _mounts(engine: Engine, spec: SandboxSpec) -> Iterator[str]:
-    # Podman would fill an empty directory with what it is to hide.
+    # Without notmpcopyup Podman copies the hidden files into the empty directory.
     empty = ["tmpfs-size=4096", "tmpfs-mode=755", "ro", *(["notmpcopyup"] if engine.podman else [])]
     for mount in mounts(spec):
         if mount.outside is None:
@@ -288,7 +287,7 @@ def _mounts(engine: Engine, spec: SandboxSpec) -> Iterator[str]:
 
 
 def _line(*values: str) -> str:
-    """Return the value of ``--mount``, a line of comma-separated values."""
+    """Return the value of ``--mount``, which is a line of CSV."""
     for value in values:
         if any(ord(character) < ord(" ") for character in value):
             path = value.partition("=")[2]
@@ -301,7 +300,7 @@ def _line(*values: str) -> str:
 
 
 def _environment(spec: SandboxSpec) -> Iterator[str]:
-    """Give every variable a value: the engines would fill in ours, and proxies from their settings."""
+    """Give every variable a value: otherwise the engines fill in this process's, and proxies from their settings."""
     own = base_environment("/tmp", spec.gpu)  # noqa: S108 - inside the container
     del own["PATH"]  # the image knows where its programs are
     silenced = {spelling: "" for name in _PROXIES for spelling in (name, name.upper())}
@@ -310,10 +309,10 @@ def _environment(spec: SandboxSpec) -> Iterator[str]:
 
 
 def find_engine() -> Engine:
-    """Return the engine and the image that the environment names.
+    """Return the engine and the image set in the environment.
 
     Raises:
-        SandboxUnavailableError: if there is no such engine, or no image is named.
+        SandboxUnavailableError: if the engine does not exist, or no image is set.
     """
     command = os.environ.get(ENGINE)
     path = next(filter(None, map(shutil.which, [command] if command else ENGINES)), None)
@@ -329,7 +328,7 @@ def find_engine() -> Engine:
 def _image(engine: str) -> str:
     image = os.environ.get(IMAGE, "")
     if not image or image.startswith("-"):
-        reason = f"${IMAGE} is {image!r}, which is no image" if image else f"${IMAGE} is not set"
+        reason = f"${IMAGE} is not an image ({image!r})" if image else f"${IMAGE} is not set"
         raise SandboxUnavailableError(
             f"no container sandbox: {reason}; build the task's image with "
             f"`{engine} build -f tasks/<name>/Dockerfile -t re-bench/<name> .` and set it to re-bench/<name>"
@@ -338,27 +337,27 @@ def _image(engine: str) -> str:
 
 
 def _end_monitor(name: str) -> None:
-    """End what Podman knows nothing of: monitor and first process, if its client was killed while it made them."""
+    """End a monitor and first process that Podman lost track of because its client was killed during the start."""
     started = time.monotonic()
     while (monitors := _processes_with(name)) and time.monotonic() - started < _MONITOR_S[1]:
         time.sleep(_POLL_S)
         if time.monotonic() - started > _MONITOR_S[0]:
             for monitor in monitors:
                 _first, *below = tree(monitor)
-                for pid in below or [monitor]:  # the monitor last: what it started is found through it
+                for pid in below or [monitor]:  # the monitor last: its descendants are found through it
                     with suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
 
 
 def _program_of(pid: int) -> str:
-    """Return the name of the program that a process runs; nothing of one that has ended."""
+    """Return the name of a process's program; empty if the process has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
     return ""
 
 
 def _processes_with(word: str) -> list[int]:
-    """Return the processes that have ``word`` on their command line."""
+    """Return the PIDs of processes with the argument ``word``."""
     pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -1,8 +1,4 @@
-"""The time at which all untrusted code that this process runs has to be over.
-
-It is one of the whole process, so that every sandboxed program knows it that trusted code starts, in whatever thread,
-without being told.
-"""
+"""Set one deadline for all untrusted code that this process runs, in any thread."""
 
 from __future__ import annotations
 
@@ -19,32 +15,31 @@ _deadlines: list[Deadline] = []
 
 
 class TimeLimitError(InvalidSubmissionError):
-    """The time limit of a whole scoring was reached while a submission's code, or a program of it, ran."""
+    """The scoring reached its time limit while a submission's code ran."""
 
 
 class Deadline:
-    """When sandboxed programs end; the last one made counts."""
+    """A deadline for sandboxed programs, ``limit_s`` seconds from now; the latest one created applies."""
 
     def __init__(self, limit_s: float) -> None:
-        """Begin now, for ``limit_s`` seconds."""
         self.enforced = False
-        """Whether it has ended a program, or kept one from starting."""
+        """Whether it has ended a program, or prevented a start."""
         self._limit_s, self._at = limit_s, time.monotonic() + limit_s
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until then, at least 0."""
+        """Seconds left, at least 0."""
         return max(0.0, self._at - time.monotonic())
 
     @property
     def reason(self) -> str:
-        """What is told when it was reached."""
+        """The message when it was reached."""
         return f"the scoring reached its limit of {self._limit_s:g} s while the submission's code or its programs ran"
 
 
 @contextmanager
 def deadline(limit_s: float) -> Iterator[Deadline]:
-    """End all sandboxed programs that the block still runs after ``limit_s`` seconds, and start no more of them."""
+    """End the block's sandboxed programs after ``limit_s`` seconds, and let no more start."""
     own = Deadline(limit_s)
     _deadlines.append(own)
     try:
@@ -54,7 +49,7 @@ def deadline(limit_s: float) -> Iterator[Deadline]:
 
 
 def violation() -> str:
-    """Return why a program that runs, or is about to, has to end: the deadline has passed. Else the empty string."""
+    """Return why programs must end if the deadline has passed, otherwise an empty string."""
     if not _deadlines or _deadlines[-1].remaining_s:
         return ""
     _deadlines[-1].enforced = True
@@ -63,9 +58,9 @@ def violation() -> str:
 
 @contextmanager
 def counted_as_untrusted() -> Iterator[None]:
-    """Count the block's time as a submission's: trusted work whose size a submission chooses, such as reading its log.
+    """Charge the block's time to the submission: trusted work whose size it chooses, such as reading its log.
 
-    If the deadline has passed by the end of the block, whether it ended by itself or was cut off, then it is enforced.
+    A deadline that has passed by the end of the block, even if an exception ends it, counts as enforced.
     """
     try:
         yield
@@ -74,7 +69,7 @@ def counted_as_untrusted() -> Iterator[None]:
 
 
 def raise_if_over() -> None:
-    """Do nothing, or report that the deadline has passed while a program ran or was about to.
+    """Raise if the deadline has passed.
 
     Raises:
         TimeLimitError: if it has.

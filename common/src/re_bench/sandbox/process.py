@@ -1,4 +1,4 @@
-"""Run a program in a sandbox: keep its output within bounds, watch its limits, end everything that it started."""
+"""Run a sandboxed program: bound its output, enforce its limits, and end all its processes."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Finished:
-    """How a sandboxed program ended."""
+    """The result of a sandboxed program."""
 
     status: int
-    """Exit status; negative for the signal that killed it."""
+    """Exit status, or the negative number of the signal that killed it."""
     stopped: str
-    """Why we stopped it, or which limit it was found to be over when it had ended, or the empty string."""
+    """Why it was stopped, or which limit it exceeded at its end; otherwise empty."""
     stdout: str
     stderr: str
     seconds: float
 
 
 class Running:
-    """A sandboxed program and everything it started; leaving the ``with`` block ends all of it.
+    """A sandboxed program and its descendants; leaving the ``with`` block ends them all.
 
     Raises:
         TimeLimitError: if the deadline of :mod:`re_bench.sandbox.deadline` has passed.
-        OSError: if it cannot be started.
+        OSError: if the program cannot be started.
     """
 
     def __init__(self, backend: Backend, program: Sequence[str], spec: SandboxSpec) -> None:
@@ -63,7 +63,7 @@ class Running:
         self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
         self._process, self._cleanup = start(launch), launch.cleanup
         self._end = launch.end or end_process
-        self._first: int | None = None  # the process that has all others of the program below it
+        self._first: int | None = None  # the common ancestor of the program's processes
         if launch.first and spec.writable:
             _thread(self._find_first, launch.first)
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
@@ -81,52 +81,52 @@ class Running:
 
     @property
     def stopped(self) -> str:
-        """Why we stopped the program, or the empty string."""
+        """Why the program was stopped, or an empty string."""
         return self._stopped
 
     def alive(self) -> bool:
-        """Tell whether the program still runs."""
+        """Return whether the program is running."""
         return self._process.poll() is None
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that the program and all it started have used so far."""
+        """Return the CPU time of the program and its descendants so far."""
         return resource_usage.cpu_seconds(self._process.pid)
 
     def pause(self) -> None:
-        """Have the program and all it started stand still: none of them can refuse, or start another meanwhile."""
+        """Stop the program and its descendants with SIGSTOP, including those that they start meanwhile."""
         stopped: set[int] = set()
         while more := set(tree(self._process.pid)) - stopped:
             _signal(more, signal.SIGSTOP)
             stopped |= more
 
     def resume(self) -> None:
-        """Have the program and all it started go on."""
+        """Continue the program and its descendants."""
         _signal(tree(self._process.pid), signal.SIGCONT)
 
     def stop(self, reason: str) -> None:
-        """End the program and all it started; the first reason given goes into :class:`Finished`."""
+        """End the program and its descendants; :class:`Finished` gets the first reason given."""
         if self.alive():
             self._stopped = self._stopped or reason
             self._end(self._process)
 
     def kill(self) -> None:
-        """End the program and all it started, and wait until nothing is left."""
+        """End the program and its descendants, and wait until they are gone."""
         if self.alive():
-            deadline.violation()  # which the next check of the limits, now left out, would have seen
+            deadline.violation()  # replaces the next check of the limits
             self._end(self._process)
-        self._ended.set()  # so that nobody waits for the next check of the limits
+        self._ended.set()  # wakes the threads that check limits
         _kill_group(self._process.pid)
         self._cleanup()
-        self._cleanup = _nothing
+        self._cleanup = lambda: None
         for thread in self._threads:
-            for _turn in range(_JOINS):  # many short waits: while we are stopped no more than one of them goes by
-                thread.join(_GRACE_S / _JOINS)  # without a sandbox, a daemon that nobody finds may hold the output open
+            for _turn in range(_JOINS):  # many short waits: SIGSTOP to this process uses up no more than one
+                thread.join(_GRACE_S / _JOINS)  # without a sandbox, an undetected daemon may hold the output open
 
     def wait(self) -> Finished:
-        """Wait for the end, by itself or at a limit.
+        """Wait until the program ends or exceeds a limit.
 
         Raises:
-            StoppedError: if we are ending.
+            StoppedError: if this process or thread is being stopped.
             TimeLimitError: if the deadline passed meanwhile.
         """
         self._process.wait()
@@ -139,7 +139,7 @@ class Running:
         return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
 
     def wait_at_most(self, seconds: float) -> int | None:
-        """Wait that long for the end; return the exit status (negative for a signal), or None if it still runs."""
+        """Return the exit status (negative for a signal), or None if the program runs longer than ``seconds``."""
         with suppress(subprocess.TimeoutExpired):
             return _exit_status(self._process.wait(seconds))
         return None
@@ -148,14 +148,14 @@ class Running:
         while self.alive():
             try:
                 reason = self._violation()
-            except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
-                reason = f"its limits cannot be watched ({error!r})"
+            except Exception as error:  # noqa: BLE001 - do not run programs without limits
+                reason = f"its limits cannot be checked ({error!r})"
             if reason:
                 self.stop(reason)
             self._ended.wait(_POLL_S)
 
     def _violation(self) -> str:
-        """Return which limit the program is over, or why else it must end; the empty string if it may go on."""
+        """Return why the program must end, such as the limit that it exceeds, or an empty string."""
         root, limits = self._process.pid, self._limits
         if stop_requested():
             return "re-bench was stopped"
@@ -171,7 +171,7 @@ class Running:
         )
 
     def _find_first(self, first: Callable[[], int | None]) -> None:
-        """Ask for the first process until it is there, and again when it has ended: Podman's monitor starts another."""
+        """Look for the ancestor process until it exists, and again after it ends: Podman's monitor starts another."""
         while not self._ended.is_set():
             if self._first is None or not runs(self._first):
                 self._first = first()
@@ -179,7 +179,7 @@ class Running:
 
 
 def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """Start a sandboxed program in a process group of its own; its stderr is a pipe. It ends with the calling thread.
+    """Start a sandboxed program in a new session, with stderr as a pipe. It ends with the calling thread.
 
     Raises:
         OSError: if it cannot be started.
@@ -204,11 +204,11 @@ def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[byt
 
 
 def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:
-    """Return the connection that the program ``running`` makes to ``listener``.
+    """Return the connection of the program ``running`` to ``listener``.
 
     Raises:
-        ReBenchError: if it makes none in ``within_s`` seconds.
-        StoppedError: if we are ending.
+        ReBenchError: if it does not connect within ``within_s`` seconds.
+        StoppedError: if this process or thread is being stopped.
         TimeLimitError: if the deadline passed meanwhile.
     """
     listener.settimeout(_ACCEPT_S)
@@ -227,14 +227,14 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
 
 
 def describe_exit(status: int | None) -> str:
-    """Describe how a program ended: by its exit status, negative for a signal, or not at all for None."""
+    """Describe an exit status (negative for a signal, None for a program that has not ended)."""
     if status is None:
         return "no end"
     return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def run(backend: Backend, program: Sequence[str], spec: SandboxSpec) -> Finished:
-    """Run ``program`` in a sandbox to its end and return how it ended."""
+    """Run ``program`` in a sandbox until it ends."""
     with Running(backend, program, spec) as running:
         return running.wait()
 
@@ -243,10 +243,6 @@ def _signal(pids: Iterable[int], number: int) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-
-
-def _nothing() -> None:
-    """Do nothing: takes the place of the clean-up once that was called."""
 
 
 def _thread(target: Callable[..., None], *args: object) -> threading.Thread:
@@ -263,9 +259,9 @@ def _drain(stream: IO[bytes] | None, kept: HeadTail) -> None:
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """End the process that holds a sandbox, and all below it; returns when it has ended."""
-    # The first process of a namespace takes every other with it, and is found through bwrap,
-    # its parent: so the descendants are killed, and bwrap itself only if it stays.
+    """End a sandbox's outer process and its descendants, and wait for it."""
+    # Killing PID 1 of the namespace kills all others. It is found through bwrap, its parent:
+    # so kill the descendants first, and bwrap itself only if it remains.
     latest = time.monotonic() + _GRACE_S
     while process.poll() is None:
         descendants = list(tree(process.pid))[1:]
@@ -284,6 +280,6 @@ def _kill_group(leader: int) -> None:
 
 
 def _exit_status(returncode: int) -> int:
-    """Return the program's own status: bwrap reports death by signal n as 128 + n."""
+    """Return the program's status: bwrap reports death by signal n as 128 + n."""
     signalled = 128
     return signalled - returncode if returncode > signalled else returncode

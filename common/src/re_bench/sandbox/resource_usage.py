@@ -1,4 +1,4 @@
-"""What a tree of processes uses of the machine, measured from outside: memory, and growth of directories on disk."""
+"""Measure from outside the memory and CPU time of a process tree, and the growth of directories on disk."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PAUSE_FACTOR = 4  # measuring takes at most a fifth of the time, however many f
 
 _MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's
-_ENTRY = 4096  # what a file costs at least: it stops a million empty files too
+_ENTRY = 4096  # minimum size counted for a file, to limit empty files too
 _HELD = {"RssAnon", "RssShmem", "VmSwap"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 
 
 @contextmanager
 def seen_by(user: int | None) -> Iterator[None]:
-    """Have this thread see of processes in ``/proc`` what ``user`` sees; None: what we see.
+    """Let this thread inspect processes in ``/proc`` as ``user``; None changes nothing.
 
-    Root without ``CAP_SYS_PTRACE``, as in most containers, may not look into processes of others.
+    Root without ``CAP_SYS_PTRACE``, as in most containers, may not inspect processes of other users.
     """
     if user is None:
         yield
@@ -47,53 +47,53 @@ def seen_by(user: int | None) -> Iterator[None]:
 
 
 def memory_violation(root: int, limits: Limits) -> str:
-    """Return that the tree under ``root`` holds more memory, pages of files on disk apart, than it may; else ``""``.
+    """Return a message if the tree under ``root`` exceeds its memory limit, otherwise an empty string.
 
-    A page that several processes share counts once. To share it out takes a walk over the page
-    tables, so that is done only where the sum of what each process holds is over the limit.
+    Pages of files on disk do not count; pages that processes share count once. Dividing shared pages means
+    walking the page tables, so that is done only if the plain sum over all processes exceeds the limit.
     """
     limit = limits.memory_mib * _MIB
     held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return ""
     shares = {pid: _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE) for pid in held}
-    # Where shares cannot be read, what a process holds counts as a whole; nothing, if it has ended meanwhile.
+    # If shares cannot be read, count all pages of the process; nothing if it has ended meanwhile.
     wholes = (_proc_bytes(f"/proc/{pid}/status", _HELD) or 0 for pid, share in shares.items() if share is None)
     over = sum(wholes) + sum(filter(None, shares.values())) > limit
     return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
 
 def cpu_seconds(root: int) -> float:
-    """Return the processor time that the tree under ``root`` has used so far, ended children included."""
+    """Return the CPU time of the tree under ``root`` so far, including ended children."""
     return sum(_ticks(pid) for pid in tree(root)) / os.sysconf("SC_CLK_TCK")
 
 
 class DiskGrowth:
-    """How much directories grow while a program writes into them, measured a few times a second."""
+    """The growth of directories while a program writes into them, measured a few times a second."""
 
     def __init__(self, directories: Iterable[Path], before: int | None = None, user: int | None = None) -> None:
-        """Measure what is there.
+        """Measure the initial size.
 
         Args:
-            directories: what to measure.
-            before: from how many bytes growth counts, if not from what is there.
-            user: the user whose processes write there, if it is not ours; as for :func:`seen_by`.
+            directories: the directories to measure.
+            before: the initial size in bytes, instead of a measurement.
+            user: the UID of the writing processes, if not the current one; see :func:`seen_by`.
         """
         self._directories, self._user = list(directories), user
         self._devices: set[int] = set()
         self.before = before or 0
-        """From how many bytes growth counts."""
+        """Initial size in bytes."""
         self._next = 0.0
-        with suppress(OSError):  # which the first measurement reports
+        with suppress(OSError):  # reported by the first measurement
             self._devices = {path.stat().st_dev for path in self._directories}
             if before is None:
                 self.before = disk(self._directories)
 
     def violation(self, root: int, limits: Limits) -> str:
-        """Return that they have grown more than they may, as of the last measurement, or cannot be measured; or ``""``.
+        """Return a message if the directories grew too much or cannot be measured, otherwise an empty string.
 
-        Deleted files that the tree under ``root`` holds open count. What is written after that
-        measurement shows in the next: a program's last files in :meth:`violation_at_end`.
+        Includes deleted files that the tree under ``root`` holds open. Measures at most every 250 ms, so the
+        last files of a program show only in :meth:`violation_at_end`.
         """
         started = time.monotonic()
         if not self._directories or started < self._next:
@@ -106,7 +106,7 @@ class DiskGrowth:
         return reason
 
     def violation_at_end(self, limits: Limits, unnamed: int = 0) -> str:
-        """Return the same of a program that has ended, as of now, with that many bytes of deleted files."""
+        """Measure now, for a program that has ended; ``unnamed`` is the size of its deleted files in bytes."""
         try:
             over = self.is_over_now(limits.disk_mib * _MIB - unnamed)
         except OSError as error:
@@ -114,7 +114,7 @@ class DiskGrowth:
         return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
 
     def is_over_now(self, limit: int) -> bool:
-        """Tell whether they have grown by more than ``limit`` bytes now; deleted files are left out.
+        """Measure whether the directories have grown by more than ``limit`` bytes, without deleted files.
 
         Raises:
             OSError: if a part cannot be read.
@@ -123,7 +123,7 @@ class DiskGrowth:
 
 
 def disk(directories: Iterable[Path]) -> int:
-    """Return the bytes that the files under ``directories`` take on disk, each at least one block.
+    """Return the bytes on disk of all files under ``directories``, at least one block each.
 
     Raises:
         OSError: if a part cannot be read.
@@ -142,7 +142,7 @@ def disk(directories: Iterable[Path]) -> int:
 
 
 def _proc_bytes(path: str, keys: set[str]) -> int | None:
-    """Return in bytes the sum of a /proc file's lines ``key: N kB``, or None if it cannot be read."""
+    """Return the sum in bytes of the lines ``key: N kB`` of a file in /proc, or None if it cannot be read."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -152,7 +152,7 @@ def _proc_bytes(path: str, keys: set[str]) -> int | None:
 
 
 def _ticks(pid: int) -> int:
-    """Return the processor time of a process and its ended children in clock ticks, 0 if it has ended itself."""
+    """Return the CPU time of a process and its ended children in clock ticks; 0 if the process has ended."""
     with suppress(OSError):
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return sum(map(int, text.rpartition(")")[2].split()[11:15]))  # utime, stime, cutime, cstime of proc(5)
@@ -160,7 +160,7 @@ def _ticks(pid: int) -> int:
 
 
 def _unnamed_files(root: int, devices: set[int]) -> int:
-    """Return the bytes of deleted files on ``devices`` that the tree under ``root`` still holds open."""
+    """Return the size in bytes of deleted files on ``devices`` that the tree under ``root`` holds open."""
     seen: dict[tuple[int, int], int] = {}
     for pid in tree(root):
         with suppress(OSError):

@@ -1,13 +1,12 @@
-"""The system calls that no submission needs: a seccomp filter, built with libseccomp.
+"""A seccomp filter for system calls that no submission needs, built with libseccomp.
 
-The filter takes away what reaches for the kernel, for other processes,
-for mounts and namespaces, or for kinds of sockets with a history; what holds memory that no limit
-on a process or file system counts; and what makes a file that runs as its owner. A 32-bit call kills.
+The filter denies access to kernel internals, other processes, mounts, namespaces and socket families with a history of
+bugs; memory that no limit on processes or file systems counts; and set-user-ID files. 32-bit calls kill the process.
 
-bubblewrap gets a BPF program, which allows all else. Docker and Podman get a profile, by
-``--security-opt seccomp=FILE``, instead of their own: the engine translates names by its own libseccomp, which may not
-know what is to be denied. So the profile allows by name what libseccomp knows here, and denies all else, as theirs do.
-Its format is that of https://docs.docker.com/engine/security/seccomp/ and, for what the values mean,
+bubblewrap gets a BPF program, which allows all other calls. Docker and Podman get a profile instead of their own, by
+``--security-opt seccomp=FILE``. The engine translates names with its own libseccomp, which may not know all denied
+calls; so the profile lists the allowed calls by name and denies all others, like the engines' own profiles.
+For the format see https://docs.docker.com/engine/security/seccomp/, for the values
 https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md#seccomp.
 """
 
@@ -29,9 +28,9 @@ from re_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-if sys.platform != "linux":  # whose names follow; every command that scores, or reads scores, comes by here
+if sys.platform != "linux":  # every command that scores imports this module
     raise UsageError(
-        f"submissions run in sandboxes of Linux, of which {sys.platform} has none: use a virtual machine with Linux, "
+        f"{sys.platform}: no sandbox, since submissions run in Linux sandboxes; use a virtual machine with Linux, "
         "or a container there (docs/images.md)"
     )
 
@@ -50,42 +49,41 @@ _DENIED = """
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of <linux/sched.h>."""
 _OPAQUE = (435, 437, 452, 467)
-"""clone3, openat2, fchmodat2 and open_tree_attr: the same numbers everywhere, and libseccomp may not know the names.
+"""clone3, openat2, fchmodat2 and open_tree_attr, by numbers (the same on all architectures): libseccomp may lack names.
 
-The first two keep their flags in memory, where a filter cannot look; libraries do without all four.
+The first two pass flags in memory, which a filter cannot read. Libraries fall back to other calls.
 """
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 _OPENS = {"open": 1, "openat": 2}
-"""System calls that set a file's mode, with the position of the mode, and of the flags before the mode."""
+"""System calls that set a file's mode, with the position of the mode, or of the flags before the mode."""
 _O_TMPFILE = 0o20000000  # without the bit of O_DIRECTORY
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
-"""Requests to a terminal, which a profile of an engine cannot deny among all others; a container of ours has none."""
+"""Requests to a terminal. An engine's profile cannot deny single requests, but containers here have no terminal."""
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 _NUMBERS = range(1024)
-"""Where the numbers of system calls lie."""
+"""System call numbers to look up."""
 
 
 def available() -> bool:
-    """Tell whether libseccomp and its binding are here."""
+    """Return whether libseccomp and its Python binding are installed."""
     return bool(program())
 
 
 def open_filter() -> int | None:
-    """Return a file descriptor from which the filter's program can be read, or None without libseccomp."""
+    """Return a file descriptor with the BPF program, or None without libseccomp."""
     return _file_of(program())
 
 
 def open_profile() -> int | None:
-    """Return a file descriptor from which the filter can be read as an engine's profile, or None without libseccomp."""
+    """Return a file descriptor with the engine profile, or None without libseccomp."""
     return _file_of(_profile_text())
 
 
 def engine_profile() -> dict[str, Any] | None:
-    """Return the filter as the profile of an engine, or None without libseccomp.
+    """Return the filter as a profile for Docker and Podman, or None without libseccomp.
 
-    What it allows under a condition, it denies as unknown (``ENOSYS``) without; a system call has several conditions
-    where one of them is enough.
+    Calls that meet none of their conditions fail as unknown (``ENOSYS``).
     """
     try:
         import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
@@ -100,7 +98,7 @@ def engine_profile() -> dict[str, Any] | None:
     allowed = sorted({*known.values()} - {*_DENIED, *conditions})
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
-        "defaultErrnoRet": errno.ENOSYS,  # old engines do not know the key and say EPERM
+        "defaultErrnoRet": errno.ENOSYS,  # old engines ignore the key and return EPERM
         "syscalls": [
             {"names": allowed, "action": "SCMP_ACT_ALLOW"},
             {"names": _DENIED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM},
@@ -115,7 +113,7 @@ def engine_profile() -> dict[str, Any] | None:
 
 
 def _conditions() -> dict[str, list[dict[str, Any]]]:
-    """Return which system calls a profile allows under which conditions, the contrary of what :func:`_rules` denies."""
+    """Return the alternative conditions of conditionally allowed calls, the inverse of :func:`_rules`."""
     namespaces = sum(_NAMESPACES)
     families = [{"index": 0, "op": "SCMP_CMP_EQ", "value": int(family)} for family in sorted(_FAMILIES)]
     conditions = {"clone": [_without(0, namespaces)], "socket": families}
@@ -128,12 +126,12 @@ def _conditions() -> dict[str, list[dict[str, Any]]]:
 
 
 def _without(position: int, bits: int) -> dict[str, Any]:
-    """Return the condition that an argument has none of these bits."""
+    """Return the condition that an argument has none of ``bits`` set."""
     return {"index": position, "op": "SCMP_CMP_MASKED_EQ", "value": bits, "valueTwo": 0}
 
 
 def _file_of(content: bytes) -> int | None:
-    """Return a descriptor of a file in memory with this content, or None for nothing."""
+    """Return a descriptor of a file in memory with this content; None if it is empty."""
     if not content:
         return None
     descriptor = os.memfd_create("re-bench-seccomp", os.MFD_CLOEXEC)
@@ -150,12 +148,12 @@ def _profile_text() -> bytes:
 
 @lru_cache(maxsize=1)
 def program() -> bytes:
-    """Return the filter as a BPF program, empty without libseccomp."""
+    """Return the filter as a BPF program; empty without libseccomp."""
     return compiled(_rules)
 
 
 def compiled(rules: Callable[[Any], Any]) -> bytes:
-    """Return as a BPF program what ``rules`` makes with the module ``pyseccomp``; empty without libseccomp."""
+    """Compile the filter that ``rules(pyseccomp)`` returns to a BPF program; empty without libseccomp."""
     try:
         import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
     except (ImportError, OSError, RuntimeError):
@@ -186,7 +184,7 @@ def _rules(seccomp: Any) -> Any:
 
 
 def _refuse_set_id(seccomp: Any, rules: Any) -> None:
-    """Refuse files that run as their owner: one left in a writable directory would lend our user to others."""
+    """Deny set-user-ID and set-group-ID modes: such a file in a writable directory would lend this user's rights."""
     refused = seccomp.ERRNO(errno.EPERM)
     for bit in (stat.S_ISUID, stat.S_ISGID):
         for name, position in _MODES.items():

@@ -1,4 +1,4 @@
-"""The backend that protects nothing: for a machine without a sandbox, by an explicit choice, recorded in the score."""
+"""The backend ``none``: no isolation. It must be chosen explicitly, and scores record it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Unprotected:
-    """A plain child process: it sees all files (hidden ones too), GPUs, the network and the user's other processes."""
+    """A plain child process with access to all files, GPUs, the network and the user's other processes."""
 
     sessions = True
     sockets = True
@@ -29,13 +29,13 @@ class Unprotected:
         return sys.executable
 
     def probe(self) -> None:
-        """Do nothing: there is nothing to hold."""
+        """Do nothing."""
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` with its environment, directory and resource limits, but no walls.
+        """Return how to start ``program`` with its environment, directory and resource limits.
 
         Raises:
-            SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts.
+            SandboxUnavailableError: if the spec shows a path at another place, which takes mounts.
         """
         moved = {**spec.read_only, **spec.writable}
         for inside, outside in moved.items():
@@ -45,7 +45,7 @@ class Unprotected:
                 )
         environment = base_environment("/tmp", spec.gpu) | dict(spec.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
-        # The number of processes is left alone: without a namespace it counts all of the user's.
+        # No limit on processes: without a namespace it counts all processes of the user.
         bounds = rlimits(spec.limits, gpu=spec.gpu is not None)
         limits = [part for part in bounds if not part.startswith("--nproc")]
         return Launch(["env", "-i", f"--chdir={spec.directory}", *assignments, *limits, *program])

@@ -1,7 +1,7 @@
-"""The text of the language tasks: made from pinned wheels, the same everywhere, checked whenever it is opened.
+"""Text for the language tasks, made from pinned wheels, identical everywhere and verified when opened.
 
-:func:`open_text` gives the tokens, :class:`RandomWindows` and :func:`consecutive_windows` draw batches from them.
-``python -m re_bench.text prepare NAME`` makes a text, and :mod:`re_bench.text.prepare` says how.
+:func:`open_text` returns the tokens; :class:`RandomWindows` and :func:`consecutive_windows` make batches of them.
+``python -m re_bench.text prepare NAME`` prepares a text; see :mod:`re_bench.text.prepare`.
 """
 
 from re_bench.data.cache import cache_directory

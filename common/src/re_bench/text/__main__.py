@@ -1,4 +1,4 @@
-"""``python -m re_bench.text``: prepare texts, and pin their checksums."""
+"""Prepare texts and pin their checksums: ``python -m re_bench.text``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAM = "re_bench.text"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; exit with status 1 for a failure and 2 for a wrong request."""
+    """Run the command line; exit with status 1 for a failure and 2 for a usage error."""
     options = _parser().parse_args(arguments)
     action: Callable[[argparse.Namespace], list[Preparation]] = options.action
     with cli_entry_point(_PROGRAM):
@@ -31,8 +31,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m re_bench.text", description="The text of the language tasks.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, action, text in (
-        ("prepare", _prepare, "make texts in $RE_BENCH_CACHE, unless they are there"),
-        ("pin", _pin, "make texts anew and write their checksums into the repository, for changed wheels or rules"),
+        ("prepare", _prepare, "prepare texts in $RE_BENCH_CACHE, unless they are there"),
+        ("pin", _pin, "make texts and write their checksums to the repository, after changes of wheels or rules"),
     ):
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(action=action)
@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
             "names",
             metavar="NAME",
             nargs="*",
-            help="as docstrings-2048; if none, all with checksums; openwebtext is the text of profile paper",
+            help="such as docstrings-2048, or openwebtext (profile paper); default: all texts with checksums",
         )
         command.add_argument("--wheels", metavar="DIR", type=Path, help="look for the wheels here first")
         command.add_argument("--json", action="store_true", help="print one JSON object")
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _prepare(options: argparse.Namespace) -> list[Preparation]:
-    from re_bench.text.prepare import prepare  # noqa: PLC0415 - tokenizers is wanted only here
+    from re_bench.text.prepare import prepare  # noqa: PLC0415 - imports slowly
 
     names = options.names or list(pinned_checksums())
     return [prepare(name, folder=options.wheels, say=_say) for name in names]
@@ -59,7 +59,7 @@ def _pin(options: argparse.Namespace) -> list[Preparation]:
 
     names = options.names or list(pinned_checksums())
     for name in names:
-        Recipe.named(name)  # refuses what is not made from wheels
+        Recipe.named(name)  # raises for texts that are not made from wheels
     with tempfile.TemporaryDirectory() as cache:
         done = [prepare(name, folder=options.wheels, cache=Path(cache), pinned=False, say=_say) for name in names]
     manifests = [preparation.text.manifest for preparation in done]
@@ -82,7 +82,7 @@ def _report(done: Sequence[Preparation], *, json_wanted: bool) -> None:
     for preparation in done:
         manifest, seconds = preparation.text.manifest, preparation.seconds
         tokens = manifest["figures"]["tokens"]
-        outcome = f"made in {sum(seconds.values()):.0f} s" if seconds else "was there"
+        outcome = f"made in {sum(seconds.values()):.0f} s" if seconds else "already prepared"
         sizes = f"{tokens['train']:,} tokens to train on, {tokens['heldout']:,} held out"
         print(f"{manifest['name']}: {sizes}; {outcome}; {preparation.text.directory}")
 

@@ -1,4 +1,4 @@
-"""Batches of tokens as numpy arrays: seeded random windows for training, consecutive ones for evaluation."""
+"""Make batches of tokens: seeded random windows for training, consecutive windows for evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["RandomWindows", "State", "consecutive_windows"]
 
 
 class State(TypedDict):
-    """Where a :class:`RandomWindows` is; plain numbers, which JSON holds."""
+    """The position of a :class:`RandomWindows`, in JSON values."""
 
     seed: int
     step: int
@@ -25,22 +25,22 @@ class State(TypedDict):
 class RandomWindows:
     """Endless batches of windows at random offsets, int64 of shape [batch, length + 1].
 
-    The inputs of a model are ``batch[:, :-1]`` and its targets ``batch[:, 1:]``. The offsets of a batch depend on seed
-    and step only, through Philox's raw numbers, which numpy promises not to change. Taking them modulo the number of
-    offsets favours some by less than one part in 10^9.
+    The inputs of a model are ``batch[:, :-1]``, its targets ``batch[:, 1:]``. The offsets of a batch depend only on the
+    seed and the step, through Philox's raw numbers, which numpy keeps stable. The modulo favours some offsets by less
+    than one part in 10^9.
     """
 
     def __init__(self, tokens: NDArray[np.uint16], batch: int, length: int, seed: int = 0) -> None:
-        """Draw from ``tokens``, which may be a memory map.
+        """Sample from ``tokens``, which may be a memory map.
 
         Args:
-            tokens: one dimension, at least length + 1 of them.
-            batch: windows in a batch.
-            length: predictions in a window.
+            tokens: one-dimensional, at least length + 1 tokens.
+            batch: windows per batch.
+            length: predictions per window.
             seed: from 0 to 2^64 - 1.
 
         Raises:
-            ValueError: if a number is out of its range or the tokens are too few.
+            ValueError: if a number is out of range, or there are too few tokens.
         """
         self._windows = _windows(tokens, batch, length)
         if not 0 <= seed < 1 << 64:
@@ -59,19 +59,19 @@ class RandomWindows:
         return windows
 
     def state(self) -> State:
-        """Return what :meth:`restore` needs for the next batch to be the one that is next now."""
+        """Return the position for :meth:`restore`."""
         return {"seed": self._seed, "step": self._step}
 
     def restore(self, state: State) -> None:
-        """Go on where another one with the same tokens, batch and length was when it gave this state."""
+        """Continue at the position of an instance with the same tokens, batch and length."""
         self._seed, self._step = state["seed"], state["step"]
 
 
 def consecutive_windows(tokens: NDArray[np.uint16], batch: int, length: int) -> Iterator[NDArray[np.int64]]:
-    """Yield all windows in order, int64 of shape [batch, length + 1], the last batch being what is left.
+    """Yield all windows in order, int64 of shape [batch, length + 1]; the last batch may be smaller.
 
-    Each window starts at the last token of the one before, so that every token but the first is predicted once.
-    Fewer than ``length`` tokens at the very end are in no window.
+    Each window starts at the last token of the previous one, so every token except the first is predicted once.
+    Up to ``length`` - 1 tokens at the end are left out.
 
     Raises:
         ValueError: if batch or length is not positive, or there are too few tokens for one window.

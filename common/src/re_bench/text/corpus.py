@@ -1,7 +1,7 @@
-"""The documents of the corpus: pinned wheels, and the docstrings or sources of their modules in a fixed order.
+"""Read documents from pinned wheels: the docstrings or sources of their modules in a fixed order.
 
-The order is that of the wheels given and of the sorted paths inside each. Nothing depends on the file system, on hash
-seeds, or on how many processes share the work.
+The order is that of the given wheels, and of sorted paths within each. It does not depend on the file system, hash
+seeds, or the number of processes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wheel:
-    """One wheel file, the same bytes on every platform."""
+    """A wheel file, identical on all platforms."""
 
     name: str
     version: str
@@ -41,25 +41,25 @@ class Wheel:
 
     @property
     def requirement(self) -> str:
-        """The line that makes pip take this file and no other."""
+        """A requirement line that only this file satisfies."""
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
 
 @cache
 def pinned_wheels() -> tuple[Wheel, ...]:
-    """Return the wheels of ``wheels.toml``, in the order in which their text is read."""
+    """Return the wheels of ``wheels.toml``, in reading order."""
     text = Path(__file__).with_name("wheels.toml").read_text(encoding="utf-8")
     return tuple(Wheel(**entry) for entry in tomllib.loads(text)["wheels"])
 
 
 def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None) -> list[Path]:
-    """Return where each wheel lies: in ``folder``, or in ``store``, into which missing ones are fetched with pip.
+    """Return the path of each wheel in ``folder`` or ``store``; download missing ones into ``store`` with pip.
 
     Raises:
-        UsageError: if a file is not the pinned one, or is missing and cannot be fetched.
+        UsageError: if a file is not the pinned one, or is missing and cannot be downloaded.
     """
     if folder is not None and not folder.is_dir():
-        raise UsageError(f"{folder}: not a directory; give the folder that holds the wheels")
+        raise UsageError(f"{folder}: not a directory; give the directory with the wheels")
     folders = [store] if folder is None else [folder, store]
     missing = [wheel for wheel in wheels if not any((path / wheel.file).is_file() for path in folders)]
     if missing:
@@ -68,16 +68,16 @@ def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None
 
 
 def fetch(wheels: Sequence[Wheel], store: Path) -> None:
-    """Fetch wheels into ``store`` with pip, from wherever pip is set up to look.
+    """Download wheels into ``store`` with pip, as configured on this machine.
 
     Raises:
-        UsageError: if ``store`` cannot be made, or pip does not get them all.
+        UsageError: if ``store`` cannot be created, or a download fails.
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"{store}: missing, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
+            f"{store}: cannot be created ({error.strerror}); set RE_BENCH_CACHE to a writable directory"
         ) from None
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
         requirements = Path(incoming) / "requirements.txt"
@@ -90,7 +90,7 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
         if done.returncode != 0:
             names = ", ".join(wheel.file for wheel in wheels)
             raise UsageError(
-                f"missing {names}, and pip cannot fetch it ({_reason(done.stderr)}); give a folder: --wheels DIR"
+                f"pip cannot download {names} ({_reason(done.stderr)}); give a directory with them: --wheels DIR"
             )
         for path in Path(incoming).glob("*.whl"):
             shutil.move(path, store / path.name)
@@ -99,16 +99,16 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
 def _checked(wheel: Wheel, folders: Sequence[Path]) -> Path:
     path = next((folder / wheel.file for folder in folders if (folder / wheel.file).is_file()), None)
     if path is None:
-        raise UsageError(f"pip fetched another file than {wheel.file}; give a folder that holds it: --wheels DIR")
+        raise UsageError(f"pip did not download {wheel.file}; give a directory with it: --wheels DIR")
     if (actual := sha256_of(path)) != wheel.sha256:
         raise UsageError(
-            f"{path}: SHA-256 {actual}, pinned is {wheel.sha256}; delete this file, or give another folder"
+            f"{path}: SHA-256 {actual}, pinned is {wheel.sha256}; delete this file, or give another directory"
         )
     return path
 
 
 def _reason(stderr: str) -> str:
-    """Return the last error of pip, which comes after warnings and before hints."""
+    """Return pip's last error message."""
     errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: ")]
     return (errors or [stderr.strip() or "no reason given"])[-1].splitlines()[-1]
 
@@ -117,13 +117,13 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def docstrings_of(source: str) -> list[str]:
-    """Return the docstrings of module, classes and functions, cleaned, in the order of the source.
+    """Return the cleaned docstrings of module, classes and functions, in source order.
 
-    A source that does not parse has none.
+    The result is empty if the source does not parse.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # escapes that old code has wrong
+            warnings.simplefilter("ignore")  # invalid escapes in old code
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return []
@@ -138,9 +138,9 @@ def docstrings_of(source: str) -> list[str]:
 
 
 def clean(docstring: str) -> str:
-    """Return a docstring without the indentation of its code, trailing spaces, and empty lines at its ends.
+    """Return a docstring without indentation, trailing spaces, and leading and trailing empty lines.
 
-    Lone surrogates, which UTF-8 cannot hold, become question marks.
+    Lone surrogates, which UTF-8 cannot encode, become question marks.
     """
     lines = docstring.encode("utf-8", "replace").decode().expandtabs().split("\n")
     indents = [len(line) - len(line.lstrip(" ")) for line in lines[1:] if line.strip()]
@@ -160,9 +160,9 @@ def _docstring(node: ast.AST) -> str:
 Variant = Literal["docstrings", "sources"]
 
 MINIMUM: dict[Variant, int] = {"docstrings": 40, "sources": 200}
-"""The least number of characters of a document; shorter ones say little."""
+"""Minimum length of a document in characters."""
 
-_CHUNK = 64  # modules that a process takes at a time
+_CHUNK = 64  # modules per unit of parallel work
 
 
 @dataclass(frozen=True)
@@ -170,20 +170,20 @@ class Module:
     """The documents of one module."""
 
     path: str
-    """Within the wheel."""
+    """Path within the wheel."""
     documents: tuple[str, ...]
 
 
 def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None = None) -> Iterator[Module]:
-    """Yield every module of the wheels with its documents, in order; a module may have none.
+    """Yield the modules of the wheels with their documents, in order; a module may have none.
 
-    Files that are not UTF-8, and for docstrings those that do not parse, are left out.
+    Files that are not UTF-8 or, for docstrings, do not parse have no documents.
 
     Args:
         wheels: paths of wheel files.
         variant: docstrings or whole sources.
-        processes: how many work; all cores for docstrings, whose parsing takes time, and one for sources, if None.
-            They are spawned, so that a program that calls this must have its main part under ``__name__``'s guard.
+        processes: number of processes; None for all cores (docstrings, which are parsed) or one (sources). They are
+            spawned, so the main module needs an ``if __name__ == "__main__"`` guard.
     """
     work = [(wheel, paths, variant) for wheel in wheels for paths in _chunks(wheel)]
     processes = processes or (os.cpu_count() or 1 if variant == "docstrings" else 1)
@@ -197,7 +197,7 @@ def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None
 
 
 def unique(modules: Iterable[Module]) -> Iterator[Module]:
-    """Yield the modules without documents that came before, word for word, in the same module or an earlier one."""
+    """Yield the modules without documents that occurred earlier, in the same module or a previous one."""
     seen: set[str] = set()
     for module in modules:
         new = [text for text in dict.fromkeys(module.documents) if text not in seen]
@@ -214,7 +214,7 @@ def _chunks(wheel: Path) -> list[list[str]]:
 def _read(work: tuple[Path, list[str], Variant]) -> list[Module]:
     wheel, paths, variant = work
     collecting = gc.isenabled()
-    gc.disable()  # syntax trees are large and without cycles: collections take long and find nothing
+    gc.disable()  # syntax trees are large and have no cycles, so collections are slow and useless
     try:
         with zipfile.ZipFile(wheel) as archive:
             return [Module(path, _documents(archive.read(path), variant)) for path in paths]

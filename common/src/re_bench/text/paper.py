@@ -1,7 +1,7 @@
-"""The text of profile ``paper``: OpenWebText as tokens of GPT-2, split as nanoGPT splits it.
+"""Prepare the text of profile ``paper``: OpenWebText in GPT-2's tokens, with nanoGPT's split.
 
-Documents come through ``datasets``, the tokenizer through ``transformers``, both at pinned commits of the Hugging Face
-hub. Preparing fetches them; opening needs numpy alone and no network.
+``datasets`` loads the documents and ``transformers`` the tokenizer, both from pinned commits of the Hugging Face Hub.
+Opening a prepared text needs only numpy, and no network.
 """
 
 from __future__ import annotations
@@ -37,39 +37,39 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SHARE = 0.0005
-"""The part of the documents that is held out; nanoGPT's number, as the next one."""
+"""The share of documents that is held out, as in nanoGPT."""
 
 SEED = 2357
-"""Seed of the permutation of the documents whose beginning is held out."""
+"""Seed of the permutation of documents whose beginning is held out, as in nanoGPT."""
 
-_VERSION = 1  # raise it with every change of the making, which changes the key
+_VERSION = 1  # increase it with every change of the preparation; it is part of the cache key
 _FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json"}
-_BATCH = 2000  # documents read and encoded at a time
+_BATCH = 2000  # documents per batch of reading and encoding
 
 
 @dataclass(frozen=True)
 class PaperRecipe:
-    """Where documents and tokenizer come from: a repository of the hub, or a local directory in the same formats."""
+    """The sources of documents and tokenizer: repositories of the hub, or local directories in the same formats."""
 
     dataset: Repository | Path
-    """Files of parquet or JSON with a column ``text``, read in the order of their paths."""
+    """Parquet or JSON files with a column ``text``, read in the order of their paths."""
 
     tokenizer: Repository | Path
     """A tokenizer that transformers can load, with ``<|endoftext|>``."""
 
     documents: int | None = None
-    """How many there must be; None for any number."""
+    """The expected number of documents; None for any."""
 
     @property
     def key(self) -> str:
-        """Twelve hex digits that differ with both sources and how the text is made from them.
+        """Cache key of the sources and the rules of the preparation, twelve hex digits.
 
-        A local directory counts by its path: what is changed within it after the preparation is not seen.
+        A local directory is identified by its path; later changes in it are not noticed.
         """
         return cache_key(_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED)
 
     def entry(self, cache: Path | None = None) -> CacheEntry:
-        """Return the text's entry in ``cache``; :func:`cache_directory` if None."""
+        """Return the text's entry in ``cache`` (:func:`cache_directory` if None)."""
         directory = (cache or cache_directory()) / "text" / f"paper-{self.key}"
         checked = tuple(file for file in FILES if file != "train.bin")
         return CacheEntry(directory, PAPER_NAME, FILES, remedy(PAPER_NAME), checked, _check_size)
@@ -82,15 +82,15 @@ PAPER = PaperRecipe(OPENWEBTEXT, GPT2, documents=8_013_769)
 def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -> PreparedText:
     """Open the prepared text of profile ``paper``, without network.
 
-    ``heldout.bin`` and ``tokenizer.json`` are checked byte by byte, the 18 GB of ``train.bin`` by size only.
+    The checksums of ``heldout.bin`` and ``tokenizer.json`` are verified, and the size of ``train.bin`` (18 GB).
 
     Args:
-        recipe: what it must be made from.
-        cache: where prepared data lies; :func:`cache_directory` if None.
+        recipe: the expected sources.
+        cache: the cache directory; :func:`cache_directory` if None.
 
     Raises:
         UsageError: if it is not prepared here.
-        ReBenchError: if a file is not what its manifest says.
+        ReBenchError: if a file does not match its manifest.
     """
     entry = recipe.entry(cache)
     return PreparedText(entry.directory, entry.open())
@@ -99,16 +99,16 @@ def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -
 def prepare_paper(
     recipe: PaperRecipe = PAPER, *, cache: Path | None = None, say: Callable[[str], None] = lambda _line: None
 ) -> Preparation:
-    """Fetch, tokenise and split the text of profile ``paper`` unless it is there. Other processes wait for it.
+    """Download, tokenize and split the text of profile ``paper`` unless it is prepared. Other processes wait.
 
     Args:
-        recipe: what to make it from.
-        cache: where prepared data lies; :func:`cache_directory` if None.
-        say: is told what happens, line by line.
+        recipe: the sources.
+        cache: the cache directory; :func:`cache_directory` if None.
+        say: called with each line of progress.
 
     Raises:
-        UsageError: if a package is missing, something cannot be fetched, or the documents are not as expected.
-        ReBenchError: if something that was fetched is not what is pinned.
+        UsageError: if a package is missing, a download fails, or the documents are not as expected.
+        ReBenchError: if a downloaded file does not have its pinned checksum.
     """
     entry = recipe.entry(cache)
     stages = Stages(PAPER_NAME, say)
@@ -127,22 +127,21 @@ def _check_size(directory: Path, manifest: Mapping[str, Any]) -> None:
     size, expected = (directory / "train.bin").stat().st_size, 2 * manifest["figures"]["tokens"]["train"]
     if size != expected:
         raise ReBenchError(
-            f"{directory / 'train.bin'}: {size} bytes, its manifest says {expected}; {remedy(PAPER_NAME)}"
+            f"{directory / 'train.bin'}: {size} bytes, expected {expected} by its manifest; {remedy(PAPER_NAME)}"
         )
 
 
 def heldout_documents(documents: int) -> NDArray[np.int64]:
-    """Return the numbers of the documents that are held out, in the order in which they are written.
+    """Return the indices of the held-out documents, in the order in which they are written.
 
-    This is the test side of ``train_test_split(test_size=SHARE, seed=SEED)`` of the package ``datasets``, as nanoGPT
-    uses it, so that the same documents are held out.
+    This equals the test side of ``train_test_split(test_size=SHARE, seed=SEED)`` of ``datasets``, which nanoGPT uses.
     """
     order: NDArray[np.int64] = np.random.default_rng(SEED).permutation(documents)
     return order[: math.ceil(SHARE * documents)]
 
 
 class _Documents:
-    """The documents of all files of a source, streamed."""
+    """The documents of a source, streamed."""
 
     def __init__(self, source: Repository | Path) -> None:
         self.name = identity(source)
@@ -150,16 +149,16 @@ class _Documents:
         self._files = sorted(path for path in directory.rglob("*") if path.suffix in _FORMATS)
         formats = {_FORMATS[path.suffix] for path in self._files}
         if len(formats) != 1:
-            raise UsageError(f"{directory}: must have files of one of the formats {', '.join(_FORMATS)}")
+            raise UsageError(f"{directory}: must contain files of one format; supported: {', '.join(_FORMATS)}")
         self._format = formats.pop()
 
     @cached_property
     def count(self) -> int:
-        """How many there are, which only reading them all tells."""
+        """The number of documents; reads them all."""
         return sum(table.num_rows for table in self._tables())
 
     def batches(self) -> Iterator[list[str]]:
-        """Yield all documents in order."""
+        """Yield all documents in order, in batches."""
         for table in self._tables():
             texts = table["text"].to_pylist()
             if not all(isinstance(text, str) for text in texts):
@@ -167,13 +166,13 @@ class _Documents:
             yield texts
 
     def _tables(self) -> Iterator[Any]:
-        from datasets import load_dataset  # noqa: PLC0415 - only the extra `paper` has it
+        from datasets import load_dataset  # noqa: PLC0415 - needs the extra `paper`
 
         files = [str(path) for path in self._files]
         rows = load_dataset(self._format, data_files=files, split="train", streaming=True).with_format("arrow")
         for table in rows.iter(batch_size=_BATCH):
             if "text" not in table.column_names:
-                raise UsageError(f"{self.name}: has the columns {', '.join(table.column_names)}, none is called text")
+                raise UsageError(f"{self.name}: no column text (columns: {', '.join(table.column_names)})")
             yield table
 
 
@@ -185,12 +184,12 @@ def _make(
     count = documents.count
     if recipe.documents not in (None, count):
         raise UsageError(
-            f"{documents.name}: has {count:,} documents instead of {recipe.documents:,}; files may be missing from the "
-            "hub's cache: run again where the hub can be reached"
+            f"{documents.name}: {count:,} documents, expected {recipe.documents:,}; "
+            "files may be missing from the hub's cache: run again with access to the hub"
         )
     heldout = heldout_documents(count)
     if len(heldout) == count:
-        raise UsageError(f"{documents.name}: {count} documents are too few to hold out one and train on the others")
+        raise UsageError(f"{documents.name}: too few documents for training and held-out text ({count})")
     stages.enter("encode")
     tokenizer.save(str(directory / "tokenizer.json"))
     tokens = _write_tokens(documents, heldout, tokenizer, directory, stages)
@@ -231,16 +230,16 @@ def _write_tokens(
 
 
 def _encoded(tokenizer: Tokenizer, documents: Sequence[str]) -> bytes:
-    from re_bench.text.vocabulary import END_OF_TEXT, encode  # noqa: PLC0415 - tokenizers is wanted only here
+    from re_bench.text.vocabulary import END_OF_TEXT, encode  # noqa: PLC0415 - opening a text needs no tokenizers
 
     end = tokenizer.token_to_id(END_OF_TEXT)
-    assert end is not None  # as _load_tokenizer checked
+    assert end is not None  # checked by _load_tokenizer
     return b"".join(piece.tobytes() for piece in encode(tokenizer, documents, end))
 
 
 def _load_tokenizer(source: Repository | Path) -> Tokenizer:
-    """Return the fast tokenizer within transformers' one, for which ``<|endoftext|>`` in a document is just text."""
-    from transformers import GPT2TokenizerFast  # noqa: PLC0415 - only the extra `paper` has it
+    """Return the fast tokenizer of transformers, which treats ``<|endoftext|>`` in a document as text."""
+    from transformers import GPT2TokenizerFast  # noqa: PLC0415 - needs the extra `paper`
 
     from re_bench.text.vocabulary import END_OF_TEXT, treat_special_tokens_as_text  # noqa: PLC0415 - as above
 
@@ -249,18 +248,18 @@ def _load_tokenizer(source: Repository | Path) -> Tokenizer:
         fast = GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(
-            f"{directory}: transformers cannot load a tokenizer from it ({str(error).splitlines()[0]})"
+            f"{directory}: transformers cannot load the tokenizer ({str(error).splitlines()[0]})"
         ) from None
     tokenizer = treat_special_tokens_as_text(fast.backend_tokenizer)
-    size = tokenizer.get_vocab_size()  # of a directory without its files, transformers makes an empty tokenizer
+    size = tokenizer.get_vocab_size()  # without files, transformers returns an empty tokenizer
     if tokenizer.token_to_id(END_OF_TEXT) is None or not SMALLEST <= size <= LARGEST:
-        raise UsageError(f"{directory}: a tokenizer with {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens is needed")
+        raise UsageError(f"{directory}: the tokenizer must have {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens")
     return tokenizer
 
 
 def _need_packages() -> None:
     try:
-        import datasets  # noqa: F401, PLC0415 - only the extra `paper` has it
+        import datasets  # noqa: F401, PLC0415 - needs the extra `paper`
         import transformers  # noqa: F401, PLC0415 - as above
     except ModuleNotFoundError as error:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Prepare a text by its name, or open it; one from wheels is made of documents, split, vocabulary and tokens."""
+"""Prepare or open a text by name. Steps for a text from wheels: read documents, split, train a vocabulary, encode."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] | None = None) -> PreparedText:
-    """Open the prepared text ``name``, such as ``docstrings-2048``, after checking every byte of it.
+    """Open and verify the prepared text ``name``, such as ``docstrings-2048``.
 
     Args:
-        name: the variant and the size of the vocabulary; or ``openwebtext``, for which wheels mean nothing.
-        cache: where prepared data lies; :func:`cache_directory` if None.
-        wheels: what it must be made from; the pinned wheels if None.
+        name: variant and vocabulary size, or ``openwebtext`` (which ignores ``wheels``).
+        cache: the cache directory; :func:`cache_directory` if None.
+        wheels: the expected wheels; the pinned ones if None.
 
     Raises:
-        UsageError: if there is no such name, or it is not prepared here.
-        ReBenchError: if a file or a wheel is not what it must be.
+        UsageError: if the name is unknown, or the text is not prepared here.
+        ReBenchError: if a file or a wheel does not have its checksum.
     """
     if name == PAPER_NAME:
         return open_paper_text(cache=cache)
@@ -48,20 +48,20 @@ def prepare(
     pinned: bool = True,
     say: Callable[[str], None] = lambda _line: None,
 ) -> Preparation:
-    """Make the text ``name`` unless it is there and whole. If another process makes it, wait for that one.
+    """Prepare the text ``name`` unless it is there and intact. If another process is preparing it, wait.
 
     Args:
-        name: the variant and the size of the vocabulary, such as ``docstrings-2048``; or ``openwebtext``, for which
-            folder, wheels and pinned mean nothing.
-        folder: where to look for the wheels before the cache and the network.
-        cache: where prepared data lies; :func:`cache_directory` if None.
-        wheels: what to make it from; the pinned wheels if None.
-        pinned: whether the outcome must have the checksums of the repository, where there are some.
-        say: is told what happens, line by line.
+        name: variant and vocabulary size, such as ``docstrings-2048``; or ``openwebtext`` (which ignores ``folder``,
+            ``wheels`` and ``pinned``).
+        folder: a directory to search for wheels before the cache and the network.
+        cache: the cache directory; :func:`cache_directory` if None.
+        wheels: the wheels to use; the pinned ones if None.
+        pinned: whether to compare the result with the repository's checksums, if it has any.
+        say: called with each line of progress.
 
     Raises:
-        UsageError: if there is no such name, or a wheel is missing and cannot be fetched.
-        ReBenchError: if the outcome does not have the checksums of the repository.
+        UsageError: if the name is unknown, or a wheel is missing and cannot be downloaded.
+        ReBenchError: if the result does not have the repository's checksums.
     """
     if name == PAPER_NAME:
         return prepare_paper(cache=cache, say=say)
@@ -80,13 +80,13 @@ def prepare(
 
 
 def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
-    """Write the files of a text into ``directory`` and return its manifest, without the wheels and the key."""
+    """Write the files of a text into ``directory`` and return its manifest, without wheels and key."""
     stages.enter("read")
     modules = list(unique(read_modules(wheels, recipe.variant)))
     stages.enter("split")
     sides = split(modules)
     if not sides.train or not sides.heldout:
-        raise UsageError(f"{recipe.name}: the wheels have no text for training or none to hold out")
+        raise UsageError(f"{recipe.name}: the wheels contain no training text, or no held-out text")
     from re_bench.text.vocabulary import train_tokenizer  # noqa: PLC0415 - opening a text needs no tokenizers
 
     stages.enter("vocabulary")
@@ -102,7 +102,7 @@ def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stage
 
 
 def _write(tokenizer: Tokenizer, documents: Sequence[str], path: Path) -> int:
-    """Write the tokens of documents and return their number."""
+    """Write the tokens of documents, and return their number."""
     from re_bench.text.vocabulary import encode  # noqa: PLC0415 - as above
 
     with path.open("wb") as file:

@@ -1,7 +1,7 @@
-"""Training and held-out text: whole modules are held out, and what training has too is taken out of them again.
+"""Split text into training and held-out sides by module, and remove near-duplicates from the held-out side.
 
-How much of a text occurs in another is measured by shingles: all runs of 32 letters and digits, whatever stands between
-them. Every shingle is compared, none is sampled: the held-out side is small, so that exactness costs seconds only.
+Overlap is measured with shingles: all runs of 32 letters and digits, ignoring other characters. All shingles are
+compared, not a sample; the held-out side is small enough for this to take seconds.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _TABLE_BITS = 27
 def shingles(text: str) -> NDArray[np.uint64]:
     """Return a 64-bit hash of every shingle of a text, in order; a shorter text is one shingle.
 
-    Case, space and punctuation do not count. Letters beyond ASCII count as their UTF-8 bytes.
+    Case, whitespace and punctuation are ignored. Non-ASCII letters count as their UTF-8 bytes.
     """
     letters = text.encode().translate(_LOWER, _DROPPED).ljust(WIDTH, b"\0")
     hashes = np.frombuffer(letters, np.uint8).astype(np.uint64) + np.uint64(1)
     width, factor = 1, _BASE
-    while width < WIDTH:  # the hash of a run is made from those of its halves
+    while width < WIDTH:  # combine the hashes of both halves of each run
         hashes = hashes[:-width] * np.uint64(factor) + hashes[width:]
         width, factor = 2 * width, factor * factor % 2**64
     mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(_BASE)
@@ -47,18 +47,18 @@ def shingles(text: str) -> NDArray[np.uint64]:
 
 
 class Overlap:
-    """Which shingles of some documents occur in texts that are seen one after another."""
+    """Finds which shingles of some documents occur in texts that are passed to :meth:`see`."""
 
     def __init__(self, documents: Sequence[str]) -> None:
         self._documents = [_different(shingles(text)) for text in documents]
         self._all = _different(np.concatenate([*self._documents, np.empty(0, np.uint64)]))
         self._seen = np.zeros(len(self._all), np.bool_)
-        # Most shingles that pass are in no document: this table dismisses them faster than a search can.
+        # Most shingles are in no document: this table filters them faster than a search.
         self._table = np.zeros(1 << _TABLE_BITS, np.bool_)
         self._table[self._all >> np.uint64(64 - _TABLE_BITS)] = True
 
     def see(self, text: str) -> None:
-        """Note every shingle of ``text``."""
+        """Record the shingles of ``text``."""
         passing = shingles(text)
         passing = passing[self._table[passing >> np.uint64(64 - _TABLE_BITS)]]
         if len(passing) == 0:
@@ -67,12 +67,12 @@ class Overlap:
         self._seen[positions[self._all[positions] == passing]] = True
 
     def shares(self) -> list[float]:
-        """Return, for each document, the share from 0 to 1 of its different shingles that were seen."""
+        """Return, for each document, the share (0 to 1) of its distinct shingles that were seen."""
         return [float(self._seen[np.searchsorted(self._all, hashes)].mean()) for hashes in self._documents]
 
 
 def _different(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return each hash once, sorted; numpy.unique of numpy 2.4 takes ten times as long."""
+    """Return the sorted distinct hashes; numpy.unique of numpy 2.4 takes ten times as long."""
     ordered = np.sort(hashes)
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -81,10 +81,10 @@ def _different(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 HELD_OUT_ONE_IN = 8
-"""One module in so many of the packages ``HELD_OUT_FROM`` is held out."""
+"""One of this many modules of the packages ``HELD_OUT_FROM`` is held out."""
 
 NEAR = 0.5
-"""A held-out document is a near-duplicate if at least this share of its shingles is somewhere in the training text."""
+"""A held-out document is a near-duplicate if at least this share of its shingles occurs in the training text."""
 
 
 @dataclass(frozen=True)
@@ -94,21 +94,21 @@ class Split:
     train: list[str]
     heldout: list[str]
     removed: list[str]
-    """Near-duplicates taken out of the held-out side."""
+    """Near-duplicates removed from the held-out side."""
 
 
 def is_held_out(path: str) -> bool:
-    """Tell whether the module with this path within its wheel is held out, by package and SHA-256 of the path."""
+    """Return whether a module is held out, by package and SHA-256 of its path within the wheel."""
     if path.partition("/")[0] not in HELD_OUT_FROM:
         return False
     return int.from_bytes(hashlib.sha256(path.encode()).digest()[:8], "big") % HELD_OUT_ONE_IN == 0
 
 
 def split(modules: Iterable[Module]) -> Split:
-    """Divide documents by module, then remove held-out ones that the training text has most of.
+    """Split documents by module, then remove near-duplicates from the held-out side.
 
-    They are removed from the held-out side. The other way round, each held-out copy of a much-copied passage would
-    take its whole family out of training, and a passage put together from several training documents would stay.
+    Removing them from the training side instead would drop all copies of common passages, and would miss held-out
+    documents composed of several training documents.
     """
     train: list[str] = []
     heldout: list[str] = []

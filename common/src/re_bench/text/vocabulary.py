@@ -1,4 +1,4 @@
-"""A byte-level BPE vocabulary trained on the text itself, and texts as its tokens."""
+"""Train a byte-level BPE vocabulary, and encode texts with it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 END_OF_TEXT = "<|endoftext|>"
-"""Stands after every document."""
+"""The special token after every document."""
 
 END = 0
-"""The token of END_OF_TEXT."""
+"""The id of END_OF_TEXT."""
 
-_BATCH = 2000  # documents encoded at a time, by all cores; bounds the memory
+_BATCH = 2000  # documents encoded together, on all cores; bounds the memory
 
 
 def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
-    """Return a byte-level BPE tokenizer with GPT-2's way of splitting words; the same documents give the same one."""
+    """Train a byte-level BPE tokenizer with GPT-2's word splitting; the result is deterministic."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -38,21 +38,21 @@ def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer in a file; END_OF_TEXT within a text is text to it, not the token."""
+    """Load a tokenizer that treats END_OF_TEXT within a text as text."""
     return treat_special_tokens_as_text(Tokenizer.from_file(str(path)))
 
 
 def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> Iterator[NDArray[np.uint16]]:
-    """Yield pieces of the tokens of all documents in order, each document followed by the token ``end``."""
+    """Yield arrays with the tokens of all documents in order, each document followed by the token ``end``."""
     for start in range(0, len(documents), _BATCH):
         batch = tokenizer.encode_batch_fast(documents[start : start + _BATCH], add_special_tokens=False)
         yield np.concatenate([np.array([*encoding.ids, end], "<u2") for encoding in batch])
 
 
 def treat_special_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer after making it encode END_OF_TEXT within a text as ordinary text.
+    """Make the tokenizer encode END_OF_TEXT within a text as ordinary text, and return it.
 
-    Documentation of tokenizers mentions the special token; a reader must not take that for an end.
+    Documentation of tokenizers mentions the special token, which must not end the document.
     """
     tokenizer.encode_special_tokens = True
     return tokenizer
