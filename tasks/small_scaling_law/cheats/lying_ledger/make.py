@@ -25,6 +25,8 @@ lines = [json.dumps({**json.loads(line), "flops": 1}) for line in path.read_text
 path.write_text("\n".join(lines) + "\n")
 try:
     ledger.charge(width, steps, 0)
-except LedgerError:
+except LedgerError as error:
+    if "claims another number or cost" not in str(error):
+        raise
     sys.exit(0)
 sys.exit("the ledger believes a line that lies about its cost")
