@@ -1,8 +1,8 @@
 """The chat model of a task: a gateway between sessions and the model, which holds every key.
 
 In the profiles that the manifest's ``[model]`` names, a session with a key gets the real model, from OpenAI or from the
-server at ``OPENAI_BASE_URL``. Any other session gets the task's stand-in, which is called with ``held_out=False``: it
-must know nothing that is hidden from agents.
+server at ``OPENAI_BASE_URL``. Any other session gets the task's stand-in, which knows nothing that is hidden from
+agents.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
+from re_bench.task.services import stand_in
 from re_bench_gateway import Budget, Gateway, OpenAICompatible, PlugIn, Settings, models_of, serving
 
 if TYPE_CHECKING:
@@ -134,8 +135,8 @@ class ModelGateways:
             if base_url:
                 upstream = upstream.model_copy(update={"base_url": base_url})
         else:
-            arguments = {"held_out": False}
-            upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
+            arguments = {"directory": str(served.task.directory)}
+            upstream = PlugIn(factory=f"{stand_in.__module__}:{stand_in.__name__}", arguments=arguments)
         models = models_of(model, served.task.chat_model)
         # By TCP too, for scorers, which run outside of all sandboxes.
         return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))
