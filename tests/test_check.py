@@ -87,8 +87,11 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "key": (replace(MANIFEST, "resolution", "resolutoin"), r"task\.toml:10: resolutoin: Extra inputs"),
     "value": (replace(MANIFEST, "memory_mib = 4096", "memory_mib = -1"), r"task\.toml:\d+: .*memory_mib.*greater"),
     "order": (replace(MANIFEST, "[meter]", "[model]\n[meter]"), r"task\.toml:\d+: model\.name: Field required"),
-    "program": (remove("tools/rebuild.py"), r"task\.toml:\d+: rebuild\.program: there is no tools/rebuild\.py"),
-    "module": (replace(MANIFEST, "law.meter", "law.metre"), r"task\.toml:\d+: meter\.module: there is no small_sc"),
+    "no method": (replace(SCORER, "def meter(", "def metre("), r"task\.toml:21: \[meter\] needs the method meter of"),
+    "no table": (
+        replace(SCORER, "    def meter(", "    def stand_in(self) -> None:\n        ...\n\n    def meter("),
+        r"score\.py:\d+: the class has the method stand_in, and task\.toml has no \[model\]: add it",
+    ),
     "undeclared": (
         lambda task: [replace(MANIFEST, 'instance = "chosen"\n', "")(task) for _ in range(2)],
         r"task\.toml:\d+: the task uses .*, and no profile has instance",

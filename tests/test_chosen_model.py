@@ -31,7 +31,6 @@ unit = "points"
 submission = ["number"]
 [model]
 name = "own"
-stand_in = "asking:stand_in"
 key = ["paper"]
 [profiles.cpu]
 description = "without a model"

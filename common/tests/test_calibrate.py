@@ -1,4 +1,4 @@
-"""Calibration runs the program that makes a task's computed truth, and writes no file but the anchors'."""
+"""Calibration has a task make its computed truth, and writes no file but the anchors'."""
 
 from __future__ import annotations
 
@@ -17,25 +17,20 @@ if TYPE_CHECKING:
     ReBench = Callable[..., subprocess.CompletedProcess[str]]
 
 REBUILD = """\
-import argparse
-from pathlib import Path
+        from pathlib import Path
+        import score  # a module of the task
 
-import score  # a module of the task
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--profile")
-Path(__file__).with_name("rebuilt").write_text(f"{parser.parse_args().profile} {score.__file__}")
+        name = f"{setup.profile_name} {setup.profile} {setup.instance} {cluster}"
+        Path(__file__).with_name("rebuilt").write_text(f"{name} {score.__file__}")
 """
 
 
-def with_rebuild(task: TaskFolder, change: Change, program: str) -> TaskFolder:
-    tools = task.directory / "tools"
-    tools.mkdir()
-    (tools / "rebuild.py").write_text(program)
-    return change(task, "task.toml", "[reference]\n", '[rebuild]\nprogram = "tools/rebuild.py"\n\n[reference]\n')
+def with_rebuild(task: TaskFolder, change: Change, body: str) -> TaskFolder:
+    head = "    def score(self"
+    return change(task, "score.py", head, f"    def rebuild(self, setup, cluster):\n{body}\n{head}")
 
 
-def test_the_truth_is_rebuilt_first_by_a_program_that_can_import_the_task(
+def test_the_truth_is_rebuilt_first_in_a_process_that_can_import_the_task(
     made_up: TaskFolder, backend: Backend, change: Change, re_bench: ReBench
 ) -> None:
     del backend  # there is one
@@ -43,20 +38,16 @@ def test_the_truth_is_rebuilt_first_by_a_program_that_can_import_the_task(
     manifest = (task.directory / "task.toml").read_bytes()
     done = re_bench("calibrate", task.directory, "--profile", "cpu", "--repeats", "1")
     assert done.returncode == 0, done.stderr
-    assert (task.directory / "tools" / "rebuilt").read_text() == f"cpu {task.scorer}"
+    assert (task.directory / "rebuilt").read_text() == f"cpu small 0 None {task.scorer}"
     assert f"written to {task.directory / 'anchors.toml'}\n" in done.stdout
     assert (task.directory / "task.toml").read_bytes() == manifest
 
 
 def test_without_its_truth_nothing_is_calibrated(made_up: TaskFolder, change: Change, re_bench: ReBench) -> None:
-    task = with_rebuild(made_up, change, "raise SystemExit(3)")
+    task = with_rebuild(made_up, change, "        raise SystemExit(3)\n")
     failed = re_bench("calibrate", task.directory, "--profile", "cpu")
-    (task.directory / "tools" / "rebuild.py").unlink()
-    missing = re_bench("calibrate", task.directory, "--profile", "cpu")
-    assert (failed.returncode, missing.returncode) == (1, 1)
-    assert "made_up: the truth was not rebuilt:" in failed.stderr
-    assert "tools/rebuild.py ended with exit status 3" in failed.stderr
-    assert "tools/rebuild.py is missing, which the manifest names in [rebuild]" in missing.stderr
+    assert failed.returncode == 1
+    assert "made_up: the truth was not rebuilt; see the messages above (exit status 3)" in failed.stderr
     assert not (task.directory / "anchors.toml").exists()
 
 

@@ -278,7 +278,7 @@ def test_devices_are_added_one_behind_the_other_and_replaced_in_place(path: Path
 
 def test_models_are_kept_beside_the_anchors_of_their_profile(path: Path) -> None:
     with path.open("a", encoding="utf-8") as file:
-        file.write('\n[model]\nname = "own"\nstand_in = "m:f"\nkey = ["gpu"]\n')
+        file.write('\n[model]\nname = "own"\nkey = ["gpu"]\n')
     published = load(path).anchors("gpu")
     for name, starting in (("a", 5.0), ("b", 6.0), ("a", 7.0)):
         source = MEASURED.model_copy(update={"model": name})

@@ -74,23 +74,29 @@ EQUIPMENT = """
 [model]
 name = "gpt-3.5-turbo-0125"
 aliases = ["another-name"]
-stand_in = "equipped_model:stand_in"
 key = ["paper"]
 
 [meter]
-module = "equipped_meter"
 request = "[width, steps], all integers"
 """
 
-STAND_IN = """
-def stand_in(*, held_out):
-    async def answer(request):
-        content = f"held out: {held_out}; asked: {request['messages'][0]['content']}"
-        choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        return {"id": "x", "object": "chat.completion", "created": 1, "model": request["model"],
-                "choices": [choice], "usage": usage}
-    return answer
+EQUIPMENT_METHODS = """
+    def stand_in(self):
+        async def answer(request):
+            message = {"role": "assistant", "content": f"asked: {request['messages'][0]['content']}"}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            return {"id": "x", "object": "chat.completion", "created": 1, "model": request["model"],
+                    "choices": [choice], "usage": usage}
+        return answer
+
+    def meter(self, setup, directory):
+        def experiment(request):
+            with (directory / "ledger.jsonl").open("a") as ledger:
+                ledger.write(f"{request}\\n")
+            run = len((directory / "ledger.jsonl").read_text().splitlines())
+            return {"run": run, "request": request}
+        return experiment
 """
 
 ASK = """
@@ -99,26 +105,6 @@ body = json.dumps({"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", 
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
 print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
-"""
-
-METER = """
-import argparse, json, socketserver
-from pathlib import Path
-
-class Handler(socketserver.StreamRequestHandler):
-    def handle(self):
-        request = json.loads(self.rfile.readline())
-        with (options.state / "ledger.jsonl").open("a") as ledger:
-            ledger.write(json.dumps(request) + "\\n")
-        run = len((options.state / "ledger.jsonl").read_text().splitlines())
-        self.wfile.write(json.dumps({"run": run, "request": request}).encode() + b"\\n")
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--profile", required=True)
-for name in ("--socket", "--state"):
-    parser.add_argument(name, type=Path, required=True)
-options = parser.parse_args()
-socketserver.UnixStreamServer(str(options.socket), Handler).serve_forever()
 """
 
 
@@ -137,7 +123,7 @@ def make_tasks(site: Path) -> Path:
         for folder in ("starter", "baseline", "reference"):
             (task / folder).mkdir(parents=True)
         (task / "task.toml").write_text(MANIFEST.format(name=name, **kind))
-        (task / "score.py").write_text(SCORER)
+        add_methods(site, name)
         (task / "instructions.md").write_text(f"# {name}\n\nWrite a number into answer.txt.\n")
         (task / "starter" / "notes.md").write_text("a note\n")
         (task / "baseline" / "answer.txt").write_text("0\n")
@@ -145,8 +131,6 @@ def make_tasks(site: Path) -> Path:
         if name == "equipped":
             with (task / "task.toml").open("a") as manifest:
                 manifest.write(EQUIPMENT)
-            (task / "equipped_model.py").write_text(STAND_IN)
-            (task / "equipped_meter.py").write_text(METER)
         about = site / f"{name}_task-1.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-task\nVersion: 1\n")
@@ -157,7 +141,8 @@ def make_tasks(site: Path) -> Path:
 def add_methods(site: Path, name: str, methods: str = "") -> None:
     """Add methods to the scorer of an example task; they begin with the line ``    def ...``."""
     head = "class Number(Task):\n"
-    (site / name / "score.py").write_text(SCORER.replace(head, head + methods))
+    equipment = EQUIPMENT_METHODS if name == "equipped" else ""
+    (site / name / "score.py").write_text(SCORER.replace(head, head + methods + equipment))
 
 
 def experiment_command(width: int) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from re_bench.attempts.log import Attempt
 
 TASK = "example_equipped"
-CHOSEN = "from re_bench.data.instances import chosen_instance\n"
 
 
 @pytest.fixture
@@ -29,8 +28,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     site = make_tasks(tmp_path / "site")
     change(site / "equipped" / "task.toml", 'device = "cpu"', 'device = "cpu"\ninstance = "chosen"')
     change(site / "equipped" / "score.py", "float(text),", "float(text) + job.instance_number,")
-    change(site / "equipped" / "equipped_meter.py", "import argparse", f"{CHOSEN}import argparse")
-    change(site / "equipped" / "equipped_meter.py", '"run": run', '"run": run + chosen_instance("equipped", "cpu")')
+    change(site / "equipped" / "score.py", '"run": run', '"run": run + setup.instance')
     return site
 
 

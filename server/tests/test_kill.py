@@ -109,7 +109,7 @@ def make_experiment(agent: Agent, number: int) -> object:
 
 def ask_model(agent: Agent, number: int) -> object:
     text = agent.says(ask_command(f"q{number}q"))
-    return number if text and "held out: False" in text else None
+    return number if text and "asked: " in text else None
 
 
 @pytest.fixture

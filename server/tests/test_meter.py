@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from example_tasks import make_tasks
 from server_process import command_lines_naming, until
 
-from re_bench.task.manifest import Meter
+from re_bench.task.discovery import open_task
+from re_bench_server.catalog import ServedTask
 from re_bench_server.services.meter import MeterProxy
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ def test_meter_ends_with_its_session(tmp_path: Path, what: Callable[[MeterProxy,
 
 
 def meter_proxy(directory: Path, source: str) -> MeterProxy:
-    (directory / "a_meter.py").write_text(source)
-    served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=directory), profile_name="cpu")
-    meter = Meter(module="a_meter", request="[width, steps, seed], all integers")
-    return MeterProxy(served, meter, directory / "socket", directory / "state", {})
+    task = open_task(make_tasks(directory / "site") / "equipped")
+    task.scorer.write_text(source)
+    assert task.manifest.meter is not None
+    served = ServedTask(task, "cpu")
+    return MeterProxy(served, task.manifest.meter, directory / "socket", directory / "state", {})
 
 
 async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fix_embedding import grading
+from fix_embedding import grading, sandboxed
 from fix_embedding.profiles import PROFILES, Profile
-from fix_embedding.sandboxed import evaluator, reader
 from re_bench import lm
 from re_bench.api import Job, RawScore, Setup, Task, main
 from re_bench.scoring.language import heldout_tokens, log_above_floor, public_windows
@@ -52,17 +51,17 @@ class FixEmbedding(Task[Profile]):
         profile, gpu, sizes = job.profile, job.gpu(), job.profile.large.sizes._asdict()
         windows = grading.scored_windows(heldout_tokens(job, profile.text), profile.context, profile.heldout_tokens)
         public = public_windows(len(windows), f"fix_embedding {job.profile_name} interim windows")
-        with job.sandbox(evaluator, packages=[lm], submission=False, held_out=True, gpu=gpu.uuid) as model:
-            with job.sandbox(reader, packages=[lm]) as untrusted:
-                file = untrusted.call(reader.read_submission, job.submission, sizes, profile.dtype)
-                for name, shape in model.call(evaluator.build_model, sizes).items():
+        with job.sandbox(sandboxed, packages=[lm], submission=False, held_out=True, gpu=gpu.uuid) as model:
+            with job.sandbox(sandboxed, packages=[lm]) as untrusted:
+                file = untrusted.call(sandboxed.read_submission, job.submission, sizes, profile.dtype)
+                for name, shape in model.call(sandboxed.build_model, sizes).items():
                     size = math.prod(shape) * np.dtype(profile.dtype).itemsize
-                    values = untrusted.call(reader.tensor, name, size)
-                    model.call(evaluator.set_tensor, name, shape, profile.dtype, values)
-            model.call(evaluator.finish_model, job.settings.device)
+                    values = untrusted.call(sandboxed.tensor, name, size)
+                    model.call(sandboxed.set_tensor, name, shape, profile.dtype, values)
+            model.call(sandboxed.finish_model, job.settings.device)
             started = time.monotonic()
             loss, final_loss = (
-                grading.mean_loss(lambda part: model.call(evaluator.token_losses, part), part, profile, job.progress)
+                grading.mean_loss(lambda part: model.call(sandboxed.token_losses, part), part, profile, job.progress)
                 for part in (windows[public], windows[~public])
             )
         seconds, tokens = round(time.monotonic() - started, 3), windows[:, 1:].size

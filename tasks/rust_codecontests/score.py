@@ -11,9 +11,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, Task, main
+from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, StandIn, Task, main
 from re_bench.sandbox.deadline import counted_as_untrusted
-from rust_codecontests import workspace
+from rust_codecontests import pool, workspace
 from rust_codecontests.answers import collect_answers
 from rust_codecontests.grading import held_out_problems, judge_answers
 from rust_codecontests.judge import Judge
@@ -38,6 +38,10 @@ class RustCodeContests(Task[ProfileSettings]):
     def create_workspace(self, setup: Setup[ProfileSettings], directory: Path) -> None:
         """Add the problems that are not held out."""
         workspace.create(setup.profile_name, directory)
+
+    def stand_in(self) -> StandIn:
+        """Return the stand-in for the model that knows the problems which agents have, and no held-out one."""
+        return pool.answer(splits=pool.SHOWN)
 
     def score(self, job: Job[ProfileSettings]) -> RawScore:
         """Have the held-out problems solved, judge the programs, and count.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from re_bench.api import Job, RawScore, Setup, Task, main
-from small_scaling_law import workspace
+from re_bench.api import Job, Meter, RawScore, Setup, Task, main
+from small_scaling_law import meter, workspace
 from small_scaling_law.answer import FILE, read_answer
 from small_scaling_law.grading import losses_of, open_anchors, open_truth, raw_score, share_of_target
 from small_scaling_law.instances import scale_of
@@ -31,6 +31,16 @@ class SmallScalingLaw(Task[Scale]):
     def create_workspace(self, setup: Setup[Scale], directory: Path) -> None:
         """Add text, modules, sizes and the starting answer of the instance."""
         workspace.create(setup, directory)
+
+    def meter(self, setup: Setup[Scale], directory: Path) -> Meter:
+        """Make each run in a workspace that the agent does not see, and keep the ledger there."""
+        return meter.open_meter(setup, directory)
+
+    def rebuild(self, setup: Setup[Scale], cluster: str | None) -> None:
+        """Sweep, and fit the truth to the runs; ``paper`` has a published one."""
+        from small_scaling_law import rebuild  # noqa: PLC0415 - needs scipy, which scoring does not
+
+        rebuild.rebuild(setup.profile_name, setup.instance, cluster=cluster)
 
     def score(self, job: Job[Scale]) -> RawScore:
         """Read the answer, and ask the truth of the chosen instance what a run like that costs and reaches."""

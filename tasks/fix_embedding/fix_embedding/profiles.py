@@ -21,7 +21,7 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model comes about: trained by ``build.py``, or published and only loaded."""
+    """How a model comes about: trained by ``models.py``, or published and only loaded."""
 
     sizes: Sizes
     steps: int = 0
@@ -55,7 +55,7 @@ class Profile:
     large: Recipe
     small: Recipe
     training_batch: int
-    """Windows in a step of ``build.py``."""
+    """Windows in a step of ``models.py``."""
     dtype: str
     """Of the large model's tensors in the workspace, and so of the submission's."""
     heldout_tokens: int

@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fix_embedding.build import build
-from fix_embedding.models import Models, cached_directory, models_entry, open_models
+from fix_embedding.models import SHIPPED, Models, build, models_entry, open_models
 from fix_embedding.profiles import PROFILES, Profile
-from fix_embedding.sandboxed import checks, evaluator
+from fix_embedding.sandboxed import checks, empty_model
 from re_bench.errors import UsageError
 from re_bench.lm import gpt, training
 from re_bench.text import batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from re_bench.api import Setup
 
 EMBEDDING = "transformer.wte.weight"
@@ -36,9 +33,11 @@ def prepare(setup: Setup[Profile]) -> None:
     """Make the text of the profile, and its models if they are neither shipped nor built yet."""
     text = prepare_text(setup.profile.text, say=setup.log).text
     if setup.profile.large.published:
-        _fetch(setup.profile, setup.log)
+        from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
+
+        for recipe in (setup.profile.large, setup.profile.small):
+            fetch_gpt2(PUBLISHED[recipe.published], say=setup.log)
         return
-    entry = models_entry(setup.profile_name, text)
 
     def make(directory: Path) -> dict[str, Any]:
         if not torch.cuda.is_available():
@@ -49,15 +48,8 @@ def prepare(setup: Setup[Profile]) -> None:
         setup.log(f"training the models of profile {setup.profile_name}: once, some minutes on a GPU ...")
         return build(setup.profile_name, text, directory, setup.log)
 
-    if entry.directory == cached_directory(setup.profile_name):  # otherwise they are shipped
-        entry.prepare(make, setup.log)
-
-
-def _fetch(settings: Profile, say: Callable[[str], None]) -> None:
-    from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
-
-    for recipe in (settings.large, settings.small):
-        fetch_gpt2(PUBLISHED[recipe.published], say=say)
+    if setup.profile_name not in SHIPPED:
+        models_entry(setup.profile_name, text).prepare(make, setup.log)
 
 
 def create(setup: Setup[Profile], directory: Path) -> None:
@@ -107,7 +99,7 @@ def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]
         "intact_loss": round(models.large_loss, 2),
         "floor": settings.floor,
         "budget": asdict(settings.budget),
-        "tensors": checks.described(evaluator.empty_model(settings.large.sizes._asdict()), settings.dtype),
+        "tensors": checks.described(empty_model(settings.large.sizes._asdict()), settings.dtype),
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from fix_embedding.sandboxed import checks, evaluator
+from fix_embedding.sandboxed import checks, empty_model
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import TaskFolder, open_task
@@ -41,7 +41,7 @@ PROFILES = {{
 
 @pytest.fixture(scope="session")
 def tensors() -> dict[str, Any]:
-    return checks.described(evaluator.empty_model(asdict(LARGE)), "float32")
+    return checks.described(empty_model(asdict(LARGE)), "float32")
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from fix_embedding import grading
+from fix_embedding import grading, sandboxed
 from fix_embedding.profiles import PROFILES
-from fix_embedding.sandboxed import evaluator
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.scoring.language import MOST_NATS
 
@@ -30,9 +29,9 @@ def windows() -> Any:
 
 def loss(state: Any, batch: int = 8) -> float:
     model = GPT(CONFIG)
-    evaluator.put_into(model, {name: tensor.clone() for name, tensor in state.items()}, "cpu")
+    sandboxed.put_into(model, {name: tensor.clone() for name, tensor in state.items()}, "cpu")
     profile = replace(PROFILES["cpu"], scoring_batch=batch)
-    return grading.mean_loss(lambda part: evaluator.losses(model, part), windows(), profile)
+    return grading.mean_loss(lambda part: sandboxed.losses(model, part), windows(), profile)
 
 
 def test_the_loss_is_the_same_every_time(intact: Any) -> None:
@@ -71,7 +70,7 @@ def _as_evaluated() -> Iterator[None]:
     """Have the arithmetic of the evaluating process, in one thread, which no other test may keep."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    evaluator.build_model(asdict(CONFIG))
+    sandboxed.build_model(asdict(CONFIG))
     yield
     torch.set_flush_denormal(False)
     torch.set_num_threads(threads)

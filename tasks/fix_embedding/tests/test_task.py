@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shutil
 import subprocess
@@ -129,9 +128,8 @@ def test_a_missing_text_is_a_usage_error(tiny: TaskFolder, workspace: Path, tmp_
 
 def test_models_are_built_and_belong_to_a_text(tiny: TaskFolder, tmp_path: Path) -> None:
     copy = type(tiny)(shutil.copytree(tiny.directory, tmp_path / "fix_embedding"), tiny.manifest)
-    command = [sys.executable, str(copy.directory / "tools" / "build_models.py"), "--profile", "cpu"]
-    environment = {**os.environ, "PYTHONPATH": str(copy.directory)}
-    subprocess.run(command, check=True, capture_output=True, env=environment)
+    command = [sys.executable, "-m", "fix_embedding.models", "--profile", "cpu"]
+    subprocess.run(command, check=True, capture_output=True, cwd=copy.directory)
     record = copy.package / "models" / "cpu" / "models.json"
     contents = json.loads(record.read_text())
     assert set(contents["files"]) == {"large.safetensors", "small.safetensors"}

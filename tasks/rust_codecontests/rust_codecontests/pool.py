@@ -1,21 +1,23 @@
 """What the stand-in model knows of this task's problems: their statements and pools of correct and flawed programs.
 
-The gateway makes the model from here: by :func:`stand_in` for sessions of agents, by :func:`answer` for scorings.
-Nothing of it is for sandboxes.
+The gateway makes the model from here, by :func:`answer`; for sessions of agents of the splits that they have. Nothing
+of it is for sandboxes.
 """
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from rust_codecontests.stand_in.model import StandIn
 from rust_codecontests.stand_in.problems import Problem, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
+
+    from re_bench.api import StandIn as StandInModel
 
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 """A line of every file of a problem, which nobody is shown who is to solve it."""
@@ -64,16 +66,9 @@ def statement(directory: Path) -> str:
     return (directory / "statement.md").read_text().removeprefix(f"<!-- {CANARY} -->").lstrip()
 
 
-def answer(
-    seed: int = 0, secret: int = 0, splits: Sequence[str] = SPLITS
-) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
+def answer(seed: int = 0, secret: int = 0, splits: Sequence[str] = SPLITS) -> StandInModel:
     """Return the stand-in model of some splits, as the gateway calls it."""
     return StandIn([read(directory) for directory in directories(splits)], seed=seed, secret=secret).answer
-
-
-def stand_in(*, held_out: bool) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
-    """Return the stand-in model as the manifest names it; an agent's knows no held-out problem."""
-    return answer(splits=SPLITS if held_out else SHOWN)
 
 
 def source(path: Path) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from re_bench.data.files import import_file
 from re_bench.task.discovery import open_task
+from re_bench.task.interface import load_task
 from re_bench_gateway.settings import PlugIn
 from re_bench_gateway.upstreams import PlugInUpstream
 from rust_codecontests import pool, profiles
@@ -67,7 +68,8 @@ def test_every_statement_is_recognised_and_no_name_is() -> None:
 
 
 def test_the_stand_in_of_an_agent_knows_no_held_out_problem() -> None:
-    answer, knowing = pool.stand_in(held_out=False), pool.stand_in(held_out=True)
+    answer, knowing = load_task(open_task(TASK)).stand_in(), pool.answer()
+    assert answer is not None
     for split in pool.SPLITS:
         content = f"Solve this in Rust.\n\n{(pool.directories([split])[0] / 'statement.md').read_text()}"
         assert "fn main" in reply(knowing, content)
@@ -84,14 +86,12 @@ def test_a_renamed_problem_gets_the_same_answers(tmp_path: Path) -> None:
     assert answers[0] == answers[1]
 
 
-def test_the_gateway_makes_the_model_that_the_manifest_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = pool.directories(["test"])[0]
-    model = open_task(TASK).manifest.model
-    assert model is not None
+def test_the_gateway_makes_the_model_of_the_tasks_class(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    upstream = PlugInUpstream(PlugIn(factory=model.stand_in, path=TASK, arguments={"held_out": True}))
-    content = (directory / "statement.md").read_text()
-    assert reply(upstream._answer, content) == reply(pool.stand_in(held_out=True), content)
+    upstream = PlugInUpstream(PlugIn(factory="re_bench.task.services:stand_in", arguments={"directory": str(TASK)}))
+    shown, held_out = ((pool.directories([split])[0] / "statement.md").read_text() for split in ("train", "test"))
+    assert reply(upstream._answer, shown) == reply(pool.answer(), shown)
+    assert "I recognise no problem" in reply(upstream._answer, held_out)
 
 
 @pytest.mark.slow
@@ -116,9 +116,7 @@ def test_extracted_programs_compile_as_their_pool_says(ablation: Any, tmp_path: 
             assert compiles(source, tmp_path) == (verdict != "compile error")
 
 
-def test_scorer_and_manifest_name_the_same_model_and_stand_in() -> None:
-    task = open_task(TASK)
-    model = task.manifest.model
+def test_scorer_and_manifest_name_the_same_model() -> None:
+    model = open_task(TASK).manifest.model
     assert model is not None
-    assert profiles.stand_in(task, "cpu").factory.partition(":")[0] == model.stand_in.partition(":")[0]
     assert model.name == profiles.MODEL

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from small_scaling_law.profiles import Scale
 
 TASK = "small_scaling_law"
+FOLDER = next(directory for directory in Path(__file__).parents if (directory / "task.toml").is_file())
+"""The task's folder; in a wheel the package is in it, else it is in the folder."""
 COPIED = {
     "gpt.py": GPT_FILE,
     "training.py": TRAINING_FILE,
@@ -48,6 +50,12 @@ def prepare(setup: Setup[Scale]) -> None:
         setup.log(f"instance {instance} of profile {profile}: {open_truth(profile, instance).name}")
     if scale.experiments is not None:
         prepare_bytes(scale.experiments.text, setup.log)
+
+
+def create_whole(setup: Setup[Scale], directory: Path) -> None:
+    """Make a workspace, starter included, outside of all sandboxes: for the meter or a sweep."""
+    shutil.copytree(FOLDER / "starter", directory, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    create(setup, directory)
 
 
 def create(setup: Setup[Scale], directory: Path) -> None:

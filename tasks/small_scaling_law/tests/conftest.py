@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import runpy
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -34,16 +31,6 @@ device = "cpu"
 instance = "chosen"
 time_limit_s = 60
 """
-
-
-@pytest.fixture(scope="session")
-def fit() -> Any:
-    return SimpleNamespace(**runpy.run_path(str(TASK / "tools" / "fit.py")))
-
-
-@pytest.fixture(scope="session")
-def sweep() -> Any:
-    return SimpleNamespace(**runpy.run_path(str(TASK / "tools" / "sweep.py")))
 
 
 @pytest.fixture(autouse=True)

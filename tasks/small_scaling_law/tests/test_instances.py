@@ -6,13 +6,11 @@ import json
 import subprocess
 import sys
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from re_bench.data.files import import_file
 from re_bench.errors import ReBenchError
 from re_bench.task.workspace import lay_out
 from small_scaling_law.answer import Answer
@@ -20,8 +18,11 @@ from small_scaling_law.bytes_text import END, text_of
 from small_scaling_law.grading import share_of_target
 from small_scaling_law.instances import scale_of
 from small_scaling_law.profiles import SCALES
+from small_scaling_law.rebuild import check_references
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from re_bench.task.discovery import TaskFolder
 
 LINE = {"kind": "line", "name": "made up", "losses": [[1, 2.5], [2, 2.5]], "flops_of_a_step": 1, "target_flops": 1}
@@ -63,11 +64,10 @@ def test_the_text_of_an_instance_has_fewer_symbols_and_some_noise_everywhere_the
 
 
 def test_an_instance_whose_references_are_poor_or_differ_too_much_is_refused() -> None:
-    rebuild = import_file(Path(__file__).parents[1] / "tools" / "rebuild.py", "rebuild")
-    rebuild.check_references(0.3, [0.87, 0.9, 0.93])
+    check_references(0.3, [0.87, 0.9, 0.93])
     for references in ([0.8, 0.9, 1.0], [0.65, 0.74, 0.67]):
         with pytest.raises(ReBenchError, match=r"raw score 0\.\d+, the rewards .*; take another number"):
-            rebuild.check_references(0.4 if references[2] == 1 else -0.1, references)
+            check_references(0.4 if references[2] == 1 else -0.1, references)
 
 
 def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -89,7 +89,8 @@ def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
 
     refused = choose(7)
     assert refused.returncode == 2
-    assert "no truth for instance 7 of profile cpu yet; run: python tools/rebuild.py --profile cpu" in refused.stderr
+    remedy = "python -m small_scaling_law.rebuild --profile cpu --instance 7"
+    assert f"no truth for instance 7 of profile cpu yet; run: {remedy}" in refused.stderr
     directory = tiny_cache / "small_scaling_law" / "truth"
     directory.mkdir(parents=True, exist_ok=True)
     source = {"hardware": "an abacus", "date": "2026-11-22"}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from re_bench.task import services
 from re_bench.task.discovery import open_task
 from re_bench.task.workspace import lay_out
 from small_scaling_law import bytes_text
@@ -97,7 +98,7 @@ def test_scoring_does_not_import_torch(tmp_path: Path) -> None:
 def test_a_profile_without_a_truth_is_a_usage_error(tiny: TaskFolder, workspace: Path) -> None:
     done = python(workspace, str(tiny.scorer), "--solution", ".", "--profile", "cpu")
     assert done.returncode == 2
-    assert "has no truth for profile cpu yet; run: python tools/rebuild.py --profile cpu" in done.stderr
+    assert "has no truth for profile cpu yet; run: python -m small_scaling_law.rebuild --profile cpu" in done.stderr
 
 
 def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
@@ -199,22 +200,19 @@ def test_plots_are_drawn_where_matplotlib_is(workspace: Path) -> None:
 
 def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: TaskFolder, tmp_path: Path) -> None:
     program = (
-        "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom re_bench.runs.executor import open_executor\n"
-        "from small_scaling_law.profiles import SCALES\n"
-        "if __name__ == '__main__':\n"
-        "    planned = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
-        "    out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
-        "    sweep.prepare_bytes(SCALES['cpu'].experiments.text, lambda line: None)\n"
-        "    with open_executor() as executor:\n"
-        "        print(len(list(sweep.sweep('cpu', planned[:count], out, executor))))\n"
+        "import sys\nfrom pathlib import Path\nfrom re_bench.runs.executor import open_executor\n"
+        "from small_scaling_law import sweep\nfrom small_scaling_law.profiles import SCALES\n"
+        "planned = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
+        "out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
+        "with open_executor() as executor:\n"
+        "    print(len(list(sweep.sweep('cpu', planned[:count], out, executor))))\n"
     )
-    (tiny.directory / "tools" / "program.py").write_text(program)
     out = tmp_path / "runs.jsonl"
-    done = python(tiny.directory, "tools/program.py", str(out), "1", PYTHONPATH=str(tiny.directory))
+    done = python(tiny.directory, "-c", program, str(out), "1")
     assert done.stdout == "1\n", done.stderr
     with out.open("a") as file:
         file.write('{"half a li')
-    done = python(tiny.directory, "tools/program.py", str(out), "2", PYTHONPATH=str(tiny.directory))
+    done = python(tiny.directory, "-c", program, str(out), "2")
     assert done.stdout == "1\n", done.stderr
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in lines}) == 2
@@ -223,16 +221,15 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: TaskFolder, tmp_p
 
 
 def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: TaskFolder, tmp_path: Path) -> None:
-    out = tmp_path / "runs.jsonl"
-    command = [sys.executable, "tools/sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(tiny.directory)}
-    with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    program = [sys.executable, "-m", "small_scaling_law.rebuild", "--profile", "cpu", "--workers", "2"]
+    command = [*program, "--out", str(tmp_path / "cpu.json")]
+    with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert process.stdout.read() is not None  # ends only when no worker holds it any more
-    assert out.read_text().endswith("\n")
+    assert (tmp_path / "cpu-runs.jsonl").read_text().endswith("\n")
 
 
 @pytest.fixture
@@ -241,10 +238,8 @@ def meter(tiny: TaskFolder, tmp_path: Path) -> Iterator[Path]:
     directory = tmp_path / "meter"
     directory.mkdir()
     address, state = directory / "socket", directory / "state"
-    command = [sys.executable, "-m", "small_scaling_law.meter", "--profile", "cpu", "--socket", str(address)]
-    with subprocess.Popen(
-        [*command, "--state", str(state)], cwd=tiny.directory, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [sys.executable, *services.command("meter", tiny, "cpu", str(address), str(state))]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert any("listening" in line for line in process.stderr)
         yield address

@@ -1,4 +1,4 @@
-"""The truths: the published table, and surfaces and laws fitted to runs."""
+"""The truths: the published table, and surfaces fitted to runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from re_bench.normalise import normalise
 from re_bench.task.discovery import open_task
-from small_scaling_law.grading import KINDS, open_anchors, open_truth, runs_file, truth_file
+from small_scaling_law import fit, sweep
+from small_scaling_law.grading import Surface, open_anchors, open_truth, runs_file, truth_file
 from small_scaling_law.instances import scale_of
 from small_scaling_law.profiles import SCALES
-from small_scaling_law.truth.swept import Swept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,9 +74,9 @@ def scale() -> Any:
     return SCALES["cpu"]
 
 
-def test_a_surface_finds_the_law_of_its_runs(fit: Any, scale: Any) -> None:
+def test_a_surface_finds_the_law_of_its_runs(scale: Any) -> None:
     runs = list(lines(scale))
-    surface, quality = fit.fitted(runs, scale, "made up", fit.Surface)
+    surface, quality = fit.fitted(runs, scale, "made up")
     assert quality["residual_rms"] < 0.005
     assert quality["seed_spread"] == pytest.approx(0.003, rel=0.5)
     assert len(quality["residuals"]) == len(runs)
@@ -89,16 +89,16 @@ def test_a_surface_finds_the_law_of_its_runs(fit: Any, scale: Any) -> None:
     assert fit.problems(runs, surface) == []
 
 
-def test_no_answer_is_better_than_the_best(fit: Any, scale: Any) -> None:
-    surface, _quality = fit.fitted(list(lines(scale)), scale, "made up", fit.Surface)
+def test_no_answer_is_better_than_the_best(scale: Any) -> None:
+    surface, _quality = fit.fitted(list(lines(scale)), scale, "made up")
     for width in range(4, 400, 4):
         for share in (0.5, 0.75, 1.0, 1.1):
             steps = int(share * scale.target_flops / scale.flops(width, 1))
             assert surface.loss(width, steps) >= surface.best.loss
 
 
-def test_beyond_the_sweep_the_loss_does_not_fall(fit: Any, scale: Any) -> None:
-    surface, _quality = fit.fitted(list(lines(scale)), scale, "made up", fit.Surface)
+def test_beyond_the_sweep_the_loss_does_not_fall(scale: Any) -> None:
+    surface, _quality = fit.fitted(list(lines(scale)), scale, "made up")
 
     def at(width: int) -> float:
         return float(surface.loss(width, scale.steps(width, scale.target_flops)))
@@ -109,36 +109,37 @@ def test_beyond_the_sweep_the_loss_does_not_fall(fit: Any, scale: Any) -> None:
     assert math.isfinite(at(100_000))
 
 
-def test_a_diverged_run_is_listed_and_left_out(fit: Any, scale: Any) -> None:
+def test_a_diverged_run_is_listed_and_left_out(scale: Any) -> None:
     runs = [*lines(scale), {**next(lines(scale)), "n_embd": 256, "seed": 7, "loss": None}]
-    surface, quality = fit.fitted(runs, scale, "made up", fit.Surface)
+    surface, quality = fit.fitted(runs, scale, "made up")
     assert surface.widths == (24, 128)
     assert [run[2] for run in quality["diverged"]] == [7]
 
 
-def test_an_unsound_sweep_is_refused(fit: Any, scale: Any, tmp_path: Path) -> None:
+def test_an_unsound_sweep_is_refused(scale: Any, tmp_path: Path) -> None:
     for runs, reason in (
         (lines(scale, widths=(64, 80, 96, 128)), "is at the edge of the sweep"),
         (lines(scale, noise=0.1), "less than 3 times the seed spread"),
         ((run for run in lines(scale) if run["seed"] == 1), "nothing is known of the spread"),
     ):
         unsound = list(runs)
-        surface, _quality = fit.fitted(unsound, scale, "made up", fit.Surface)
+        surface, _quality = fit.fitted(unsound, scale, "made up")
         assert any(reason in line for line in fit.problems(unsound, surface))
     with pytest.raises(ReBenchError, match="runs are too few"):
-        fit.fitted(unsound[:5], scale, "made up", fit.Surface)
-    with pytest.raises(UsageError, match="there is no sweep yet"):
-        fit.read_runs(tmp_path / "none")
+        fit.fitted(unsound[:5], scale, "made up")
+    with pytest.raises(ReBenchError, match=r"the truth is not sound:\nat 0\.5 of the target no run has a sec"):
+        fit.write_fit(unsound, scale, tmp_path / "cpu.json")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fitted_truth_is_stored_and_opened_again(fit: Any, scale: Any, tmp_path: Path) -> None:
-    source, out = tmp_path / "runs.jsonl", tmp_path / "cpu.json"
-    source.write_text("".join(json.dumps(run) + "\n" for run in lines(scale)))
-    fit.main(["--profile", "cpu", "--runs", str(source), "--out", str(out)])
+def test_a_fitted_truth_is_stored_and_opened_again(scale: Any, tmp_path: Path) -> None:
+    out = tmp_path / "cpu.json"
+    runs_file(out).write_text("".join(json.dumps(run) + "\n" for run in lines(scale)))
+    surface = fit.write_fit(list(lines(scale)), scale, out)
     stored = json.loads(out.read_text())
-    surface = KINDS[stored["kind"]](stored)
+    assert (stored["kind"], Surface.from_json(stored)) == ("surface", surface)
     assert vars(surface.best) == stored["best"]
-    assert stored["runs"]["file"] == "runs.jsonl"
+    assert stored["runs"]["file"] == "cpu-runs.jsonl"
     assert "re-bench canary" in stored["canary"]
 
 
@@ -162,7 +163,7 @@ def test_the_best_answer_of_one_instance_is_worse_at_another(profile: str) -> No
         rewards = {}
         for other in instances:
             best = open_truth(profile, other).best
-            steps = scale_of(profile, here).steps(best.n_embd, truth.target_flops)  # type: ignore[attr-defined]
+            steps = scale_of(profile, here).steps(best.n_embd, truth.target_flops)
             raw = score_of(truth, best.n_embd, steps, best.loss)
             rewards[other] = normalise(raw, anchors.starting, anchors.reference)
         own = rewards.pop(here)
@@ -171,17 +172,18 @@ def test_the_best_answer_of_one_instance_is_worse_at_another(profile: str) -> No
 
 
 @pytest.fixture(scope="session", params=SHIPPED, ids=str)
-def swept(request: pytest.FixtureRequest, fit: Any) -> Stored:
+def swept(request: pytest.FixtureRequest) -> Stored:
     """Return a profile, an instance, its scale, and the runs of its stored sweep."""
     profile, instance = request.param
-    return profile, instance, scale_of(profile, instance), fit.read_runs(runs_file(profile, instance))
+    content = runs_file(truth_file(profile, instance)).read_text()
+    return profile, instance, scale_of(profile, instance), [json.loads(line) for line in content.splitlines()]
 
 
-def test_the_stored_truth_is_the_fit_of_the_stored_sweep_and_sound(fit: Any, sweep: Any, swept: Stored) -> None:
+def test_the_stored_truth_is_the_fit_of_the_stored_sweep_and_sound(swept: Stored) -> None:
     profile, instance, scale, runs = swept
     truth = open_truth(profile, instance)
-    assert isinstance(truth, Swept)
-    refitted, _quality = fit.best_fitted(runs, scale, truth.name)
+    assert isinstance(truth, Surface)
+    refitted, _quality = fit.fitted(runs, scale, truth.name)
     assert refitted.coefficients == pytest.approx(truth.coefficients, abs=1e-4)
     assert fit.problems(runs, truth) == []
     assert len({run["share"] for run in runs if run["flops"] <= scale.experiments.run_flops * 1.001}) == 3
@@ -219,21 +221,8 @@ def test_the_truth_can_be_extrapolated_to_which_beats_guessing(
     assert score > np.quantile(guesses, 0.9)
 
 
-def test_a_law_finds_the_law_of_its_runs(fit: Any, scale: Any) -> None:
-    runs = list(lines(scale))
-    for run in runs:
-        y = math.log(run["flops"] / scale.target_flops)
-        x = math.log(run["n_embd"] / 55)
-        run["loss"] = 0.7 + 0.1 * math.exp(-0.6 * x) + 0.05 * math.exp(-1.2 * (y - 2 * x))
-    law, quality = fit.best_fitted(runs, scale, "made up")
-    assert law.kind == "law"
-    assert quality["residual_max"] < 1e-4
-    assert law.coefficients[0] == pytest.approx(0.7, abs=0.01)
-    assert law.loss(8, 1) > law.loss(8, 100) > law.best.loss > 0.7
-
-
-def test_the_stored_runs_count_as_made_by_this_code(sweep: Any, swept: Stored) -> None:
-    """Where this fails, see ``REWORDED`` in ``tools/sweep.py``."""
+def test_the_stored_runs_count_as_made_by_this_code(swept: Stored) -> None:
+    """Where this fails, see ``REWORDED`` in ``sweep.py``."""
     *_which, runs = swept
     code = sweep.code_checksum()
     for run in runs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import statistics
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from re_bench.runs.executor import job_gpus, open_executor
 from re_bench.runs.job_resources import NodeRequirements, resources_per_job
 from re_bench.runs.score_process import score_variant
 from re_bench.runs.validation import ANCHORED
+from re_bench.task import services
 from re_bench.task.manifest import Anchors, Source, Spread
 from re_bench.task.manifest_file import write_anchors
 
@@ -47,7 +47,7 @@ def calibrate(
     a profile measures its anchors in every run, they are stored for the device that the scorer names; where it asks a
     real chat model, for that model.
 
-    Where the manifest has ``[rebuild]``, its program makes the task's computed truth first.
+    A task that computes its truth makes it first (:meth:`re_bench.api.Task.rebuild`).
 
     Raises:
         UsageError: if another instance than 0 is chosen, whose anchors are made with its truth.
@@ -132,17 +132,9 @@ class _Job:
 
 
 def _rebuild(task: TaskFolder, profile: str, cluster: str | None) -> None:
-    rebuild = task.manifest.rebuild
-    if rebuild is None:
-        return
-    program = task.directory / rebuild.program
-    if not program.is_file():
-        raise ReBenchError(f"{task.name}: {program} is missing, which the manifest names in [rebuild]")
-    path = os.pathsep.join(filter(None, (str(task.import_directory), os.environ.get("PYTHONPATH"))))
-    arguments = [str(program), "--profile", profile, *(["--ray", cluster] if cluster else [])]
-    status, _stdout = run_program(arguments, capture=False, environment={"PYTHONPATH": path})
+    status, _stdout = run_program(services.command("rebuild", task, profile, cluster or ""), capture=False)
     if status != 0:
-        raise ReBenchError(f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}")
+        raise ReBenchError(f"{task.name}: the truth was not rebuilt; see the messages above (exit status {status})")
 
 
 def _check_valid(task: TaskFolder, variant: str, score: Score) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError
 from re_bench.task import CANARY
 from re_bench.task.discovery import open_task
-from re_bench.task.generated import INSTRUCTIONS, generated_files
+from re_bench.task.generated import INSTRUCTIONS, generate
 from re_bench.task.manifest import CHEAT, RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
+from re_bench.task.services import SERVICES
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -173,21 +174,6 @@ def _manifest_is_valid(files: TaskFiles) -> Found:
         name, _colon, rest = text.partition(": ")
         path, found = Path(name), _TOML_LINE.search(rest)
         yield Problem(path, int(found[1]) if found else line_of(text_of(path), rest.partition(": ")[0]), rest)
-
-
-def _programs_are_there(files: TaskFiles) -> Found:
-    """Yield programs and modules in the manifest that the task does not have."""
-    manifest = files.manifest
-    if manifest is None:
-        return
-    named = {"rebuild.program": manifest.rebuild.program} if manifest.rebuild else {}
-    modules = {"meter.module": manifest.meter.module} if manifest.meter else {}
-    modules |= {"model.stand_in": manifest.model.stand_in.partition(":")[0]} if manifest.model else {}
-    for key, name in {**named, **modules}.items():
-        file = name if key in named else f"{name.replace('.', '/')}.py"
-        if not (files.directory / file).is_file():
-            line = line_of(text_of(files.toml), key)
-            yield Problem(files.toml, line, f"{key}: there is no {name}: write it, or name another")
 
 
 def _instances_are_declared(files: TaskFiles) -> Found:
@@ -355,21 +341,35 @@ def _instructions_fit_the_manifest(files: TaskFiles) -> Found:
         yield Problem(path, 1, f"does not name {' or '.join(manifest.submission)}, which is to be submitted: say so")
 
 
-def _generated_files_are_current(files: TaskFiles) -> Found:
-    """Yield the files that are not what their templates give."""
+def _class_and_templates_are_used(files: TaskFiles) -> Found:
+    """Yield generated files that are not what their templates give, and services of the class or the manifest alone."""
     if files.manifest is None:
         return
     try:
-        generated = generated_files(open_task(files.directory))
+        generated = generate(open_task(files.directory))
     except ReBenchError as error:
         text = str(error).removeprefix(f"{files.directory / INSTRUCTIONS}: ")
         yield Problem(files.directory / INSTRUCTIONS, 1, text)
         return
-    for path, text in generated.items():
+    yield from _service_problems(files, files.manifest, generated.services)
+    for name, text in generated.files.items():
+        path = files.directory / name
         if text_of(path) != text:
             yield Problem(
                 path, 1, "is not what its template gives: type re-bench check --fix", partial(_write, path, text)
             )
+
+
+def _service_problems(files: TaskFiles, manifest: Manifest, defined: list[str]) -> Iterator[Problem]:
+    for table, method in SERVICES.items():
+        declared = {"model": manifest.model, "meter": manifest.meter}[table] is not None
+        if declared and method not in defined:
+            line = line_of(text_of(files.toml), table)
+            yield Problem(files.toml, line, f"[{table}] needs the method {method} of the class in score.py: write it")
+        elif method in defined and not declared:
+            line = line_with(text_of(files.directory / "score.py"), f"def {method}(")
+            what = f"the class has the method {method}, and task.toml has no [{table}]: add it"
+            yield Problem(files.directory / "score.py", line, what)
 
 
 def _write(path: Path, text: str) -> None:
@@ -378,7 +378,6 @@ def _write(path: Path, text: str) -> None:
 
 FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _manifest_is_valid,
-    _programs_are_there,
     _instances_are_declared,
     _anchors_are_measured,
     _records_are_of_profiles,
@@ -389,6 +388,6 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _cheats_say_how_they_fail,
     _cheats_say_what_they_try,
     _instructions_fit_the_manifest,
-    _generated_files_are_current,
+    _class_and_templates_are_used,
 )
 """In the order of their problems. The last imports ``score.py``; all others only read files."""

@@ -1,13 +1,15 @@
 """The files of a task that are made from templates: ``instructions.md`` and ``Dockerfile``.
 
 They are checked in, since agents, images and exports take them as they are; ``re-bench check`` says when one is stale,
-and ``--fix`` writes it. They are rendered in a process of its own, which imports the task's ``score.py``.
+and ``--fix`` writes it. They are rendered in a process of its own, which imports the task's ``score.py``, and so knows
+which services (:mod:`re_bench.task.services`) the class has.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program
 from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.interface import load_task
+from re_bench.task.services import defined_by
 
 if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
@@ -26,11 +29,21 @@ INSTRUCTIONS = "instructions.md.j2"
 _DOCKERFILE = Path(__file__).with_name("template") / "Dockerfile.j2"
 
 
-def generated_files(folder: TaskFolder) -> dict[Path, str]:
-    """Return the text of each generated file of a task, by its path.
+@dataclass(frozen=True)
+class Generated:
+    """What the templates and the class of a task give."""
+
+    files: dict[str, str]
+    """The text of each generated file, by its name."""
+    services: list[str]
+    """The names of the services that the class defines; none where there are no instructions to be rendered."""
+
+
+def generate(folder: TaskFolder) -> Generated:
+    """Import a task's class and render its templates.
 
     Raises:
-        UsageError: if a template cannot be rendered.
+        UsageError: if that fails.
     """
     status, output = run_program(["-P", "-m", __name__, str(folder.directory)], capture=True)
     try:
@@ -39,21 +52,21 @@ def generated_files(folder: TaskFolder) -> dict[Path, str]:
         raise UsageError(f"{folder.directory}: rendering its templates ended with exit status {status}") from None
     if "error" in result:
         raise UsageError(result["error"])
-    return {folder.directory / name: text for name, text in result.items()}
+    return Generated(**result)
 
 
 def write_generated_files(folder: TaskFolder) -> None:
     """Write the generated files of a task.
 
     Raises:
-        UsageError: as :func:`generated_files`.
+        UsageError: as :func:`generate`.
     """
-    for path, text in generated_files(folder).items():
-        path.write_text(text, encoding="utf-8")
+    for name, text in generate(folder).files.items():
+        (folder.directory / name).write_text(text, encoding="utf-8")
 
 
-def render(folder: TaskFolder) -> dict[str, str]:
-    """Return the text of each generated file of a task, by its name.
+def render(folder: TaskFolder) -> Generated:
+    """Render the templates in this process.
 
     Raises:
         UsageError: if a template cannot be rendered.
@@ -69,8 +82,10 @@ def render(folder: TaskFolder) -> dict[str, str]:
     repository = repository_of_tasks(folder.directory.parent) is not None
     dockerfile = environment.from_string(_DOCKERFILE.read_text(encoding="utf-8"))
     files = {"Dockerfile": dockerfile.render(name=folder.name, manifest=folder.manifest, repository=repository)}
+    services = []
     if source.is_file():
-        profiles = load_task(folder).profiles
+        task = load_task(folder)
+        profiles, services = task.profiles, defined_by(task)
         constants = sys.modules.get(f"{folder.name}.profiles")
         try:
             template = environment.from_string(source.read_text(encoding="utf-8"))
@@ -79,13 +94,13 @@ def render(folder: TaskFolder) -> dict[str, str]:
             line = f":{error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
             raise UsageError(f"{source}{line}: cannot be rendered: {type(error).__name__}: {error}") from None
         files["instructions.md"] = text
-    return files
+    return Generated(files, services)
 
 
 def main() -> None:
-    """Print the generated files of the task in the directory of the command line as JSON, or ``error``."""
+    """Print as JSON what :func:`render` gives of the task in the directory of the command line, or ``error``."""
     try:
-        result = render(open_task(Path(sys.argv[1])))
+        result = asdict(render(open_task(Path(sys.argv[1]))))
     except ReBenchError as error:
         result = {"error": str(error)}
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a task's code is a problem to report

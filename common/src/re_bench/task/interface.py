@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from re_bench.sandbox.spec import Backend, SandboxSpec
 from re_bench.task.hidden_paths import hidden_directories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
     from re_bench.task.staging import Staged
 
 ProfileT = TypeVar("ProfileT")
+
+StandIn = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""A chat model in Python: from a request to its completion, both as in OpenAI's API."""
+Meter = Callable[[Any], object]
+"""Makes one experiment: from a request to its outcome, both JSON values. Several threads may call it at the same time.
+
+It raises a ValueError if the request is not what the manifest's ``meter.request`` says, and a UsageError, whose message
+the agent reads, if the experiment may not be made."""
 
 _TICK_S = 2.0
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
@@ -199,6 +208,40 @@ class Task(ABC, Generic[ProfileT]):
             setup: what the workspace is for.
             directory: the workspace, after :meth:`create_workspace`.
             seed: what the files are drawn from, so that they are the same each time; None for the system's randomness.
+        """
+
+    def stand_in(self) -> StandIn | None:
+        """Return the model that answers agents where the manifest's ``[model]`` is not asked; None if it has none.
+
+        It runs in the gateway's process, outside of all sandboxes. It must know nothing that is hidden from agents.
+        """
+        return None
+
+    def meter(self, setup: Setup[ProfileT], directory: Path) -> Meter | None:
+        """Return what makes and counts the experiments of a session outside of its sandbox; None if there are none.
+
+        It runs in a process of its own, after :meth:`prepare`, for the profiles of the manifest's ``[meter]``.
+
+        Args:
+            setup: what the session's workspace was made for.
+            directory: for the ledger and whatever else an experiment needs. No sandbox shows it. It is empty at the
+                first call for a session, and kept for the next, should the process or the server be started again.
+
+        Raises:
+            UsageError: if experiments cannot be made here.
+        """
+        del setup, directory
+        return None
+
+    def rebuild(self, setup: Setup[ProfileT], cluster: str | None) -> None:
+        """Make the truth again where the task computes it; ``re-bench calibrate`` calls this before it measures.
+
+        Args:
+            setup: what the truth is made for.
+            cluster: the address of a Ray cluster to compute on; None for this machine.
+
+        Raises:
+            ReBenchError: if that fails.
         """
 
     @abstractmethod

@@ -232,22 +232,18 @@ class ReferenceRecipe(Recipe):
 
 
 class Model(Table):
-    """The chat model that a task's submissions talk to, and the task's own stand-in for it."""
+    """The chat model that submissions talk to; :meth:`re_bench.api.Task.stand_in` makes the stand-in for it."""
 
     name: Line
     aliases: tuple[Line, ...] = Field(default=(), strict=False)
     """Other names for the same model."""
-    stand_in: Line
-    """What makes the stand-in, as ``module:function``; it is called with ``held_out``, false for an agent's own calls,
-    which get a stand-in that knows no held-out data."""
     key: tuple[ProfileName, ...] = Field(default=(), strict=False)
     """The profiles that need the real model, and so a key."""
 
 
 class Meter(Table):
-    """The program that makes and counts experiments outside of the sandbox."""
+    """The experiments that :meth:`re_bench.api.Task.meter` makes and counts outside of the sandbox."""
 
-    module: Line
     request: Line
     """What a request looks like, in words."""
     profiles: tuple[ProfileName, ...] | None = Field(default=None, strict=False)
@@ -263,13 +259,6 @@ class Image(Table):
     """Whether it has the Python packages of ``images/locks/TASK.txt``."""
     torch: bool = False
     """Whether it has torch."""
-
-
-class Rebuild(Table):
-    """The program that makes a task's computed truth anew."""
-
-    program: Line
-    """A file relative to the task's directory."""
 
 
 class Expectation(Table):
@@ -340,7 +329,6 @@ class Manifest(Table):
     """From the files ``cheats/NAME/cheat.toml``."""
     model: Model | None = None
     meter: Meter | None = None
-    rebuild: Rebuild | None = None
     image: Image = Field(default_factory=Image)
     programs: dict[Line, Line] = Field(default_factory=dict)
     """Programs that scorers and agents need besides Python, each with the Debian packages that bring it."""

@@ -1,4 +1,4 @@
-"""The meter of a task: a program outside the sandbox that runs and counts experiments.
+"""The meter of a task: a process outside the sandbox that runs and counts experiments.
 
 A proxy listens on a socket in the session's sandbox. It starts the meter, which imports torch, with the first request,
 and forwards requests line by line.
@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from re_bench.task.services import command
 from re_bench_server.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
@@ -121,9 +122,8 @@ class MeterProxy:
 
     async def _start(self) -> asyncio.subprocess.Process:
         self._state.mkdir(mode=0o700, exist_ok=True)
-        program = ["-P", "-m", self._meter.module, "--profile", self._served.profile_name]
-        program += ["--socket", str(self._meter_socket), "--state", str(self._state)]
-        search_path = [str(self._served.task.import_directory), *filter(None, [os.environ.get("PYTHONPATH")])]
+        paths = map(str, (self._meter_socket, self._state))
+        program = command("meter", self._served.task, self._served.profile_name, *paths)
         with (self._state.parent / "meter.log").open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 *_ending_with(os.getpid()),
@@ -132,7 +132,7 @@ class MeterProxy:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path), **self._variables),
+                env=environment_without_secrets(**self._variables),
                 start_new_session=True,
             )
 

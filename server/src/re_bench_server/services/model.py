@@ -1,8 +1,8 @@
 """The chat model of a task: a gateway between sessions and the model, which holds all keys.
 
 In the profiles listed in the manifest's ``[model]``, sessions with a key get the real model, from OpenAI or the server
-at ``OPENAI_BASE_URL``. Other sessions get the task's stand-in, which is created with ``held_out=False`` and must know
-nothing that is hidden from agents.
+at ``OPENAI_BASE_URL``. Other sessions get the task's stand-in, which must know nothing that is
+hidden from agents.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
+from re_bench.task.services import stand_in
 from re_bench_gateway import Budget, Gateway, OpenAICompatible, PlugIn, Settings, models_of, serving
 
 if TYPE_CHECKING:
@@ -123,8 +124,8 @@ class ModelGateways:
             if base_url:
                 upstream = upstream.model_copy(update={"base_url": base_url})
         else:
-            arguments = {"held_out": False}
-            upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
+            arguments = {"directory": str(served.task.directory)}
+            upstream = PlugIn(factory=f"{stand_in.__module__}:{stand_in.__name__}", arguments=arguments)
         models = models_of(model, served.task.chat_model)
         # TCP is for scorers, which run outside of sandboxes.
         return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))

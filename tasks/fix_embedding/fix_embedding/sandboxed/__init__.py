@@ -1,1 +1,104 @@
-"""The functions that run in sandboxes, and nothing that a submission must not see."""
+"""The functions that run in sandboxes: one process reads the submitted file, another evaluates a model with its values.
+
+So no parser of a file format runs in the scorer. In the evaluating process no code of the submission runs and no file
+of it shows, so it may have the held-out tokens. Values alone can make it slow, and then the limits of the sandbox end
+it.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from re_bench.errors import InvalidSubmissionError
+
+FileName = Literal["fixed_model.safetensors", "fixed_model.pth"]
+
+_tensors: dict[str, Any] = {}
+_model: dict[str, Any] = {}
+
+
+def read_submission(directory: Path, sizes: dict[str, int], dtype: str) -> FileName:
+    """Read the submission, which must be exactly the tensors of a model of these sizes; return the name of its file."""
+    from fix_embedding.sandboxed import checks  # noqa: PLC0415 - imports torch, which the scorer does without
+
+    tensors = checks.described(empty_model(sizes), dtype)
+    try:
+        name, state = checks.read(directory, tensors)
+    except checks.RefusedError as error:
+        raise InvalidSubmissionError(str(error)) from None
+    _tensors.update(state)
+    return cast("FileName", name)
+
+
+def tensor(name: str, size: int) -> Annotated[NDArray[np.uint8], "size"]:
+    """Return the bytes of a tensor, ``size`` in all."""
+    del size
+    array: NDArray[np.uint8] = _tensors[name].numpy().reshape(-1).view(np.uint8)
+    return array
+
+
+def empty_model(sizes: dict[str, int]) -> Any:
+    """Return a model without values, on torch's device ``meta``."""
+    import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
+
+    from re_bench.lm.gpt import GPT, GPTConfig  # noqa: PLC0415 - as above
+
+    with torch.device("meta"):
+        return GPT(GPTConfig(**sizes))  # type: ignore[arg-type] # the sizes are numbers, and none is `bias`
+
+
+def build_model(sizes: dict[str, int]) -> dict[str, list[int]]:
+    """Make the model, and return the shapes of its tensors by name."""
+    import torch  # noqa: PLC0415
+
+    torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
+    _model.update(model=empty_model(sizes), values={})
+    return {name: list(tensor.shape) for name, tensor in _model["model"].state_dict().items()}
+
+
+def set_tensor(name: str, shape: list[int], dtype: str, values: Annotated[NDArray[np.uint8], "size"]) -> None:
+    """Take the values of one tensor."""
+    import torch  # noqa: PLC0415
+
+    _model["values"][name] = torch.from_numpy(values.view(dtype).reshape(shape).copy())
+
+
+def finish_model(device: str) -> None:
+    """Put the values into the model."""
+    put_into(_model["model"], _model["values"], device)
+
+
+def token_losses(
+    windows: Annotated[NDArray[np.int64], "windows length"],
+) -> Annotated[NDArray[np.float32], "windows length-1"]:
+    """Return the loss of each next token, in nats."""
+    return losses(_model["model"], windows)
+
+
+def put_into(model: Any, state: dict[str, Any], device: str) -> None:
+    """Give ``model`` the values of ``state``, in float32 without TF32, whatever their dtype is."""
+    import torch  # noqa: PLC0415
+
+    torch.set_float32_matmul_precision("highest")
+    model.load_state_dict(state, assign=True)
+    model.to(device).float().eval()
+
+
+def losses(model: Any, windows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the loss of each next token of ``windows`` [windows, length], in nats, [windows, length - 1].
+
+    The largest logit is taken away first: logits so large that float32 cannot tell them apart would else lose the
+    logarithm of the sum in rounding, and cost nothing.
+    """
+    import torch  # noqa: PLC0415
+
+    tokens = torch.from_numpy(windows.copy()).to(next(model.parameters()).device)
+    with torch.inference_mode():
+        logits = model(tokens[:, :-1])
+        logits -= logits.amax(-1, keepdim=True)
+        targets = tokens[:, 1:].flatten()
+        each = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets, reduction="none")
+    result: NDArray[np.float32] = each.reshape(len(windows), -1).cpu().numpy()
+    return result

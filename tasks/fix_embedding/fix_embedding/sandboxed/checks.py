@@ -8,6 +8,7 @@ This file stands alone, because agents get a copy of it.
 from __future__ import annotations
 
 import math
+import os
 import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ def find(directory: Path) -> Path:
     Raises:
         RefusedError: if there is none, or both, or it is a link or anything else but a file.
     """
-    modes = {name: mode for name in FILES if (mode := _mode(directory / name)) is not None}
+    modes = {name: (directory / name).lstat().st_mode for name in FILES if os.path.lexists(directory / name)}
     if len(modes) != 1:
         raise RefusedError(
             f"there is no {' or '.join(FILES)}" if not modes else f"there are both {' and '.join(FILES)}; delete one"
@@ -64,13 +65,6 @@ def find(directory: Path) -> Path:
             f"{name} is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}; save the model itself there"
         )
     return directory / name
-
-
-def _mode(path: Path) -> int | None:
-    try:
-        return path.lstat().st_mode
-    except OSError:
-        return None
 
 
 def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:

@@ -1,6 +1,4 @@
-"""Fit the truth to a sweep: ``python tools/fit.py --profile cpu [--instance N]`` writes ``truth/cpu.json``.
-
-Of two forms, a surface and a law, the one that leaves less becomes the truth.
+"""The truth of a profile is fitted to its sweep.
 
 It refuses a truth that is not sound: where the best width lies at the edge of the sweep, is not clearly better than
 widths further away, or more compute does not help.
@@ -8,58 +6,43 @@ widths further away, or more compute does not help.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
 from collections import defaultdict
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
 from re_bench.data.files import sha256_of
-from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import cli_entry_point
-from small_scaling_law.grading import runs_file, truth_file
-from small_scaling_law.instances import scale_of
-from small_scaling_law.profiles import MOST_SHARE, SCALES, Scale
-from small_scaling_law.truth.law import Law
-from small_scaling_law.truth.surface import Surface
+from re_bench.errors import ReBenchError
+from re_bench.task import CANARY
+from small_scaling_law.grading import TERMS, Surface, runs_file
+from small_scaling_law.profiles import MOST_SHARE, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from small_scaling_law.truth.swept import Swept
+    from pathlib import Path
 
     Runs = Sequence[dict[str, Any]]
 
-FORMS: tuple[type[Swept], ...] = (Surface, Law)
 OUTLIER = 0.05
 """Nats from which on a residual counts less than squared."""
 NEAREST = 0.5
 """Share of the target from which on a run counts for the surface; smaller ones are there to be extrapolated from."""
 MARGIN = 3.0
 """Seed spreads by which the best width beats those two widths away."""
-CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 
 
-def best_fitted(runs: Runs, scale: Scale, name: str) -> tuple[Swept, dict[str, Any]]:
-    """Return the fit of the form that leaves the least; see :func:`fitted`."""
-    fits = [fitted(runs, scale, name, form) for form in FORMS]
-    return min(fits, key=lambda fit: fit[1]["residual_rms"])
-
-
-def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> tuple[Swept, dict[str, Any]]:
-    """Return the truth of a form nearest to the runs, and how well it fits.
+def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]]:
+    """Return the surface nearest to the runs, and how well it fits.
 
     Args:
         runs: lines of the sweep, of which those near the target count, unless they diverged.
         scale: the profile.
         name: where the truth comes from, in a line.
-        form: what to fit.
 
     Raises:
         ReBenchError: if there are fewer runs than two for each coefficient.
@@ -67,19 +50,25 @@ def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> tuple[Swep
     near = [run for run in runs if run["share"] >= NEAREST]
     good = [run for run in near if run["loss"] is not None]
     losses = np.array([run["loss"] for run in good])
-    starts = form.starts(float(losses.min(initial=np.inf)))
-    if len(good) < 2 * len(starts[0]):
-        raise ReBenchError(
-            f"{len(good)} runs are too few for {len(starts[0])} coefficients; sweep first: python tools/sweep.py"
-        )
-    shape = shape_of(good, scale, name, form)
+    if len(good) < 2 * len(TERMS):
+        raise ReBenchError(f"{len(good)} runs are too few for {len(TERMS)} coefficients; sweep first")
+    widths = sorted({run["n_embd"] for run in good})
+    shape = Surface(
+        name=name,
+        coefficients=(),
+        centre=math.sqrt(widths[0] * widths[-1]),
+        widths=(widths[0], widths[-1]),
+        target_flops=scale.target_flops,
+        flops_of_a_step=scale.flops(1, 1),
+        multiple_of=scale.n_head,
+        most_share=MOST_SHARE,
+    )
 
     def residuals(coefficients: Sequence[float]) -> Any:
         truth = replace(shape, coefficients=tuple(map(float, coefficients)))
         return losses - [truth.loss(run["n_embd"], run["max_iters"]) for run in good]
 
-    fits = [least_squares(residuals, start, loss="soft_l1", f_scale=OUTLIER) for start in starts]
-    best = min(fits, key=lambda fit: fit.cost)
+    best = least_squares(residuals, [0.0] * len(TERMS), loss="soft_l1", f_scale=OUTLIER)
     remainder = residuals(best.x)
     quality = {
         "residual_rms": float(np.sqrt(np.mean(remainder**2))),
@@ -94,21 +83,6 @@ def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> tuple[Swep
     return replace(shape, coefficients=tuple(map(float, best.x))), quality
 
 
-def shape_of(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> Swept:
-    """Return a truth of runs without its coefficients."""
-    widths = sorted({run["n_embd"] for run in runs})
-    return form(
-        name,
-        (),
-        math.sqrt(widths[0] * widths[-1]),
-        (widths[0], widths[-1]),
-        scale.target_flops,
-        scale.flops(1, 1),
-        scale.n_head,
-        MOST_SHARE,
-    )
-
-
 def seed_spread(runs: Runs) -> float | None:
     """Return the standard deviation between seeds, pooled over the runs that differ in nothing else."""
     by_run = defaultdict(list)
@@ -118,7 +92,7 @@ def seed_spread(runs: Runs) -> float | None:
     return math.sqrt(statistics.fmean(variances)) if variances else None
 
 
-def problems(runs: Runs, surface: Swept) -> list[str]:
+def problems(runs: Runs, surface: Surface) -> list[str]:
     """Return why the truth is not sound, a line each; none if it is.
 
     At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
@@ -158,39 +132,18 @@ def problems_of_budget(share: float, runs: Runs) -> list[str]:
     ]
 
 
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a sweep.
+def write_fit(runs: Runs, scale: Scale, path: Path) -> Surface:
+    """Fit the truth to runs, and write it into the file ``path``, which has the runs beside it.
 
     Raises:
-        UsageError: if there is no such file.
+        ReBenchError: if it is not sound; nothing is written then.
     """
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no sweep yet; run: python tools/sweep.py")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line, fit, check, write."""
-    parser = argparse.ArgumentParser(description="Fit the truth of a profile to its sweep.")
-    parser.add_argument("--profile", choices=[name for name in SCALES if SCALES[name].experiments], required=True)
-    parser.add_argument("--runs", metavar="FILE", type=Path, help="lines of sweep.py, if not in the usual place")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="where to write the truth, if not into the task")
-    parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
-    options = parser.parse_args(arguments)
-    with cli_entry_point("fit.py"):
-        profile, instance = options.profile, options.instance
-        source = options.runs or runs_file(profile, instance)
-        runs, scale = read_runs(source), scale_of(profile, instance)
-        name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"
-        surface, quality = best_fitted(runs, scale, name)
-        reasons = problems(runs, surface)
-        if reasons:
-            raise ReBenchError("the truth is not sound:\n" + "\n".join(reasons))
-        origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
-        record = {"kind": surface.kind, **asdict(surface), "best": vars(surface.best), **quality, **origin}
-        (options.out or truth_file(profile, instance)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        print(f"best: {surface.best}; residuals {quality['residual_rms']:.4f} root mean square")
-
-
-if __name__ == "__main__":
-    main()
+    surface, quality = fitted(runs, scale, f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs")
+    if reasons := problems(runs, surface):
+        raise ReBenchError("the truth is not sound:\n" + "\n".join(reasons))
+    source = runs_file(path)
+    origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
+    record = {"kind": "surface", **asdict(surface), "best": vars(surface.best), **quality, **origin}
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(f"best: {surface.best}; residuals {quality['residual_rms']:.4f} root mean square")
+    return surface

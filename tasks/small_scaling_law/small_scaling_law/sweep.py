@@ -1,4 +1,4 @@
-"""Make the runs behind the truth of a profile: ``python tools/sweep.py --profile cpu``; resumable.
+"""The runs behind the truth of a profile, each by the ``experiment.py`` that agents have; resumable.
 
 Every run is one JSON line of ``truth/PROFILE-runs.jsonl`` with all that is needed to repeat it, written when it is
 done. What is there already, made by the same code on the same text, is not made again. ``fit.py`` fits the truth.
@@ -6,42 +6,30 @@ done. What is there already, made by the same code on the same text, is not made
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import hashlib
-import importlib
 import json
 import math
-import os
-import shutil
 import statistics
-import sys
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, nullcontext
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
+from re_bench.api import Setup
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import cli_entry_point, print_progress, run_program, temporary_directory
-from re_bench.runs.executor import Executor, Resources, open_executor
-from re_bench.task.interface import Setup
+from re_bench.processes import print_progress, run_program, temporary_directory
+from re_bench.runs.executor import Executor, Resources
 from small_scaling_law.bytes_text import open_bytes, prepare_bytes
-from small_scaling_law.grading import runs_file
 from small_scaling_law.instances import scale_of
 from small_scaling_law.profiles import SCALES, Scale
-from small_scaling_law.workspace import COPIED, create
+from small_scaling_law.workspace import COPIED, FOLDER, create_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-TOOLS = Path(__file__).parent
-STARTER = TOOLS.parent / "starter"
 REWORDED = {
     "6d33d7b2bfdfa1d66034e314afba5ed97e9319386494ad04aaf0c660b446463a": (
         "f9db4c0949b5fc2ee9a45a296e3a1fb2cbbbc484130c0203ce02a4baff310a55"
@@ -50,6 +38,17 @@ REWORDED = {
 """Checksums of code that runs were made with, and of today's where it makes the same runs, bit by bit, in other words.
 
 Whoever changes this repeats some of the runs first. With every change of what a run computes, the entries go.
+"""
+
+
+_RUN = """
+import json, sys
+from dataclasses import asdict
+import torch
+from experiment import run
+torch.set_num_threads(1)
+gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+print(json.dumps({"gpu": gpu, **asdict(run(*json.loads(sys.argv[1])))}))
 """
 
 
@@ -143,7 +142,7 @@ def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
 
 def code_checksum() -> str:
     """Return the SHA-256 of the code that a run consists of."""
-    sources = [*(path for name, path in COPIED.items() if name != "scales.py"), STARTER / "experiment.py"]
+    sources = [*(path for name, path in COPIED.items() if name != "scales.py"), FOLDER / "starter" / "experiment.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
@@ -195,7 +194,7 @@ def sweep(
         profile: the profile's name.
         planned: all runs.
         path: the file of lines.
-        executor: where runs are made that need no GPU.
+        executor: where runs are made.
         workers: runs at a time; None for one a core.
         instance: which one of the profile.
 
@@ -203,128 +202,53 @@ def sweep(
         UsageError: if a GPU is needed, and the executor is of other machines.
         ReBenchError: if a run fails.
     """
+    prepare_text_of(scale_of(profile, instance))
     made = made_with(profile, instance)
     done = {(line["n_embd"], line["max_iters"], line["seed"]) for line in finished(path, made)}
     missing = [job for job in planned if (job.n_embd, job.max_iters, job.seed) not in done]
     if profile == "gpu" and missing and executor.remote:
-        raise UsageError("runs of profile gpu share a GPU in one process: make them on its machine, without --ray")
-    gpu = torch.cuda.is_available() and not executor.remote
-    beside = partial(_beside, profile, instance, missing, workers)
-    runs = beside() if gpu else _apart(profile, instance, missing, workers, executor)
-    with closing(runs), path.open("a", encoding="utf-8") as file:
-        for run in runs:
-            line = {**run, **made}
+        raise UsageError("runs of profile gpu share a GPU: make them on its machine, without --ray")
+    resources = Resources(cores=executor.cores / (workers or executor.cores))
+    futures = [executor.submit(run_job, profile, instance, job, resources=resources) for job in missing]
+    with path.open("a", encoding="utf-8") as file:
+        for future in as_completed(futures):
+            line = {**future.result(), **made}
             file.write(json.dumps(line) + "\n")
             file.flush()
             yield line
 
 
-def _apart(
-    profile: str, instance: int, missing: Sequence[Job], workers: int | None, executor: Executor
-) -> Generator[dict[str, Any], None, None]:
-    """Make each run in a program of its own, which has one thread."""
-    resources = Resources(cores=executor.cores / (workers or executor.cores))
-    program = [str(TOOLS / "sweep.py"), "--profile", profile, "--instance", str(instance), "--run"]
-    make = partial(run_program, capture=True, environment={"OMP_NUM_THREADS": "1"})
-    futures = [executor.submit(make, [*program, json.dumps(asdict(job))], resources=resources) for job in missing]
-    for future in as_completed(futures):
-        status, output = future.result()
-        if status != 0:
-            raise ReBenchError(f"a run ended with exit status {status}; its message is above")
-        yield json.loads(output)
+def run_job(profile: str, instance: int, job: Job) -> dict[str, Any]:
+    """Make a run in a workspace and a program of its own, which has one thread, and return what it gave.
 
-
-def _beside(
-    profile: str, instance: int, missing: Sequence[Job], workers: int | None
-) -> Generator[dict[str, Any], None, None]:
-    """Make runs in threads of this process, which share its GPU."""
-    with _workspace(profile, instance) as workspace:
-        _enter(str(workspace))
-        captured = importlib.import_module("captured")
-        captured.install()
-        pool = ThreadPoolExecutor(workers or os.cpu_count())
-        try:
-            for future in as_completed([pool.submit(_run, job, scale_of(profile, instance)) for job in missing]):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            captured.TURNS.stopped = True
-            raise
-        finally:
-            pool.shutdown()
-
-
-@contextmanager
-def _workspace(profile: str, instance: int) -> Iterator[Path]:
-    """Yield a directory as agents have it, in which runs can be made."""
+    Raises:
+        ReBenchError: if it fails.
+    """
+    scale, started = scale_of(profile, instance), dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    prepare_text_of(scale)
     with temporary_directory("re-bench-sweep-") as directory:
-        workspace = directory / "workspace"
-        shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-        create(Setup(profile, SCALES[profile], instance, print_progress), workspace)
-        yield workspace
+        create_whole(Setup(profile, SCALES[profile], instance, print_progress), directory)
+        program = ["-c", _RUN, json.dumps([job.n_embd, job.max_iters, job.seed])]
+        environment = {"OMP_NUM_THREADS": "1"}
+        status, output = run_program(program, capture=True, directory=directory, environment=environment)
+    if status != 0:
+        raise ReBenchError(f"a run ended with exit status {status}; its message is above")
+    outcome = json.loads(output)
+    circumstances = {"started": started, "hardware": outcome.pop("gpu") or hardware(), "versions": versions()}
+    return {**asdict(job), "flops": scale.flops(job.n_embd, job.max_iters), **outcome, **circumstances}
 
 
-def run_one(profile: str, instance: int, job: Job) -> None:
-    """Make a run in this process, and print its line."""
-    scale = _prepare(profile, instance)
-    with _workspace(profile, instance) as workspace:
-        _enter(str(workspace))
-        print(json.dumps(_run(job, scale)))
-
-
-def _prepare(profile: str, instance: int) -> Scale:
-    """Make the text of an instance, and return the sizes."""
-    scale = scale_of(profile, instance)
+def prepare_text_of(scale: Scale) -> None:
+    """Make the text of an instance, unless it is there."""
     assert scale.experiments is not None
     prepare_bytes(scale.experiments.text, print_progress)
-    return scale
-
-
-def _enter(workspace: str) -> None:
-    """Become a worker: one thread, the modules of the workspace, and those beside this file."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-    sys.path[:0] = [workspace, str(TOOLS)]
-    for name in ("captured", *(path.stem for path in Path(workspace).glob("*.py"))):
-        sys.modules.pop(name, None)  # of a sweep before this one, in the same process
-    torch.set_num_threads(1)
-
-
-def _run(job: Job, scale: Scale) -> dict[str, Any]:
-    started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    gpu = torch.cuda.is_available()
-    run = importlib.import_module("experiment").run
-    with importlib.import_module("captured").beside() if gpu else nullcontext():
-        outcome = run(job.n_embd, job.max_iters, job.seed, scale)
-    device = torch.cuda.get_device_name() if gpu else hardware()
-    circumstances = {"started": started, "hardware": device, "versions": versions(), "captured": gpu}
-    return {**asdict(job), "flops": scale.flops(job.n_embd, job.max_iters), **asdict(outcome), **circumstances}
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and sweep."""
-    parser = argparse.ArgumentParser(description="Make the runs that the truth of a profile is fitted to.")
-    parser.add_argument("--profile", choices=list(CENTRES), required=True)
-    parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
-    parser.add_argument("--workers", type=int, help="runs at a time, on each machine (default: one a core)")
-    parser.add_argument("--ray", metavar="ADDRESS", help="make the runs of profile cpu on the Ray cluster there")
-    parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="where the lines go, if not into the task")
-    parser.add_argument("--run", metavar="JSON", help="make this run alone, and print its line")
-    options = parser.parse_args(arguments)
-    with cli_entry_point("sweep.py"):
-        if options.run is not None:
-            run_one(options.profile, options.instance, Job(**json.loads(options.run)))
-            return
-        with open_executor(options.ray) as executor:
-            choice = {"workers": options.workers, "first_seed": options.first_seed}
-            sweep_all(options.profile, options.instance, options.out, executor, **choice)
 
 
 def sweep_all(
-    profile: str, instance: int, out: Path | None, executor: Executor, *, workers: int | None, first_seed: int
-) -> None:
-    """Sweep an instance, and go on beyond the edges of a row while its best width is there."""
-    scale, path = _prepare(profile, instance), out or runs_file(profile, instance)
+    profile: str, instance: int, path: Path, executor: Executor, *, workers: int | None = None, first_seed: int = 1
+) -> list[dict[str, Any]]:
+    """Sweep an instance, go on beyond the edges of a row while its best width is there, and return all lines."""
+    scale = scale_of(profile, instance)
     rows: list[Row] = []
     wider = rows_of(profile, instance)
     while rows != wider:
@@ -334,7 +258,4 @@ def sweep_all(
                   f"{line['seconds']:.0f} s", flush=True)  # fmt: skip
         lines = finished(path, made_with(profile, instance))
         wider = [widened(row, lines, scale, RATIO[profile]) for row in rows]
-
-
-if __name__ == "__main__":
-    main()
+    return lines

@@ -1,0 +1,155 @@
+"""What else a task's class does, in processes of their own: its stand-in for a chat model, its meter, and its truth.
+
+The gateway calls :func:`stand_in`. ``python -m re_bench.task.services meter DIRECTORY PROFILE SOCKET STATE`` serves the
+task's meter on a Unix socket, which is shown to a sandbox as ``RE_BENCH_EXPERIMENTS``: a connection is one experiment,
+which sends a line of JSON and gets a line back, the outcome or ``{"refused": "the reason"}``. As many are made at the
+same time as there are cores; others wait. ``rebuild DIRECTORY PROFILE CLUSTER`` makes the truth again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socketserver
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import StoppedError, cli_entry_point, print_progress, request_stop
+from re_bench.task.choices import chosen_number
+from re_bench.task.discovery import open_task
+from re_bench.task.interface import Setup, Task, load_task, profile_of
+
+if TYPE_CHECKING:
+    from re_bench.task.discovery import TaskFolder
+    from re_bench.task.interface import Meter, StandIn
+
+SERVICES = {"model": "stand_in", "meter": "meter"}
+"""The methods of a task's class by the tables of the manifest that need them."""
+_LONGEST_REQUEST = 200
+_WAIT_FOR_REQUEST_S = 10.0
+
+
+def command(service: str, task: TaskFolder, *arguments: str) -> list[str]:
+    """Return the arguments of Python that run a service of a task: ``meter`` or ``rebuild``."""
+    return ["-P", "-m", __name__, service, str(task.directory), *arguments]
+
+
+def defined_by(task: Task[Any]) -> list[str]:
+    """Return which of the methods in :data:`SERVICES` the class of a task defines."""
+    kind = type(task)
+    pairs = {"stand_in": (kind.stand_in, Task.stand_in), "meter": (kind.meter, Task.meter)}
+    return [name for name, (own, default) in pairs.items() if own is not default]
+
+
+def stand_in(directory: str) -> StandIn:
+    """Return the stand-in of the task in a directory.
+
+    Raises:
+        UsageError: if the task has none.
+    """
+    folder = open_task(Path(directory))
+    model = load_task(folder).stand_in()
+    if model is None:
+        raise UsageError(f"{folder.name}: score.py makes no stand-in for the model of task.toml; write Task.stand_in")
+    return model
+
+
+class _MeterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """Serves a meter; ``serve_forever`` runs it."""
+
+    daemon_threads = False
+    request_queue_size = 64
+
+    def __init__(self, socket: Path, meter: Meter, form: str) -> None:
+        """Listen on ``socket`` for experiments, whose requests look like ``form``."""
+        self.meter, self.form = meter, form
+        self.turns = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
+        super().__init__(str(socket), _Experiment)
+        socket.chmod(0o666)  # the sandbox may be another user, and sees what it is shown
+
+
+class _Experiment(socketserver.StreamRequestHandler):
+    """One experiment."""
+
+    timeout = _WAIT_FOR_REQUEST_S
+    server: _MeterServer
+
+    def handle(self) -> None:
+        outcome = json.dumps(self._outcome()).encode() + b"\n"
+        self.connection.settimeout(_WAIT_FOR_REQUEST_S)
+        try:
+            self.wfile.write(outcome)
+        except OSError:
+            return  # the client has gone; the experiment has been paid for
+
+    def _outcome(self) -> object:
+        try:
+            request = json.loads(self.rfile.readline(_LONGEST_REQUEST))
+            with self.server.turns:
+                return self.server.meter(request)
+        except (ValueError, RecursionError):
+            reason = f"a request is a line of JSON: {self.server.form}"
+        except TimeoutError:
+            reason = "no request came"
+        except StoppedError:
+            reason = "the meter was stopped"
+        except UsageError as error:
+            reason = str(error)
+        except Exception:  # noqa: BLE001 - whatever it is, the agent has to get an answer
+            traceback.print_exc()
+            reason = "the experiment failed; the operator's log says why"
+        return {"refused": reason}
+
+
+def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) -> None:
+    """Serve until we are stopped; then the experiments that are being made end too."""
+    task, setup = _opened(folder, profile)
+    task.prepare(setup)
+    state.mkdir(parents=True, exist_ok=True)
+    meter, table = task.meter(setup, state.resolve()), folder.manifest.meter
+    if meter is None or table is None:
+        raise UsageError(f"{folder.name} has no meter in profile {profile}; write [meter] and Task.meter")
+    try:
+        server = _MeterServer(socket, meter, table.request)
+    except OSError as error:
+        what = "give a path that does not exist, in a directory that does"
+        raise UsageError(f"{socket}: {error.strerror or error}; {what}") from None
+    print_progress(f"listening on {socket}")
+    try:
+        server.serve_forever()
+    finally:
+        with request_stop():
+            server.server_close()
+        socket.unlink(missing_ok=True)
+
+
+def _rebuild(folder: TaskFolder, profile: str, cluster: str) -> None:
+    task, setup = _opened(folder, profile)
+    task.rebuild(setup, cluster or None)
+
+
+def _opened(folder: TaskFolder, profile: str) -> tuple[Task[Any], Setup[Any]]:
+    task = load_task(folder)
+    return task, Setup(profile, profile_of(task, profile), chosen_number(folder, profile), print_progress)
+
+
+def main() -> None:
+    """Run the service of the command line."""
+    service, directory, profile, *arguments = sys.argv[1:]
+    with cli_entry_point(service):
+        folder = open_task(Path(directory))
+        if service == "meter":
+            socket, state = map(Path, arguments)
+            _serve_meter(folder, profile, socket, state)
+        elif service == "rebuild":
+            _rebuild(folder, profile, *arguments)
+        else:
+            raise ReBenchError(f"there is no service {service!r}")
+
+
+if __name__ == "__main__":
+    main()

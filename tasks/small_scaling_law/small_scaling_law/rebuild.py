@@ -1,0 +1,143 @@
+"""Make a truth, ``python -m small_scaling_law.rebuild --profile cpu [--instance N]``: sweep, fit, measure anchors.
+
+``re-bench calibrate`` does so for instance 0, whose anchors it measures itself. Those of another instance are measured
+here, by three references in the sandbox, and kept with its truth. A number that the repository has no truth of makes a
+private instance: runs, truth and anchors lie in the cache alone. Runs that are there already, made in the same way, are
+not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.data.instances import pin_instances
+from re_bench.data.provenance import hardware, versions
+from re_bench.errors import ReBenchError
+from re_bench.gpu import state as gpu_state
+from re_bench.normalise import normalise
+from re_bench.processes import cli_entry_point, temporary_directory
+from re_bench.runs.executor import open_executor
+from re_bench.task.discovery import open_task
+from re_bench.task.manifest import Anchors, Source, Spread
+from re_bench.task.workspace import lay_out_and_make
+from small_scaling_law.answer import FILE, Answer, read_answer
+from small_scaling_law.fit import write_fit
+from small_scaling_law.grading import open_truth, raw_score, rebuild_command, runs_file, truth_file
+from small_scaling_law.instances import scale_of
+from small_scaling_law.profiles import SCALES
+from small_scaling_law.sweep import sweep_all
+from small_scaling_law.workspace import FOLDER, TASK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REFERENCES = 3
+FURTHEST = 0.1
+"""Of a reward, that a reference may be from the mean of all."""
+LEAST = 0.8
+"""The least mean raw score of references: with less, experiments do not tell what the target's run does."""
+
+
+def rebuild(
+    profile: str,
+    instance: int,
+    *,
+    cluster: str | None = None,
+    workers: int | None = None,
+    first_seed: int = 1,
+    out: Path | None = None,
+) -> None:
+    """Make the truth of an instance, unless it is a published one.
+
+    Args:
+        profile: the profile's name.
+        instance: which one of the profile.
+        cluster: the address of a Ray cluster that makes the runs; None for this machine.
+        workers: runs at a time, on each machine; None for one a core.
+        first_seed: of the runs; another one repeats the sweep with other seeds.
+        out: the file of a truth for comparison, which gets no anchors; None for the instance's own.
+
+    Raises:
+        ReBenchError: if the truth is not sound, or the references differ too much.
+    """
+    if SCALES[profile].experiments is None:
+        return
+    truth = out or truth_file(profile, instance)
+    truth.parent.mkdir(parents=True, exist_ok=True)
+    with open_executor(cluster) as executor:
+        runs = sweep_all(profile, instance, runs_file(truth), executor, workers=workers, first_seed=first_seed)
+    write_fit(runs, scale_of(profile, instance), truth)
+    if instance and out is None:
+        anchors = measure_anchors(profile, instance)
+        content = json.loads(truth.read_text(encoding="utf-8")) | {"anchors": anchors.model_dump(mode="json")}
+        truth.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        print(f"starting {anchors.starting:.4f}, reference {anchors.reference:.4f}")
+
+
+def measure_anchors(profile: str, instance: int) -> Anchors:
+    """Return the starting answer's raw score, and the mean of three references, made in the sandbox.
+
+    Raises:
+        ReBenchError: if the references differ too much.
+    """
+    pin_instances({f"{TASK}/{profile}": instance})
+    task, truth = open_task(FOLDER), open_truth(profile, instance)
+    answers = []
+    for seed in range(REFERENCES):
+        with temporary_directory("re-bench-anchors-") as directory:
+            workspace = directory / "workspace"
+            lay_out_and_make(task, workspace, "reference", profile=profile, seed=seed)
+            answers.append(read_answer(workspace / FILE))
+    starting, *references = (
+        raw_score(truth, answer) for answer in (Answer(*scale_of(profile, instance).default), *answers)
+    )
+    check_references(starting, references)
+    source = Source(
+        kind="measured",
+        where=rebuild_command(profile, instance),
+        hardware=gpu_state.identify().name if task.profile(profile).device == "cuda" else hardware(),
+        date=dt.datetime.now(dt.UTC).date(),
+        repeats=REFERENCES,
+        spread=Spread(starting=0.0, reference=statistics.stdev(references)),
+        versions=versions(),
+    )
+    return Anchors(starting=starting, reference=statistics.fmean(references), source=source)
+
+
+def check_references(starting: float, references: Sequence[float]) -> None:
+    """Raise unless references are good and have about the reward 1: else experiments of the instance tell too little.
+
+    Raises:
+        ReBenchError: if they are not.
+    """
+    mean = statistics.fmean(references)
+    rewards = ", ".join(f"{normalise(raw, starting, mean):.2f}" for raw in references)
+    if mean < LEAST or max(abs(raw - mean) for raw in references) > FURTHEST * (mean - starting):
+        raise ReBenchError(
+            f"the references have the mean raw score {mean:.3f}, the rewards {rewards}: wanted are {LEAST:g} and "
+            f"rewards within {FURTHEST:g} of 1; take another number"
+        )
+
+
+def main() -> None:
+    """Read the command line and rebuild."""
+    parser = argparse.ArgumentParser(description="Make the truth of a profile, or of one of its instances, again.")
+    parser.add_argument("--profile", choices=list(SCALES), required=True)
+    parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="make the runs of profile cpu on the Ray cluster there")
+    parser.add_argument("--workers", type=int, help="runs at a time, on each machine (default: one a core)")
+    parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="write a truth for comparison, and its runs beside it")
+    options = parser.parse_args()
+    with cli_entry_point("rebuild"):
+        choice = {"workers": options.workers, "first_seed": options.first_seed, "out": options.out}
+        rebuild(options.profile, options.instance, cluster=options.ray, **choice)
+
+
+if __name__ == "__main__":
+    main()
