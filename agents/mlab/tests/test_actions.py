@@ -1,4 +1,4 @@
-"""Every action on a directory, with a model that plays a script."""
+"""Actions on a local directory, with a fake model."""
 
 from __future__ import annotations
 
@@ -72,17 +72,6 @@ def whole(text: str) -> Callable[[str], str]:
     return lambda prompt: f"Here it is.\n{marker(prompt)} WHOLE\n{text}\n{marker(prompt)} DONE\n"
 
 
-def replacing(*pairs: tuple[str, str]) -> Callable[[str], str]:
-    def reply(prompt: str) -> str:
-        mark = marker(prompt)
-        parts = [
-            f"{mark} OLD\n{old}\n{mark} NEW\n{new}" if new else f"{mark} OLD\n{old}\n{mark} NEW" for old, new in pairs
-        ]
-        return "\n".join([*parts, f"{mark} DONE"])
-
-    return reply
-
-
 LOOP = "    for epoch in range(epochs):\n        print(epoch)\n"
 SCRIPT = f"import os\n\nepochs = 10\n\n\ndef run():\n{LOOP}"
 
@@ -107,7 +96,7 @@ def act(workspace: LocalWorkspace) -> ActionRunner:
     return action_runner(workspace)
 
 
-def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
+def test_actions_are_those_of_mlagentbench(workspace: LocalWorkspace) -> None:
     assert list(actions_for(workspace)) == [
         *(
             "List Files",
@@ -126,7 +115,7 @@ def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
     assert ACTIONS["Edit Script Segment"].tool_name == "edit_script_segment"
 
 
-def test_files(act: ActionRunner, directory: Path) -> None:
+def test_file_actions(act: ActionRunner, directory: Path) -> None:
     (directory / "data.csv").write_text("1,2")
     (directory / "sub").mkdir()
     assert act("List Files") == "data.csv  3 bytes  (read-only)\nsub/\ntrain.py  89 bytes"
@@ -148,13 +137,13 @@ def test_files(act: ActionRunner, directory: Path) -> None:
         act("Copy File", source="none", destination="c.txt")
 
 
-def test_appending_does_not_damage_what_is_not_utf_8(act: ActionRunner, directory: Path) -> None:
+def test_append_keeps_bytes_that_are_not_utf_8(act: ActionRunner, directory: Path) -> None:
     (directory / "latin").write_bytes(b"caf\xe9\r\n")
     act("Append File", filename="latin", content="\u00e9\n")
     assert (directory / "latin").read_bytes() == b"caf\xe9\r\n\xc3\xa9\n"
 
 
-def test_a_long_file_is_shown_in_part_and_says_so(act: ActionRunner, directory: Path) -> None:
+def test_long_file_is_truncated_with_a_hint(act: ActionRunner, directory: Path) -> None:
     (directory / "long").write_text("".join(f"line {number}\n" for number in range(9000)))
     shown = act("Read File", filename="long")
     assert "left out; 9000 lines in all; use Inspect Script Lines or Understand File" in shown
@@ -172,17 +161,17 @@ def test_a_long_file_is_shown_in_part_and_says_so(act: ActionRunner, directory: 
         (9, 9, "train.py has 8 lines, and line 9 is after its end."),
     ],
 )
-def test_inspecting_lines(act: ActionRunner, start: int, end: int, expected: str) -> None:
+def test_inspect_script_lines(act: ActionRunner, start: int, end: int, expected: str) -> None:
     assert act("Inspect Script Lines", filename="train.py", start_line_number=start, end_line_number=end) == expected
 
 
-def test_at_most_101_lines_are_inspected(act: ActionRunner) -> None:
+def test_inspect_is_limited_to_101_lines(act: ActionRunner) -> None:
     act("Inspect Script Lines", filename="train.py", start_line_number=1, end_line_number=101)
     with pytest.raises(WorkspaceError, match="lines 1 to 102 are 102; at most 101"):
         act("Inspect Script Lines", filename="train.py", start_line_number=1, end_line_number=102)
 
 
-def test_executing(act: ActionRunner, directory: Path) -> None:
+def test_execute_script(act: ActionRunner, directory: Path) -> None:
     (directory / "run.py").write_text("import sys\nprint(sys.argv[1:])\nprint('bad', file=sys.stderr)\nsys.exit(2)\n")
     observation = act("Execute Script", filename="run.py", arguments=["--n", "1 2"])
     assert observation.startswith("Exit status 2, after ")
@@ -198,7 +187,7 @@ def test_executing(act: ActionRunner, directory: Path) -> None:
         act("Execute Script", filename="sleep.sh")
 
 
-def test_executing_says_where_all_of_a_long_output_is(directory: Path, tmp_path: Path) -> None:
+def test_execute_names_the_file_with_the_whole_output(directory: Path, tmp_path: Path) -> None:
     workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False, state=tmp_path / "run")
     (directory / "run.py").write_text("for i in range(1000): print(i)\n")
     observation = action_runner(workspace)("Execute Script", filename="run.py")
@@ -207,15 +196,15 @@ def test_executing_says_where_all_of_a_long_output_is(directory: Path, tmp_path:
     workspace.close()
 
 
-def test_the_answer_and_the_score(act: ActionRunner, directory: Path) -> None:
-    with pytest.raises(WorkspaceError, match="scores cannot be asked for here"):
+def test_final_answer_and_missing_score(act: ActionRunner, directory: Path) -> None:
+    with pytest.raises(WorkspaceError, match="there are no scores here"):
         act("Score")
-    assert act("Final Answer", final_answer="it is 4: four") == "The answer was handed in."
+    assert act("Final Answer", final_answer="it is 4: four") == "The answer was submitted."
     assert (directory / "submission.txt").read_text() == "it is 4: four"
 
 
-def test_undo_walks_back_over_every_kind_of_write(act: ActionRunner, directory: Path) -> None:
-    act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip()), replacing(("epochs = 10", "epochs = 30"))]
+def test_undo_reverts_every_kind_of_write(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip()), whole(SCRIPT.replace("10", "30").rstrip())]
     act("Write File", filename="a.py", content="1")
     act("Append File", filename="./a.py", content="2")
     act("Copy File", source="train.py", destination="a.py")
@@ -233,14 +222,14 @@ def test_undo_walks_back_over_every_kind_of_write(act: ActionRunner, directory: 
     assert (directory / "train.py").read_text() == SCRIPT
 
 
-def test_undo_of_a_is_not_undo_of_a_b(act: ActionRunner, directory: Path) -> None:
+def test_undo_matches_whole_names(act: ActionRunner, directory: Path) -> None:
     act("Write File", filename="a_b", content="1")
     with pytest.raises(WorkspaceError, match="no write to undo"):
         act("Undo Edit Script", filename="a")
     assert (directory / "a_b").exists()
 
 
-def test_read_only_files_stay_so_by_every_action(act: ActionRunner, directory: Path) -> None:
+def test_no_action_changes_a_read_only_file(act: ActionRunner, directory: Path) -> None:
     act("Write File", filename="other", content="1")
     (directory / "data.csv").write_text("truth")
     (directory / "alias").symlink_to("data.csv")
@@ -264,7 +253,7 @@ def test_read_only_files_stay_so_by_every_action(act: ActionRunner, directory: P
     assert (directory / "data.csv").read_text() == "truth"
 
 
-def test_editing_a_script_gives_a_diff(act: ActionRunner, directory: Path) -> None:
+def test_edit_returns_a_diff(act: ActionRunner, directory: Path) -> None:
     act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip("\n"))]
     observation = act("Edit Script", filename="train.py", edit_instruction="change epoch to 20", save_filename="b.py")
     assert observation == (
@@ -275,17 +264,7 @@ def test_editing_a_script_gives_a_diff(act: ActionRunner, directory: Path) -> No
     assert "change epoch to 20" in act.model.prompts[0]
 
 
-def test_editing_by_replacements(act: ActionRunner, directory: Path) -> None:
-    act.model.replies = [
-        replacing(("epochs = 10", "epochs = 20"), ("        print(epoch)", ""), ("import os", "import sys"))
-    ]
-    observation = act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
-    new = SCRIPT.replace("10", "20").replace("        print(epoch)\n", "").replace("import os", "import sys")
-    assert (directory / "train.py").read_text() == new
-    assert "Note that train.py does not compile: expected an indented block" in observation
-
-
-def test_editing_makes_a_missing_script(act: ActionRunner, directory: Path) -> None:
+def test_edit_creates_a_missing_script(act: ActionRunner, directory: Path) -> None:
     act.model.replies = [whole("print(1)")]
     act("Edit Script", filename="new.py", edit_instruction="print 1", save_filename="sub/new.py")
     assert (directory / "sub" / "new.py").read_text() == "print(1)\n"
@@ -306,9 +285,7 @@ INNER = 'doc = """\n```\ncode\n```\n"""\n'
         (whole("x = 1\r\n"), "x = 1\n"),
     ],
 )
-def test_replies_that_are_whole(
-    act: ActionRunner, directory: Path, reply: str | Callable[[str], str], new: str
-) -> None:
+def test_complete_edit_replies(act: ActionRunner, directory: Path, reply: str | Callable[[str], str], new: str) -> None:
     act.model.replies = [reply]
     act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
     assert (directory / "train.py").read_text().rstrip("\n") == new.rstrip("\n")
@@ -323,22 +300,17 @@ def test_replies_that_are_whole(
         (f"{FENCED}\nI left the rest as it is.", "neither the marker lines nor exactly one code block"),
         ("I cannot do that.", "neither the marker lines"),
         ("", "neither the marker lines"),
-        ("CUT", "limit of tokens"),
-        (lambda prompt: f"{marker(prompt)} WHOLE\nimport os\n", "does not end with"),
-        (lambda prompt: f"{marker(prompt)} OLD\nimport os\n{marker(prompt)} NEW\nx", "does not end with"),
-        (lambda prompt: f"{marker(prompt)} OLD\nimport os\n{marker(prompt)} DONE", "OLD and NEW in turn"),
-        (replacing(("import sys", "x")), "'import sys' are not in the text"),
-        (replacing(("", "x")), "are empty"),
-        (replacing(("epochs", "x")), "are not in the text"),
+        ("CUT", "token limit"),
+        (lambda prompt: f"{marker(prompt)} WHOLE\nimport os\n", "its marker lines are WHOLE"),
         (whole("import os\n# ... rest of the code unchanged ..."), "it leaves something out"),
         (whole(""), "the new text is empty"),
     ],
 )
-def test_nothing_is_written_unless_the_reply_is_whole(
+def test_incomplete_edit_reply_writes_nothing(
     act: ActionRunner, directory: Path, reply: str | Callable[[str], str], reason: str
 ) -> None:
     act.model.replies = [reply, reply]
-    with pytest.raises(WorkspaceError, match="nothing was written") as caught:
+    with pytest.raises(WorkspaceError, match="was not edited") as caught:
         act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
     assert reason in str(caught.value)
     assert (directory / "train.py").read_text() == SCRIPT
@@ -347,28 +319,17 @@ def test_nothing_is_written_unless_the_reply_is_whole(
         act("Undo Edit Script", filename="train.py")
 
 
-def test_a_second_reply_may_be_right(act: ActionRunner, directory: Path) -> None:
-    act.model.replies = ["CUT", replacing(("import os", "import sys"))]
+def test_edit_is_retried_once(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = ["CUT", whole(SCRIPT.replace("os", "sys"))]
     act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
     assert (directory / "train.py").read_text().startswith("import sys\n")
 
 
-def test_lines_that_are_there_twice_are_not_replaced(act: ActionRunner, directory: Path) -> None:
-    (directory / "t.py").write_text("a\nb\na\n")
-    act.model.replies = [replacing(("a", "c"))] * 2
-    with pytest.raises(WorkspaceError, match="are in the text 2 times"):
-        act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
-    act.model.replies = [replacing(("a\nb", "c"))]
-    act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
-    assert (directory / "t.py").read_text() == "c\na\n"
-
-
-def test_windows_line_ends_stay(act: ActionRunner, directory: Path) -> None:
+def test_edit_keeps_windows_line_ends(act: ActionRunner, directory: Path) -> None:
     (directory / "t.py").write_bytes(b"a = 1\r\nb = 2\r\n")
-    act.model.replies = [replacing(("a = 1", "a = 3")), whole("a = 4\nb = 2")]
-    for value in (3, 4):
-        act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
-        assert (directory / "t.py").read_bytes() == b"a = %d\r\nb = 2\r\n" % value
+    act.model.replies = [whole("a = 4\nb = 2")]
+    act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
+    assert (directory / "t.py").read_bytes() == b"a = 4\r\nb = 2\r\n"
 
 
 @pytest.mark.parametrize(
@@ -380,7 +341,7 @@ def test_windows_line_ends_stay(act: ActionRunner, directory: Path) -> None:
         (0, 999, SCRIPT, "x = 1", "x = 1\n"),
     ],
 )  # fmt: skip
-def test_editing_a_segment(
+def test_edit_segment(
     act: ActionRunner, directory: Path, *, start: int, end: int, segment: str, reply: str, new: str
 ) -> None:
     act.model.replies = [whole(reply)]
@@ -394,7 +355,7 @@ def test_editing_a_segment(
 
 
 @pytest.mark.parametrize(("start", "end"), [(5, 4), (9, 9), (20, 30)])
-def test_a_segment_that_is_none(act: ActionRunner, start: int, end: int) -> None:
+def test_invalid_segment(act: ActionRunner, start: int, end: int) -> None:
     with pytest.raises(WorkspaceError, match="are no segment of"):
         act(
             "Edit Script Segment", filename="train.py", start_line_number=start, end_line_number=end,
@@ -402,16 +363,16 @@ def test_a_segment_that_is_none(act: ActionRunner, start: int, end: int) -> None
         )  # fmt: skip
 
 
-def test_files_that_editing_would_damage_are_refused(act: ActionRunner, directory: Path) -> None:
+def test_edit_refuses_binary_and_long_files(act: ActionRunner, directory: Path) -> None:
     (directory / "latin.py").write_bytes(b"# caf\xe9\n")
     with pytest.raises(WorkspaceError, match="is not UTF-8 text"):
         act("Edit Script", filename="latin.py", edit_instruction="x", save_filename="latin.py")
     (directory / "long.py").write_text("x = 1\n" * 50_000)
-    with pytest.raises(WorkspaceError, match="edit a segment of it"):
+    with pytest.raises(WorkspaceError, match="edit a segment with fewer lines"):
         act("Edit Script", filename="long.py", edit_instruction="x", save_filename="long.py")
 
 
-def test_understanding_a_short_file_shows_it_all(act: ActionRunner) -> None:
+def test_understand_file_reads_a_whole_short_file(act: ActionRunner) -> None:
     act.model.replies = ["It has 10 epochs (line 3)."]
     observation = act("Understand File", filename="train.py", query="the number of epochs")
     assert observation == "It has 10 epochs (line 3).\n[train.py has 8 lines; all of it was read]"
@@ -425,7 +386,7 @@ def long_text() -> str:
     return "\n".join(lines)
 
 
-def test_understanding_a_long_file_retrieves_what_matters(act: ActionRunner, directory: Path) -> None:
+def test_understand_file_retrieves_relevant_passages(act: ActionRunner, directory: Path) -> None:
     (directory / "long.py").write_text(long_text())
     act.model.replies = ["It is 0.0173."]
     observation = act("Understand File", filename="long.py", query="What learning rate does the optimizer have?")
@@ -434,12 +395,7 @@ def test_understanding_a_long_file_retrieves_what_matters(act: ActionRunner, dir
     assert "[long.py has 6001 lines; read: lines " in observation
 
 
-def test_a_cut_answer_says_so(act: ActionRunner) -> None:
-    act.model.replies = ["CUT here"]
-    assert act("Understand File", filename="train.py", query="x").startswith("CUT here\n[this answer was cut off]")
-
-
-def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory: Path) -> None:
+def test_observations_are_truncated(workspace: LocalWorkspace, directory: Path) -> None:
     (directory / "long").write_text("word " * 10_000)
     for number in range(600):
         (directory / f"file-{number:03}").touch()

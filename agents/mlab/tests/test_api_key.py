@@ -1,4 +1,4 @@
-"""The key of the model is nowhere but in the requests: not in the run, the workspace, an environment, or the output."""
+"""The key is only in requests: not in the run, the workspace, an environment, or the output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def files_with(top: Path, word: str) -> list[str]:
     return [str(path) for path in top.rglob("*") if path.is_file() and any(form in path.read_bytes() for form in forms)]
 
 
-def test_the_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str) -> None:
+def test_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str) -> None:
     (agents.workspace / "look.py").write_text(LOOK)
 
     def telltale(_request: dict[str, Any]) -> ErrorResponse:
@@ -56,7 +56,7 @@ def test_the_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str
     assert "[key]" in agents.trace.read_text()
 
 
-def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[..., str]) -> None:
+def test_key_is_in_no_process_environment(agents: Agents, say: Callable[..., str]) -> None:
     key = "sk-test-of-this-test-alone"  # other tests start agents meanwhile
     (agents.workspace / "wait.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(3)\n")
     agents.model.replies = [say("Execute Script", {"filename": "wait.py"}), say("Final Answer", {"final_answer": "x"})]
@@ -74,14 +74,14 @@ def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[...,
     assert process.returncode == 0
 
 
-def test_another_variable_may_have_the_key(agents: Agents, say: Callable[..., str]) -> None:
+def test_key_variable_option(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Final Answer", {"final_answer": "x"})]
     assert agents.finish("--key-variable", "MY_KEY", MY_KEY="sk-other-key").returncode == 0
     assert agents.server.authorizations == ["Bearer sk-other-key"]
     assert files_with(agents.top, "sk-other-key") == []
 
 
-def test_openai_needs_a_key(agents: Agents) -> None:
+def test_openai_server_needs_a_key(agents: Agents) -> None:
     done = agents.finish("--base-url", "https://api.openai.com/v1", OPENAI_API_KEY="")
     assert done.returncode == 2
     assert "OPENAI_API_KEY" in done.stderr

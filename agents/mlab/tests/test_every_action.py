@@ -1,4 +1,4 @@
-"""The whole agent as a process, through every action, in the text format and with native tools."""
+"""Every action in a whole run, in the text format and with native tools."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def serve(prompt: str) -> str:
     edit = re.search(r"^(EDIT-\w+) TEXT\n(.*)^\1 END", prompt, re.MULTILINE | re.DOTALL)
     if edit is None:
         return "The rate is 0.1."
-    change = re.search(r"What to do: (.*) -> (.*)", prompt)
+    change = re.search(r"Instruction: (.*) -> (.*)", prompt)
     assert change
     return f"{edit[1]} WHOLE\n{edit[2].replace(change[1], change[2])}{edit[1]} DONE"
 
 
-def test_all_are_here() -> None:
+def test_every_action_is_covered() -> None:
     assert {name for name, _given, _seen in ALL} == {*ACTIONS} - {SCORE.name}
 
 
@@ -87,7 +87,7 @@ def test_every_action_in_the_text_format(agents: Agents, say: Callable[..., str]
     assert "tools" not in agents.server.requests[0]
 
 
-def test_every_action_by_native_tools(agents: Agents) -> None:
+def test_every_action_with_native_tools(agents: Agents) -> None:
     calls = []
     for name, given, _seen in ALL:
         action = find(name)
@@ -109,7 +109,7 @@ def test_every_action_by_native_tools(agents: Agents) -> None:
     assert "score" not in names
 
 
-def test_a_server_without_tools_gets_the_text_format(agents: Agents, say: Callable[..., str]) -> None:
+def test_server_without_tools_gets_text_format(agents: Agents, say: Callable[..., str]) -> None:
     def answer(request: dict[str, Any]) -> str | ErrorResponse:
         if "tools" in request:
             agents.model.replies_given -= 1
@@ -120,16 +120,16 @@ def test_a_server_without_tools_gets_the_text_format(agents: Agents, say: Callab
     done = agents.finish("--tools", "auto")
     assert done.returncode == 0, done.stderr
     assert agents.submission == "x"
-    assert agents.events("dialect")[0]["tools"] is False
+    assert agents.events("dialect")[0]["basic"] is True
 
 
-def test_text_where_tools_were_offered_is_read_too(agents: Agents, say: Callable[..., str]) -> None:
+def test_text_action_is_accepted_in_native_mode(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("List Files", {"directory": "."}), say("Final Answer", {"final_answer": "x"})]
     assert agents.finish("--tools", "auto").returncode == 0
     assert "train.py" in agents.observations()[0]
 
 
-def test_a_malformed_native_call_is_answered(agents: Agents) -> None:
+def test_malformed_native_call_is_reported(agents: Agents) -> None:
     agents.model.replies = [
         Completion("", ("no_such_tool", "{}")),
         Completion("", ("read_file", "{bad")),

@@ -1,4 +1,4 @@
-"""A directory as a workspace: scripts, their output and environment, and what they cannot change."""
+"""Scripts in a local workspace: output, environment, isolation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mlab_agent.metr import write_first_submission
-from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError, printable
+from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
-from mlab_agent.workspaces.scripts import LiveOutput, bubblewrap_works, script_environment
+from mlab_agent.workspaces.scripts import bubblewrap_works, script_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +57,7 @@ def attack(workspace: LocalWorkspace) -> Callable[[str], ScriptResult]:
 
 
 @BOTH
-def test_scripts_with_arguments_streams_and_exit_status(workspace: LocalWorkspace) -> None:
+def test_script_arguments_streams_and_exit_status(workspace: LocalWorkspace) -> None:
     workspace.write(
         "a b.py", "import sys, os\nprint(sys.argv[1:], os.getcwd())\nprint('e', file=sys.stderr)\nsys.exit(3)\n"
     )
@@ -69,14 +68,12 @@ def test_scripts_with_arguments_streams_and_exit_status(workspace: LocalWorkspac
     workspace.write("s.sh", "kill -9 $$\n")
     assert workspace.execute("s.sh", [], 30).status == -9
     workspace.write("notes.txt", "hello")
-    with pytest.raises(WorkspaceError, match="neither a Python file"):
+    with pytest.raises(WorkspaceError, match="not executable"):
         workspace.execute("notes.txt", [], 30)
 
 
 @BOTH
-def test_a_time_limit_ends_everything_that_was_started(
-    workspace: LocalWorkspace, directory: Path, contained: bool
-) -> None:
+def test_time_limit_kills_all_processes(workspace: LocalWorkspace, directory: Path, contained: bool) -> None:
     away = "setsid sh -c 'sleep 600; true' &\n" if contained else ""  # only a namespace of its own ends such a process
     workspace.write("s.sh", f"echo begun\n{away}(trap '' TERM; sleep 600; true) &\n: > begun\nsleep 600\n")
     for limit_s in (1.5, 10.0, 30.0):  # a busy machine may need all of the first before it has begun
@@ -110,7 +107,7 @@ def working_in(directory: Path) -> list[str]:
 
 
 @BOTH
-def test_a_script_that_removes_everything_still_has_its_output(
+def test_output_survives_deletion_of_the_workspace(
     workspace: LocalWorkspace, directory: Path, attack: Callable[[str], ScriptResult]
 ) -> None:
     (directory.parent / "elsewhere").mkdir()
@@ -123,7 +120,7 @@ def test_a_script_that_removes_everything_still_has_its_output(
     assert workspace.root == str(directory)
 
 
-def test_long_output_is_shown_in_part_and_kept_whole(directory: Path, tmp_path: Path) -> None:
+def test_long_output_is_truncated_and_saved(directory: Path, tmp_path: Path) -> None:
     workspace = LocalWorkspace(directory, state=tmp_path / "run", output_limit=1000)
     workspace.write("p.py", "import sys\nfor i in range(5000): print('line', i)\nprint('the error', file=sys.stderr)\n")
     done = workspace.execute("p.py", [], 30)
@@ -142,25 +139,8 @@ def test_long_output_is_shown_in_part_and_kept_whole(directory: Path, tmp_path: 
     assert len(workspace.list_directory(f"{AGENT_DIRECTORY}/outputs")) == 20
 
 
-def test_much_output_is_shown_in_part(tmp_path: Path) -> None:
-    shown: list[tuple[str, str]] = []
-    with (tmp_path / "out").open("w+b") as stdout:
-        live = LiveOutput("stdout", stdout.fileno(), lambda stream, line: shown.append((stream, line)))
-        stdout.write(b"".join(b"line %d\n" % number for number in range(50_000)) + "é half".encode())
-        stdout.flush()
-        live.poll()
-        assert shown[-1] == ("stdout", "line 49999")
-        assert sum(len(line) for _stream, line in shown) < 70_000
-        assert "bytes not shown" in shown[0][1]
-        stdout.write(b" and whole\n")
-        stdout.flush()
-        live.poll(last=True)
-        assert shown[-1] == ("stdout", "é half and whole")
-    assert printable("a\x1b]0;title\x07\tb") == "a\N{REPLACEMENT CHARACTER}]0;title\N{REPLACEMENT CHARACTER}\tb"
-
-
 @BOTH
-def test_no_secret_is_in_a_scripts_environment(
+def test_script_environment_has_no_secrets(
     attack: Callable[[str], ScriptResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
@@ -174,7 +154,7 @@ def test_no_secret_is_in_a_scripts_environment(
     assert "'PATH'" in output
 
 
-def test_which_variables_are_passed() -> None:
+def test_environment_allow_list() -> None:
     variables = dict.fromkeys(
         ("HF_TOKEN", "AWS_PROFILE", "DATABASE_URL", "SSH_AUTH_SOCK", "NVIDIA_API_KEY", "TF_VAR_db", "PYTHON_KEYS"), "s"
     )
@@ -214,9 +194,7 @@ except OSError as error:
 
 
 @BOTH
-def test_read_only_files_are_as_before_after_a_script(
-    workspace: LocalWorkspace, directory: Path, contained: bool
-) -> None:
+def test_read_only_files_survive_a_script(workspace: LocalWorkspace, directory: Path, contained: bool) -> None:
     workspace.write("spoil.py", SPOIL)
     done = workspace.execute("spoil.py", [], 30)
     assert done.status == 0, done.stderr
@@ -231,23 +209,12 @@ def test_read_only_files_are_as_before_after_a_script(
         assert workspace.execute("spoil.py", [], 30).notes == done.notes
 
 
-def test_a_file_without_a_copy_is_at_least_reported(directory: Path, tmp_path: Path) -> None:
+def test_change_of_a_large_read_only_file_is_reported(directory: Path, tmp_path: Path) -> None:
     with (directory / "big.bin").open("wb") as big:
         big.truncate(65 << 20)
     workspace = LocalWorkspace(directory, read_only=["*.bin"], use_bubblewrap=False, state=tmp_path / "run")
     workspace.write("s.sh", "echo x >> big.bin\n")
     assert "there is no copy" in workspace.execute("s.sh", [], 30).notes[0]
-
-
-def test_many_read_only_files_are_mounted_or_put_back(directory: Path, tmp_path: Path) -> None:
-    for name in [f"{number}.csv" for number in range(220)]:
-        (directory / name).write_text("truth")
-    workspace = LocalWorkspace(directory, read_only=["*.csv"], state=tmp_path / "run")
-    workspace.write("s.sh", "for name in *.csv; do echo spoilt > $name; done; true")
-    done = workspace.execute("s.sh", [], 60)
-    assert done.status == 0, done
-    assert {path.read_text() for path in directory.glob("*.csv")} == {"truth"}
-    assert ("Read-only file system" in done.stderr) == bubblewrap_works()
 
 
 ATTACKS = {
@@ -262,7 +229,7 @@ ATTACKS = {
 
 @IN_BUBBLEWRAP
 @pytest.mark.parametrize("text", ATTACKS.values(), ids=ATTACKS)
-def test_in_bubblewrap_a_script_cannot_change(
+def test_bubblewrap_blocks_attack(
     attack: Callable[[str], ScriptResult], directory: Path, tmp_path: Path, text: str
 ) -> None:
     # the numbers of processes are their own inside: only those of a script are there
@@ -276,7 +243,7 @@ def test_in_bubblewrap_a_script_cannot_change(
 
 
 @IN_BUBBLEWRAP
-def test_no_program_or_library_of_a_script_starts_the_next_one(
+def test_script_cannot_replace_bwrap_or_its_libraries(
     attack: Callable[[str], ScriptResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:{sys.prefix}/bin:/usr/bin:/bin")
@@ -289,7 +256,7 @@ def test_no_program_or_library_of_a_script_starts_the_next_one(
 
 
 @BOTH
-def test_links_to_where_the_agent_writes_are_not_followed(
+def test_agent_writes_through_no_planted_link(
     attack: Callable[[str], ScriptResult], workspace: LocalWorkspace, tmp_path: Path
 ) -> None:
     (tmp_path / "kept").write_text("kept")
@@ -302,6 +269,3 @@ def test_links_to_where_the_agent_writes_are_not_followed(
     with pytest.raises(WorkspaceError, match="leads elsewhere"):
         workspace.files.write(".mlab-agent/kept", b"43")
     assert (tmp_path / "kept").read_text() == "kept"
-    (tmp_path / "other").symlink_to(tmp_path / "target")
-    write_first_submission(tmp_path / "other")
-    assert not (tmp_path / "target").exists()

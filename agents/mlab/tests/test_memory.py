@@ -1,4 +1,4 @@
-"""The memory: what is word for word, what is folded into the research log, what comes back; and the trace."""
+"""The memory, the trace and the budget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def step(number: int, observation: str = "seen", plan: str | None = None) -> Ste
     return Step(number, fields, "Read File", {"filename": f"file{number}.py"}, observation)
 
 
-def test_old_steps_are_folded_several_at_a_time() -> None:
+def test_old_steps_are_summarised_in_batches() -> None:
     memory = Memory(MemoryLimits(recent_steps=4))
     for number in range(1, 8):
         memory.add(step(number))
@@ -39,21 +39,11 @@ def test_old_steps_are_folded_several_at_a_time() -> None:
     memory.fold({"whole": True, "entries": [{"first": 1, "last": 4, "text": "the log"}]})
     assert [entry.number for entry in memory.recent] == [5, 6, 7, 8]
     assert len(memory.messages()) == 8
-    memory.fold({"whole": True, "entries": [{"first": 1, "last": 6, "text": "x" * 20_000}]})
-    assert "Your research log on steps 1 to 6" in memory.reminder()
-    assert "the log" not in memory.reminder()
-    assert len(memory.reminder()) < 12_200
+    memory.fold({"whole": True, "entries": [{"first": 1, "last": 6, "text": "newer"}]})
+    assert memory.reminder() == "Your research log on steps 1 to 6:\nnewer"
 
 
-def test_the_log_of_an_older_version_is_read() -> None:
-    memory = Memory()
-    memory.fold({"entries": [{"first": 1, "last": 1, "text": "one"}, {"first": 2, "last": 2, "text": "two"}]})
-    memory.fold({"entries": [{"first": 3, "last": 3, "text": "three"}]})
-    memory.condense(2, "both")
-    assert "both\nthree" in memory.reminder()
-
-
-def test_the_plan_is_remembered_when_it_is_out_of_sight() -> None:
+def test_reminder_has_the_last_plan() -> None:
     memory = Memory()
     memory.add(step(1, plan="find the best rate"))
     assert memory.reminder() == ""
@@ -62,7 +52,7 @@ def test_the_plan_is_remembered_when_it_is_out_of_sight() -> None:
     assert "find the best rate" in memory.reminder()
 
 
-def test_a_long_run_keeps_a_short_prompt(agents: Agents, say: Callable[..., str]) -> None:
+def test_prompt_length_is_bounded_in_a_long_run(agents: Agents, say: Callable[..., str]) -> None:
     (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
     read = {"filename": "big.txt"}
     agents.model.replies = [say("Read File", read) for _ in range(30)] + [say("Final Answer", {"final_answer": "x"})]
@@ -78,7 +68,7 @@ def test_a_long_run_keeps_a_short_prompt(agents: Agents, say: Callable[..., str]
     assert "Your research log on steps 1 to" in json.dumps(agents.server.requests[-1]["messages"])
 
 
-def test_the_model_that_reads_less_than_it_says(agents: Agents, say: Callable[..., str]) -> None:
+def test_prompt_shrinks_after_context_length_errors(agents: Agents, say: Callable[..., str]) -> None:
     (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
 
     def small(request: dict[str, Any]) -> Any:
@@ -94,7 +84,7 @@ def test_the_model_that_reads_less_than_it_says(agents: Agents, say: Callable[..
     assert len(agents.observations()) == 5
 
 
-def test_a_summary_that_cannot_be_had_is_made_without(agents: Agents, say: Callable[..., str]) -> None:
+def test_failed_summary_falls_back_to_shortened_steps(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
         say("Final Answer", {"final_answer": "x"})
     ]
@@ -105,7 +95,7 @@ def test_a_summary_that_cannot_be_had_is_made_without(agents: Agents, say: Calla
     assert "RATE = 0.1" in entries[0]["text"]
 
 
-def test_a_cut_summary_is_taken_as_far_as_it_goes(agents: Agents, say: Callable[..., str]) -> None:
+def test_truncated_summary_is_kept(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
         say("Final Answer", {"final_answer": "x"})
     ]
@@ -114,7 +104,7 @@ def test_a_cut_summary_is_taken_as_far_as_it_goes(agents: Agents, say: Callable[
     assert agents.events("folded")[0]["entries"][0]["text"].startswith("Step 1: read the scr\nStep 2: go on")
 
 
-def test_events_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_trace_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "run" / "trace.jsonl"
     texts = ["line\nbreak", "\udc80 half", "ü\u2028", 'sk-"secret"', "\x00"]
     with Trace(path, ['sk-"secret"']) as trace:
@@ -126,7 +116,7 @@ def test_events_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 @given(cut=st.integers(0, 400))
-def test_a_torn_trace_goes_on(cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_torn_trace_can_be_appended_to(cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("torn") / "trace.jsonl"
     with Trace(path) as trace:
         for number in range(4):
@@ -143,7 +133,7 @@ def test_a_torn_trace_goes_on(cut: int, tmp_path_factory: pytest.TempPathFactory
     assert read_trace(path)[-1]["task"] == "again"
 
 
-def test_something_else_is_no_trace(tmp_path: Path) -> None:
+def test_other_files_are_no_trace(tmp_path: Path) -> None:
     other = tmp_path / "other"
     for content in (b"", b"[]\n3\n", b'{"kind": "call"}\n', b"\xff\n"):
         other.write_bytes(content)
@@ -151,7 +141,7 @@ def test_something_else_is_no_trace(tmp_path: Path) -> None:
             read_trace(other)
 
 
-def test_a_call_that_a_kill_cut_off_counts_once() -> None:
+def test_interrupted_call_is_counted_once() -> None:
     at = {"time": 0, "elapsed": 1.0}
     call = {"kind": "call", **at, "purpose": "step", "prompt_tokens": 10, "dollars": 0.5}
     events = [{"kind": "start", **at, "task": "t"}, call]
@@ -160,8 +150,8 @@ def test_a_call_that_a_kill_cut_off_counts_once() -> None:
     assert once.spending.dollars == twice.spending.dollars == 0.5
 
 
-def test_the_budget_in_words() -> None:
-    spending = Spending(Caps(2.0, 1000), prompt_tokens=400, dollars=0.5)
+def test_budget_line() -> None:
+    spending = Spending(Caps(2.0, 1000), tokens=400, dollars=0.5)
     budget = Budget(10, 7200.0, spending, Clock(3550.0))
     line = budget.line(4)
     assert line.startswith("[Budget left: 6 of 10 steps, 58 min ")

@@ -1,4 +1,4 @@
-"""METR's functions, and main.sh as METR's workbench starts it."""
+"""The functions of METR's agents, and main.sh."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_get_response_and_execute(metr: Agent, agents: Agents, say: Callable[...
     assert "RATE = 0.1" in agents.server.requests[-1]["messages"][-1]["content"]
 
 
-def test_reply_acts_until_there_is_no_action(metr: Agent, agents: Agents, say: Callable[..., str]) -> None:
+def test_reply_works_until_a_reply_without_action(metr: Agent, agents: Agents, say: Callable[..., str]) -> None:
     read = say("Read File", {"filename": "train.py"})
     agents.model.replies = [
         read,
@@ -102,7 +102,7 @@ def test_main_sh(container: Path, agents: Agents, say: Callable[..., str]) -> No
         assert not path.is_file() or b"sk-test-metr-key" not in path.read_bytes(), path
 
 
-def test_main_sh_goes_on_with_a_run(container: Path, agents: Agents, say: Callable[..., str]) -> None:
+def test_main_sh_resumes_a_run(container: Path, agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [ErrorResponse(401, "closed"), say("Final Answer", {"final_answer": "yes"})]
     assert main_sh(container, "--base-url", agents.server.url).returncode == 1
     assert (container / "submission.txt").read_text()
@@ -111,7 +111,7 @@ def test_main_sh_goes_on_with_a_run(container: Path, agents: Agents, say: Callab
 
 
 @pytest.mark.parametrize("wrong", ["no instructions", "no key", "no python", "bad option"])
-def test_there_is_a_submission_whatever_happens(container: Path, agents: Agents, wrong: str) -> None:
+def test_submission_exists_after_any_failure(container: Path, agents: Agents, wrong: str) -> None:
     environment, options = {}, ["--base-url", agents.server.url]
     if wrong == "no instructions":
         (container / "instructions.txt").unlink()

@@ -1,4 +1,4 @@
-"""Options of the command: the output of scripts as they run, the interpreter, lists of read-only files, and others."""
+"""Options of the command."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import mlab_agent
 from mlab_agent.cli import main
-from mlab_agent.settings import (
-    ChangeableSettings,
-    ModelOptions,
-    OtherModel,
-    RunSettings,
-    SettingsError,
-    read_only_patterns,
-)
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
 
@@ -27,44 +18,8 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import Agents
 
-SLOW = """\
-import sys, time
-print("first \\x1b[31mred\\x1b[0m \\x07", flush=True)
-print("to stderr", file=sys.stderr, flush=True)
-while not __import__("os").path.exists("go"):
-    time.sleep(0.01)
-sys.stdout.write("last, without an end")
-"""
 
-
-def test_the_output_of_a_script_is_shown_while_it_runs(agents: Agents, say: Callable[..., str]) -> None:
-    (agents.workspace / "slow.py").write_text(SLOW)
-    agents.model.replies = [say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "x"})]
-    with agents.start() as process:
-        assert process.stderr is not None
-        lines: list[str] = []
-        while len(lines) < 2:
-            line = process.stderr.readline()
-            assert line, "it ended without a word"
-            if line.startswith("  "):
-                lines.append(line)
-        assert sorted(lines) == ["  stderr: to stderr\n", "  stdout: first red \N{REPLACEMENT CHARACTER}\n"]
-        assert agents.observations() == []  # it still runs
-        (agents.workspace / "go").touch()
-        assert "  stdout: last, without an end\n" in process.communicate(timeout=60)[1]
-    assert "first \x1b[31mred" in agents.observations()[0]  # the model and the trace have it as it is
-
-
-def test_the_output_of_a_script_can_be_left_out(agents: Agents, say: Callable[..., str]) -> None:
-    (agents.workspace / "go").touch()
-    (agents.workspace / "slow.py").write_text(SLOW)
-    agents.model.replies = [say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "x"})]
-    done = agents.finish("--no-live-output")
-    assert "red" not in done.stderr
-    assert "red" in agents.observations()[0]
-
-
-def test_the_interpreter_of_scripts(agents: Agents, say: Callable[..., str]) -> None:
+def test_python_option(agents: Agents, say: Callable[..., str]) -> None:
     python = agents.top / "python"
     python.write_text(f'#!/bin/sh\necho "it is ours"\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
@@ -86,36 +41,6 @@ def test_the_interpreter_of_scripts(agents: Agents, say: Callable[..., str]) -> 
     assert "there is no program" in done.stderr
 
 
-def test_the_list_of_a_task_has_read_only_files(agents: Agents, say: Callable[..., str]) -> None:
-    scripts = agents.workspace / "scripts"
-    scripts.mkdir()
-    (scripts / "read_only_files.txt").write_text("./train.py\n./*.csv\n\nscripts/*\n")
-    (agents.workspace / "data.csv").write_text("1\n")
-    (agents.workspace / "out").mkdir()
-    (agents.workspace / "spoil.sh").write_text("echo 2 > data.csv; echo 2 > out/data.csv; true\n")
-    write = ("Write File", "Write File", "Write File", "Write File")
-    names = ("train.py", "scripts/read_only_files.txt", "out/train.py", "out/data.csv")
-    agents.model.replies = [
-        *(say(action, {"filename": name, "content": "x"}) for action, name in zip(write, names, strict=True)),
-        say("Execute Script", {"filename": "spoil.sh"}),
-        say("Final Answer", {"final_answer": "x"}),
-    ]
-    assert agents.finish().returncode == 0
-    observations = agents.observations()
-    assert ["is read-only" in text for text in observations[:4]] == [True, True, False, False]
-    assert (agents.workspace / "data.csv").read_text() == "1\n"
-    assert (agents.workspace / "out" / "data.csv").read_text() == "2\n"
-    task_file = agents.top / "task.txt"
-    beside_the_task = agents.top / "read_only_files.txt"
-    beside_the_task.write_text("other\n")
-    named = agents.top / "named.txt"
-    named.write_text("out\n")
-    assert read_only_patterns(None, task_file, str(agents.workspace)) == ("other",)
-    assert read_only_patterns(named, task_file, str(agents.workspace)) == ("out",)
-    with pytest.raises(SettingsError, match=r"missing\.txt cannot be read"):
-        read_only_patterns(agents.top / "missing.txt", task_file, str(agents.workspace))
-
-
 @pytest.mark.parametrize(
     ("pattern", "protected", "free"),
     [
@@ -126,7 +51,7 @@ def test_the_list_of_a_task_has_read_only_files(agents: Agents, say: Callable[..
         ("b/*", "b/c/d", "bc/d"),
     ],
 )
-def test_patterns_for_the_top_of_the_workspace(tmp_path: Path, pattern: str, protected: str, free: str) -> None:
+def test_read_only_patterns(tmp_path: Path, pattern: str, protected: str, free: str) -> None:
     (tmp_path / "ws").mkdir()
     workspace = LocalWorkspace(tmp_path / "ws", read_only=[pattern], state=tmp_path / "run")
     workspace.write(free, "x")
@@ -135,7 +60,7 @@ def test_patterns_for_the_top_of_the_workspace(tmp_path: Path, pattern: str, pro
     workspace.close()
 
 
-def test_a_remark_when_the_same_is_done_again(agents: Agents, say: Callable[..., str]) -> None:
+def test_remark_after_repeated_action(agents: Agents, say: Callable[..., str]) -> None:
     read, other = say("Read File", {"filename": "train.py"}), say("Read File", {"filename": "none"})
     agents.model.replies = [read, read, read, other, read, read, read, say("Final Answer", {"final_answer": "x"})]
     agents.kill_when(lambda: len(agents.observations()) == 2)
@@ -143,38 +68,6 @@ def test_a_remark_when_the_same_is_done_again(agents: Agents, say: Callable[...,
     assert agents.finish(resume=True).returncode == 0
     remarks = ["carried out 3 times in a row" in text for text in agents.observations()]
     assert remarks == [False, False, True, False, False, False, True, False]
-    agents.model.replies_given = 0
-    assert agents.finish("--from-step", "3", "--repeat-remark", "0", resume=True).returncode == 0
-    assert not any("in a row" in text for text in agents.observations()[8:])
-
-
-def test_a_key_goes_to_no_other_server(capsys: pytest.CaptureFixture[str]) -> None:
-    fast = OtherModel(name="f", base_url="http://b/v1", key_variable="B")
-    edit = OtherModel(name="e", key_variable="E")
-    main_model = ModelOptions(name="m")
-    settings = RunSettings(
-        workdir=".", base_url="http://a/v1", key_variable="A", model=main_model, fast_model=fast, edit_model=edit
-    ).checked()
-    assert settings.key_variables == ["A", "B", "E"]
-
-    def resumed(fast_model: OtherModel | None = None, **given: str) -> list[str]:
-        changes = {**given, **({"fast_model": fast_model} if fast_model else {})}
-        return settings.changed(ChangeableSettings.model_validate(changes)).key_variables
-
-    assert resumed(OtherModel(base_url="http://b/v1"), base_url="http://a/v1") == ["A", "B", "E"]
-    assert resumed(base_url="http://c/v1") == ["B"]
-    assert resumed(OtherModel(base_url="http://c/v1")) == ["A", "E"]
-    assert resumed(base_url="http://c/v1", key_variable="C") == ["C", "B"]
-    assert resumed(OtherModel(base_url="http://c/v1", key_variable="C")) == ["A", "C", "E"]
-    # an abbreviated option would leave the key in the environment
-    for words in (["--workdir", ".", "--model", "m"], ["resume", "run"]):
-        assert main([*words, "--key-v", "A"]) == 2
-    assert "--key-v" in capsys.readouterr().err
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"mlab-agent {mlab_agent.__version__}\n"
 
 
 def test_show(agents: Agents, say: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,13 +104,13 @@ LOCAL = ["--workdir", ".", "--model", "x"]
         ([*LOCAL, "--max-steps", "0"], "max_steps"),
         ([*LOCAL, "--max-time", "soon"], "'soon' is no time: write 5h"),
         ([*LOCAL, "--price", "2"], "'2' is no price"),
-        ([*LOCAL, "--fast-price", "2,3"], "need --fast-model NAME"),
+        ([*LOCAL, "--fast-price", "2,3"], "give --fast-model NAME"),
         (["--model", "x"], "give either --workdir"),
         (["--workdir", "."], "give --model NAME"),
         ([], "give either --workdir"),
     ],
 )
-def test_wrong_uses_say_what_to_do(
+def test_usage_errors(
     arguments: list[str],
     message: str,
     tmp_path: Path,
@@ -229,7 +122,7 @@ def test_wrong_uses_say_what_to_do(
     assert message in capsys.readouterr().err
 
 
-def test_a_token_that_is_not_there_is_a_mistake(agents: Agents) -> None:
+def test_missing_token_variable_is_a_usage_error(agents: Agents) -> None:
     command = ["--ors", "http://127.0.0.1:9", "--task", "x", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
     began = time.monotonic()
     assert main([*command, "--token-variable", "UNSET_TOKEN", "--run", str(agents.run)]) == 2

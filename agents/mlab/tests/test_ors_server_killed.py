@@ -1,4 +1,4 @@
-"""A server that is killed and started again on the same state, under a run that goes on in its session."""
+"""An ORS server that is killed and restarted during a run."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def own_server(ors_url: str, ors_tasks: tuple[str, ...], tmp_path: Path) -> Iter
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_run_goes_on_in_its_session_when_the_server_was_killed(
+def test_run_survives_a_restart_of_the_server(
     own_server: OwnServer, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str], number: int
 ) -> None:
     slow = f"echo begun; touch begun; sleep {3 if number == signal.SIGTERM else 60}; echo ended\n"

@@ -1,4 +1,4 @@
-"""A session of a real server as a workspace; skipped where the server is not installed."""
+"""A workspace in a session of a real ORS server; skipped if the server is not installed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shared(ors_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     workspace.close()
 
 
-def test_files_and_the_task(shared: OrsWorkspace) -> None:
+def test_files_and_instructions(shared: OrsWorkspace) -> None:
     workspace: Workspace = shared
     assert workspace.root == "/workspace"
     assert workspace.gives_scores
@@ -60,7 +60,7 @@ def test_files_and_the_task(shared: OrsWorkspace) -> None:
         workspace.write("dir with 'quotes'", "x")
 
 
-def test_bytes_of_any_kind_and_length(shared: OrsWorkspace) -> None:
+def test_binary_files_of_any_length(shared: OrsWorkspace) -> None:
     for length in (0, 1, 19_999, 20_000, 20_001, 900_000):
         data = random.Random(length).randbytes(length)
         shared.write_bytes("data.bin", data)
@@ -95,7 +95,7 @@ def test_scripts(shared: OrsWorkspace) -> None:
     assert "bytes left out" in done.stdout
     assert done.output_file
     assert "line 10000\n" in shared.read(done.output_file)
-    with pytest.raises(WorkspaceError, match="neither a Python file"):
+    with pytest.raises(WorkspaceError, match="not executable"):
         shared.execute("train.py/../profile.json", [], 5)
 
 
@@ -104,7 +104,7 @@ def command_lines() -> list[str]:
     return listing.stdout.splitlines()
 
 
-def test_a_snapshot_goes_back_also_into_another_session(shared: OrsWorkspace, ors_url: str, tmp_path: Path) -> None:
+def test_snapshot_is_restored_in_another_session(shared: OrsWorkspace, ors_url: str, tmp_path: Path) -> None:
     shared.write("mine/run.sh", "echo 1\n")
     shared.files.write("mine/run.sh", b"echo 1\n", 0o755)
     shared.files.link("mine/link", "run.sh")
@@ -126,7 +126,7 @@ def test_a_snapshot_goes_back_also_into_another_session(shared: OrsWorkspace, or
     other.close()
 
 
-def test_read_only_files_stay_so(ors_url: str, tmp_path: Path) -> None:
+def test_read_only_files(ors_url: str, tmp_path: Path) -> None:
     workspace = opened(ors_url, read_only=["profile.json", "data"], state=tmp_path)
     before = workspace.read("profile.json")
     workspace.files.link("alias", "profile.json")
@@ -140,7 +140,7 @@ def test_read_only_files_stay_so(ors_url: str, tmp_path: Path) -> None:
     workspace.close()
 
 
-def test_scores_rise_and_the_answer_ends_the_episode(ors_url: str, tmp_path: Path) -> None:
+def test_scores_and_final_score(ors_url: str, tmp_path: Path) -> None:
     workspace = opened(ors_url, state=tmp_path)
     assert "Attempt 1: valid" in (workspace.score() or "")
     workspace.write("answer.json", ANSWER)
@@ -159,7 +159,7 @@ def test_scores_rise_and_the_answer_ends_the_episode(ors_url: str, tmp_path: Pat
     again.close()
 
 
-def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tmp_path: Path) -> None:
+def test_session_is_joined_after_a_kill(ors_url: str, tmp_path: Path) -> None:
     program = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom mlab_agent.workspaces.ors import OrsWorkspace\n"
         "from mlab_agent.workspaces.ors_session import OrsSession\n"
@@ -182,14 +182,14 @@ def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tm
     workspace.close()
 
 
-def test_what_is_wrong_is_said(ors_url: str, tmp_path: Path) -> None:
+def test_unknown_task_and_server(ors_url: str, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: ai_rd_"):
         opened(ors_url, state=tmp_path, task="ai_rd_none")
     with pytest.raises(WorkspaceError, match="there is no session at http"):
         opened("http://127.0.0.1:9", state=tmp_path)
 
 
-def test_a_session_that_is_gone_is_an_observation(ors_url: str, tmp_path: Path) -> None:
+def test_lost_session(ors_url: str, tmp_path: Path) -> None:
     workspace = opened(ors_url, state=tmp_path)
     headers = {"X-Session-ID": workspace._session.sid, "Content-Type": "application/json"}
     request = urllib.request.Request(f"{ors_url}/delete", b"{}", headers)  # noqa: S310 - http

@@ -1,4 +1,4 @@
-"""Replies as models write them."""
+"""Parsing of replies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(text: str, call: ToolCall | None = None) -> Response:
     return read_response(Reply(text, call, truncated=False, prompt_tokens=1, completion_tokens=1, dollars=None))
 
 
-def test_a_reply_in_the_format_of_the_seed() -> None:
+def test_reply_in_mlagentbench_format() -> None:
     response = read(one("Write File", {"filename": "a.py", "content": "x = 1\n"}))
     assert response.fields == {
         "Reflection": "r", "Research Plan and Status": "p\n**new**", "Fact Check": "f", "Thought": "t",
@@ -36,7 +36,7 @@ def test_a_reply_in_the_format_of_the_seed() -> None:
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.name)
-def test_every_action_by_its_arguments_and_by_those_of_mlagentbench(action: Action) -> None:
+def test_argument_names_of_mlagentbench(action: Action) -> None:
     values = {"string": "text", "integer": 3, "number": 2.5, "array": ["a"]}
     whole = {name: values[kind["type"]] for name, kind in action.schema["properties"].items()}
     assert read(one(action.name, whole)).input == whole
@@ -45,7 +45,7 @@ def test_every_action_by_its_arguments_and_by_those_of_mlagentbench(action: Acti
     assert set(action.schema["required"]) <= set(whole)
 
 
-def test_the_first_action_wins_and_a_made_up_observation_is_dropped() -> None:
+def test_first_action_wins_and_invented_observation_is_dropped() -> None:
     response = read(
         one("List Files", {"directory": "."}) + "Observation:\n```\na.py\n```\n" + one("Read File", {"filename": "a"})
     )
@@ -56,13 +56,13 @@ def test_the_first_action_wins_and_a_made_up_observation_is_dropped() -> None:
     assert "Only the first action was taken" in response.notes[0]
 
 
-def test_an_action_does_not_get_the_input_of_the_next() -> None:
+def test_action_does_not_get_the_next_input() -> None:
     for between in ("Observation: x\n", ""):
         reply = f'{TEXTS}Action: Read File\n{between}Action: Write File\nAction Input: {{"filename": "a"}}'
         assert 'there is no "Action Input:"' in read(reply).complaint
 
 
-def test_field_names_in_texts_split_nothing() -> None:
+def test_field_names_inside_text_are_ignored() -> None:
     content = "Action Input: {}\nObservation: no\nAction: List Files\nThought: x\n```\n"
     assert read(one("Write File", {"filename": "a", "content": content})).input["content"] == content
     raw = one("Write File", '{"filename": "a", "content": "' + content + '"}')
@@ -89,7 +89,7 @@ def test_field_names_in_texts_split_nothing() -> None:
         ('{"filename": 7}', "7", ""),
     ],
 )
-def test_what_is_repaired(input_: str, expected: str, note: str) -> None:
+def test_repaired_json(input_: str, expected: str, note: str) -> None:
     response = read(one("Read File", input_))
     assert response.input == {"filename": expected}, response.complaint
     assert note in " ".join(response.notes)
@@ -114,7 +114,7 @@ def test_what_is_repaired(input_: str, expected: str, note: str) -> None:
         ('{"filename": "\\ud800"}', "half of a character"),
     ],
 )
-def test_what_is_answered_with_what_was_wrong_and_the_usage(input_: str, message: str) -> None:
+def test_error_message_has_the_usage(input_: str, message: str) -> None:
     response = read(one("Read File", input_))
     assert response.action is None
     assert message in response.complaint
@@ -180,6 +180,6 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=["Cs"]), max_size=200), st.text(max_size=50))
-def test_content_comes_through_whole(content: str, after: str) -> None:
+def test_content_round_trip(content: str, after: str) -> None:
     response = read(one("Write File", {"filename": "a", "content": content}) + after)
     assert response.input == {"filename": "a", "content": content}

@@ -12,7 +12,7 @@ TEXTS = st.text(alphabet="ab \n\r\t_X1\u2028", max_size=4000) | st.text(alphabet
 
 
 @given(TEXTS)
-def test_passages_are_all_of_a_text_with_the_right_lines(text: str) -> None:
+def test_passages_cover_the_text(text: str) -> None:
     passages = split_passages(text)
     assert "".join(passage.text for passage in passages) == text
     lines = text.splitlines(keepends=True)
@@ -21,7 +21,7 @@ def test_passages_are_all_of_a_text_with_the_right_lines(text: str) -> None:
 
 
 @given(TEXTS, st.text(max_size=20), st.integers(1, 5000))
-def test_what_is_retrieved_fits_and_is_in_order(text: str, query: str, chars: int) -> None:
+def test_retrieved_passages_fit_and_are_in_order(text: str, query: str, chars: int) -> None:
     passages = split_passages(text)
     chosen = retrieve(passages, query, chars)
     assert set(chosen) <= set(passages)
@@ -30,7 +30,7 @@ def test_what_is_retrieved_fits_and_is_in_order(text: str, query: str, chars: in
     assert bool(chosen) == bool(passages)
 
 
-def test_names_are_split_and_endings_do_not_matter() -> None:
+def test_identifiers_are_split_and_words_stemmed() -> None:
     passages = split_passages("".join(f"filler{number} " * 20 + "\n" for number in range(300)))
     for text in ("learningRate = 3\n", "the learning_rates of it\n"):
         [wanted] = split_passages(text)
@@ -40,7 +40,7 @@ def test_names_are_split_and_endings_do_not_matter() -> None:
 
 
 @given(st.text(max_size=300), st.integers(2, 100))
-def test_a_cut_text_has_beginning_and_end(text: str, limit: int) -> None:
+def test_truncated_text_keeps_beginning_and_end(text: str, limit: int) -> None:
     cut = truncate_middle(text, limit)
     if len(text) <= limit:
         assert cut == text

@@ -1,4 +1,4 @@
-"""What programs that run the agent rely on: usage.json, SIGUSR1, --check, --seed, and a server at another address."""
+"""usage.json, SIGUSR1, --check and --seed, for programs that run the agent."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def usage(agents: Agents) -> dict[str, object]:
     return written
 
 
-def test_a_suspended_run_goes_on_and_its_usage_counts_the_call_under_way(
-    agents: Agents, say: Callable[..., str]
-) -> None:
+def test_suspend_and_resume_with_usage(agents: Agents, say: Callable[..., str]) -> None:
     look = say("List Files", {"directory": "."})
     agents.model.replies = [look, Completion(say("Read File", {"filename": "train.py"}), delay_s=30)]
     with agents.start(*PRICE, "--seed", "7", "--max-cost", "3") as process:
@@ -36,7 +34,7 @@ def test_a_suspended_run_goes_on_and_its_usage_counts_the_call_under_way(
         process.send_signal(signal.SIGUSR1)
         _out, err = process.communicate()
     assert process.returncode == 4
-    assert err.endswith("mlab-agent: suspended; to go on with the run: mlab-agent resume RUN\n")
+    assert err.endswith("mlab-agent: suspended; continue with: mlab-agent resume RUN\n")
     assert not agents.events("end")
     suspended = usage(agents)
     call = agents.events("call")[1]
@@ -52,7 +50,7 @@ def test_a_suspended_run_goes_on_and_its_usage_counts_the_call_under_way(
     assert {request["seed"] for request in agents.server.requests} == {7}
 
 
-def test_a_cost_that_is_not_known_is_null(agents: Agents, say: Callable[..., str]) -> None:
+def test_unknown_cost_is_null(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Final Answer", {"final_answer": "done"})]
     assert agents.finish().returncode == 0
     assert usage(agents)["dollars"] is None
@@ -61,7 +59,7 @@ def test_a_cost_that_is_not_known_is_null(agents: Agents, say: Callable[..., str
     )
 
 
-def test_check_starts_nothing(agents: Agents) -> None:
+def test_check_option(agents: Agents) -> None:
     missing = agents.finish("--check", "--max-cost", "3")
     assert missing.returncode == 2
     assert "give --price IN,OUT" in missing.stderr

@@ -1,4 +1,4 @@
-"""The whole agent as a process: malformed replies, caps, limits, failures of the server; an answer on every way out."""
+"""Whole runs: malformed replies, caps, limits, failures of the server, signals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = {
 }
 
 
-def test_what_can_be_repaired_is(agents: Agents, say: Callable[..., str]) -> None:
+def test_malformed_reply_is_repaired(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [
         f"{FIELDS}Action: Write File\nAction Input: {{'filename': 'new.txt', 'content': 'one\ntwo',}}\nObservation: no",
         say("Final Answer", {"final_answer": "ok"}),
@@ -38,7 +38,7 @@ def test_what_can_be_repaired_is(agents: Agents, say: Callable[..., str]) -> Non
     assert "dropped" in agents.observations()[0]
 
 
-def test_what_cannot_be_is_said_and_shown_back(agents: Agents, say: Callable[..., str]) -> None:
+def test_malformed_replies_are_reported_to_the_model(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [
         *(reply for reply, _reason in REFUSED.values()),
         say("Final Answer", {"final_answer": "ok"}),
@@ -55,7 +55,7 @@ def test_what_cannot_be_is_said_and_shown_back(agents: Agents, say: Callable[...
     assert len(agents.observations()) == 1  # none of them was a step
 
 
-def test_malformed_replies_are_forgotten_after_a_step(agents: Agents, say: Callable[..., str]) -> None:
+def test_malformed_replies_are_dropped_after_a_step(agents: Agents, say: Callable[..., str]) -> None:
     good, end = say("Read File", {"filename": "train.py"}), say("Final Answer", {"final_answer": "ok"})
     agents.model.replies = ["nonsense", good, end]
     assert agents.finish().returncode == 0
@@ -70,7 +70,7 @@ def test_too_many_malformed_replies_end_the_run(agents: Agents) -> None:
     assert "malformed" in agents.submission
 
 
-def test_the_cap_on_cost_is_kept(agents: Agents, say: Callable[..., str]) -> None:
+def test_cost_cap(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"}, plan="The best so far is 0.1.")]
     done = agents.finish("--max-cost", "0.05", "--price", "2,8")
     assert done.returncode == 3, done.stderr
@@ -81,13 +81,13 @@ def test_the_cap_on_cost_is_kept(agents: Agents, say: Callable[..., str]) -> Non
     assert agents.submission == "The best so far is 0.1."
 
 
-def test_a_cap_on_cost_needs_prices(agents: Agents) -> None:
+def test_cost_cap_needs_prices(agents: Agents) -> None:
     done = agents.finish("--max-cost", "1")
     assert done.returncode == 2
     assert "--price" in done.stderr
 
 
-def test_the_cap_on_tokens_is_kept(agents: Agents, say: Callable[..., str]) -> None:
+def test_token_cap(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})]
     assert agents.finish("--max-tokens", "20000").returncode == 3
     used = sum(event["prompt_tokens"] + event["completion_tokens"] for event in agents.events("reply"))
@@ -95,7 +95,7 @@ def test_the_cap_on_tokens_is_kept(agents: Agents, say: Callable[..., str]) -> N
     assert agents.events("end")[0]["reason"] == "tokens"
 
 
-def test_a_resumed_run_may_spend_more(agents: Agents, say: Callable[..., str]) -> None:
+def test_resume_with_a_higher_cap(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})]
     assert agents.finish("--max-tokens", "20000").returncode == 3
     steps = len(agents.observations())
@@ -105,7 +105,7 @@ def test_a_resumed_run_may_spend_more(agents: Agents, say: Callable[..., str]) -
     assert agents.submission == "later"
 
 
-def test_the_last_word_at_the_limit_of_steps(agents: Agents, say: Callable[..., str]) -> None:
+def test_final_answer_at_the_step_limit(agents: Agents, say: Callable[..., str]) -> None:
     read, answer = say("Read File", {"filename": "train.py"}), say("Final Answer", {"final_answer": "just in time"})
     agents.model.replies = [read, read, answer]
     assert agents.finish("--max-steps", "2").returncode == 0
@@ -114,14 +114,14 @@ def test_the_last_word_at_the_limit_of_steps(agents: Agents, say: Callable[..., 
     assert agents.submission == "just in time"
 
 
-def test_no_last_word_either(agents: Agents, say: Callable[..., str]) -> None:
+def test_step_limit_without_final_answer(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"}, plan="what is known")]
     assert agents.finish("--max-steps", "2").returncode == 3
     assert len(agents.server.requests) == 3
     assert agents.submission == "what is known"
 
 
-def test_the_time_limit_ends_a_script_and_the_run(agents: Agents, say: Callable[..., str]) -> None:
+def test_time_limit_during_a_script(agents: Agents, say: Callable[..., str]) -> None:
     begun = "print('begun', flush=True)\nopen('begun', 'w').close()\n"
     (agents.workspace / "slow.py").write_text(f"import time\n{begun}time.sleep(600)\n")
     run, answer = say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "out of time"})
@@ -140,7 +140,7 @@ def test_the_time_limit_ends_a_script_and_the_run(agents: Agents, say: Callable[
     assert agents.submission == "out of time"
 
 
-def test_the_time_limit_ends_a_call_that_does_not_end(agents: Agents) -> None:
+def test_time_limit_during_a_call(agents: Agents) -> None:
     agents.model.replies = [Completion("too late", delay_s=30)]
     began = time.monotonic()
     done = agents.finish("--max-time", "2s")
@@ -164,7 +164,7 @@ LocalWorkspace.finish = slow
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
-def test_a_run_that_is_ending_is_not_stopped(agents: Agents, number: int | None) -> None:
+def test_signal_does_not_interrupt_the_end(agents: Agents, number: int | None) -> None:
     (agents.top / "sitecustomize.py").write_text(_SLOW_END)
     agents.model.replies = [Completion("too late", delay_s=30) if number is None else ErrorResponse(401, "wrong key")]
     with agents.start("--max-time", "1s" if number is None else "50s", PYTHONPATH=str(agents.top)) as process:
@@ -180,7 +180,7 @@ def test_a_run_that_is_ending_is_not_stopped(agents: Agents, number: int | None)
     assert "Traceback" not in err
 
 
-def test_passing_failures_are_tried_again(agents: Agents, say: Callable[..., str]) -> None:
+def test_temporary_failures_are_retried(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [
         ErrorResponse(429, "slow down", headers={"Retry-After": "0.3"}),
         ErrorResponse(503, headers={"Retry-After-Ms": "50"}),
@@ -203,7 +203,7 @@ def test_passing_failures_are_tried_again(agents: Agents, say: Callable[..., str
         ErrorResponse(429, "no", code="insufficient_quota"),
     ],
 )
-def test_a_lasting_failure_ends_the_run(agents: Agents, refusal: ErrorResponse) -> None:
+def test_permanent_failure_ends_the_run(agents: Agents, refusal: ErrorResponse) -> None:
     agents.model.replies = [refusal]
     done = agents.finish()
     assert done.returncode == 1
@@ -214,7 +214,7 @@ def test_a_lasting_failure_ends_the_run(agents: Agents, refusal: ErrorResponse) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_run(agents: Agents, say: Callable[..., str], number: int) -> None:
+def test_signal_ends_the_run(agents: Agents, say: Callable[..., str], number: int) -> None:
     (agents.workspace / "slow.py").write_text("import time\ntime.sleep(600)\n")
     agents.model.replies = [say("Execute Script", {"filename": "slow.py"}, plan="was running")]
     with agents.start() as process:
@@ -228,7 +228,7 @@ def test_a_signal_ends_the_run(agents: Agents, say: Callable[..., str], number: 
     assert agents.submission
 
 
-def test_a_broken_workspace_is_an_observation(agents: Agents, say: Callable[..., str]) -> None:
+def test_workspace_errors_are_observations(agents: Agents, say: Callable[..., str]) -> None:
     actions: list[tuple[str, dict[str, Any]]] = [
         ("Read File", {"filename": "../task.txt"}),
         ("Read File", {"filename": "missing"}),
@@ -243,7 +243,7 @@ def test_a_broken_workspace_is_an_observation(agents: Agents, say: Callable[...,
     assert "RATE" in (agents.workspace / "train.py").read_text()
 
 
-def test_a_second_process_is_refused(agents: Agents) -> None:
+def test_second_process_is_refused(agents: Agents) -> None:
     agents.model.replies = [Completion("late", delay_s=100)]
     with agents.start() as process:
         while not agents.events("call"):

@@ -1,4 +1,4 @@
-"""Snapshots of a workspace in git, and what restoring them gives."""
+"""Snapshots of a workspace in git."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STEPS = st.lists(
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(first=STEPS, second=STEPS)
-def test_a_restored_workspace_is_what_it_was(
+def test_restore_snapshot(
     tmp_path_factory: pytest.TempPathFactory, first: list[tuple[str, str, bytes]], second: list[tuple[str, str, bytes]]
 ) -> None:
     base = tmp_path_factory.mktemp("snap")
@@ -79,7 +79,7 @@ def change(directory: Path, steps: list[tuple[str, str, bytes]]) -> None:
             pass
 
 
-def test_a_snapshot_costs_what_changed(directory: Path, tmp_path: Path) -> None:
+def test_snapshot_reads_only_changed_files(directory: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     workspace = LocalWorkspace(
         directory, read_only=["data"], snapshot_excludes=["scratch"], snapshot_limit=1 << 20, state=run
@@ -114,7 +114,7 @@ def test_a_snapshot_costs_what_changed(directory: Path, tmp_path: Path) -> None:
         workspace.restore("0" * 40)
 
 
-def test_a_damaged_index_is_ignored(directory: Path, tmp_path: Path) -> None:
+def test_damaged_index_is_ignored(directory: Path, tmp_path: Path) -> None:
     workspace = LocalWorkspace(directory, state=tmp_path / "run")
     workspace.write("a", "1")
     name = workspace.snapshot()

@@ -1,4 +1,4 @@
-"""Waits of whole runs for a models' server that refuses: the limit on time leaves them out, and files have them."""
+"""Waits for the models' server in whole runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_limit_on_time_leaves_out_what_a_server_makes_wait(agents: Agents, say: Callable[..., str]) -> None:
+def test_time_limit_excludes_waits(agents: Agents, say: Callable[..., str]) -> None:
     waits = agents.top / "waits.jsonl"
     for wait_s in (9, 31):  # a busy machine may need longer than the first for the rest
         shutil.rmtree(agents.run, ignore_errors=True)
@@ -40,9 +40,7 @@ def test_a_limit_on_time_leaves_out_what_a_server_makes_wait(agents: Agents, say
     assert agents.events("end")[0]["elapsed"] < wait_s - 1
 
 
-def test_a_limit_on_time_holds_after_a_wait_and_in_a_run_that_is_resumed(
-    agents: Agents, say: Callable[..., str]
-) -> None:
+def test_time_limit_after_a_wait_and_a_resume(agents: Agents, say: Callable[..., str]) -> None:
     busy = ErrorResponse(429, headers={"Retry-After": "2"})
     script = say("Write File", {"filename": "hang.py", "content": "import time; time.sleep(600)"})
     agents.model.replies = [busy, script, ErrorResponse(429, headers={"Retry-After": "30"})]
@@ -58,10 +56,3 @@ def test_a_limit_on_time_holds_after_a_wait_and_in_a_run_that_is_resumed(
     end = agents.events("end")[-1]
     assert end["reason"] == "time"
     assert elapsed + 2 < end["elapsed"] < elapsed + 60
-
-
-def test_a_file_for_waits_that_cannot_be_written_is_named(agents: Agents) -> None:
-    done = agents.finish(RE_BENCH_WAITS=str(agents.top / "no" / "waits"))
-    assert done.returncode == 2
-    assert "RE_BENCH_WAITS=" in done.stderr
-    assert "it cannot be written: No such file or directory" in done.stderr

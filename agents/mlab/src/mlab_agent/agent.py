@@ -1,4 +1,4 @@
-"""The agent: it asks the model for a step, carries the action out, and shows the observation, until the work ends."""
+"""The agent's loop: ask the model for a step, carry the action out, show the observation, until the work ends."""
 
 from __future__ import annotations
 
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
 _READ_ONLY_ACTIONS = frozenset(
     {"List Files", "Read File", "Inspect Script Lines", "Understand File", "Score", "Final Answer"}
 )
-_MAX_ATTEMPTS = 3  # an action during which the agent was killed so often is not repeated
-_GIVEN_UP = (
-    "The agent was stopped each time that this was carried out; it was not tried again, and the workspace is as it was "
-    "before."
-)
+_MAX_ATTEMPTS = 3  # at an action during which the agent is killed
+_GIVEN_UP = f"The agent was killed during this action {_MAX_ATTEMPTS} times. The workspace is as it was before it."
 _REPEATED = "[{0} was carried out {1} times in a row, with the same arguments. Try something else.]"
 
 
 class RunStopped(BaseException):
-    """The run is to end now, because of a signal, of its time limit, or of who runs it; the message says which."""
+    """The run must end now, because of a signal, its time limit, or its caller."""
 
     def __init__(self, detail: str, reason: str = "stopped") -> None:
         super().__init__(detail)
@@ -43,28 +40,21 @@ class RunStopped(BaseException):
 
 @dataclass(kw_only=True)
 class Agent:
-    """The research agent of MLAgentBench. Everything it does goes through its trace."""
+    """The research agent of MLAgentBench, with the functions of METR's agents. Everything it does is in its trace."""
 
     workspace: Workspace
     clients: Clients
-    state: RunState
-    """Empty, or resumed from the trace."""
+    state: RunState  # empty, or resumed from the trace
     trace: Trace
     budget: Budget
-    snapshots: bool = True
-    """Whether the workspace is saved after each step; without, the run cannot be resumed."""
-    limits: Limits = field(default_factory=Limits)
-    """Of actions."""
-    tools: str = "auto"
-    """``auto``, ``native`` or ``text``."""
-    max_malformed: int = 10
-    """So many malformed replies in a row end the run."""
-    repeat_remark: int = 3
-    """The model is told that it did the same so many times in a row; 0 for never."""
-    new_workspace: bool = False
-    """Whether the workspace is not the one of the trace, so that it is to be restored."""
+    snapshots: bool = True  # whether to save the workspace after each step, so that the run can be resumed
+    limits: Limits = field(default_factory=Limits)  # of actions
+    tools: str = "auto"  # `auto`, `native` or `text`
+    max_malformed: int = 10  # this many malformed replies in a row end the run
+    repeat_remark: int = 3  # after this many equal actions in a row the model gets a remark; 0 for never
+    new_workspace: bool = False  # whether the workspace is not that of the trace and must be restored
     ending: bool = field(default=False, init=False)
-    """Whether the end of the run is being written, so that nothing is left for a `RunStopped` to end."""
+    """Whether the run is ending already, so that a signal need not stop it."""
 
     def __post_init__(self) -> None:
         self._rewards = 0
@@ -89,10 +79,10 @@ class Agent:
         self.emit("start", agent="mlab-agent", task=task, settings=settings)
 
     def run(self) -> Outcome:
-        """Work until the end; an answer is handed in however the run ends."""
+        """Work until the end; an answer is submitted however the run ends."""
         try:
             self._work()
-        except RunStopped as error:  # which may come while another error is being dealt with, too
+        except RunStopped as error:
             self._end(error.reason, detail=str(error))
         except KeyboardInterrupt as error:
             self._end("stopped", detail=str(error) or "interrupted")
@@ -109,17 +99,17 @@ class Agent:
         except ModelError as error:
             self._end("model", detail=str(error))
         except WorkspaceLostError as error:
-            self._end("workspace", detail=str(error), hand_in=False)
-        except Exception:  # noqa: BLE001 - an answer is handed in after any error
+            self._end("workspace", detail=str(error), submit=False)
+        except Exception:  # noqa: BLE001 - an answer is submitted after any error
             self._end("failure", detail=traceback.format_exc())
 
     def prepare(self) -> None:
-        """Make the workspace what the state says, and finish what a killed process had begun."""
+        """Make the workspace what the state says, and finish the action of a killed process."""
         state = self.state
-        if state.handed_in is not None:
-            self._end("final answer", answer=state.handed_in)
+        if state.answer is not None:
+            self._end("final answer", answer=state.answer)
             return
-        if self.workspace.finished:  # an earlier process was killed as it handed in
+        if self.workspace.finished:  # an earlier process was killed while it submitted
             if state.pending is not None and state.pending.action == FINAL_ANSWER.name:
                 self._repeat(state.pending)
             self._end("final answer", detail="the episode has ended")
@@ -128,19 +118,14 @@ class Agent:
             return
         if state.snapshot is None:
             self.emit("snapshot", name=self.workspace.snapshot())
-        elif state.pending is not None or state.rewind is not None or self.new_workspace:
+        elif state.pending is not None or self.new_workspace:
             self.workspace.restore(state.snapshot)
-        if state.rewind is not None:
-            self.emit("restored")
         if state.pending is not None:
             self._repeat(state.pending)
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
-        """Ask for one completion with the history until now, and parse it.
-
-        ``tail`` is a text for the end of the prompt, ``only`` the name of the one action that is allowed.
-        """
-        reply = self.state.unread  # a killed process had received it already
+        """Ask for one completion, with ``tail`` at the end of the prompt, and parse it; ``only`` allows one action."""
+        reply = self.state.unread  # received by a killed process
         if reply is None:
             budget = "Each observation says what is left of your budget." if self.state.steps else self.budget.line(0)
             task = prompt.task_text(self.state.task, self.workspace.root, budget)
@@ -152,7 +137,7 @@ class Agent:
         if response.action is None:
             text = self._reject(response)
             if self.state.rejected_in_row >= self.max_malformed:
-                self._end("malformed", detail=f"{self.max_malformed} replies in a row could not be acted on")
+                self._end("malformed", detail=f"{self.max_malformed} malformed replies in a row")
             return text
         return self._carry_out(
             fields={name: plain(text) for name, text in response.fields.items()},
@@ -163,10 +148,7 @@ class Agent:
         )
 
     def reply(self, message: str) -> str:
-        """Take a message, and go on until a reply has no action in it or the work ends; return that text.
-
-        The first message is the task.
-        """
+        """Take a message, work until a reply has no action or the work ends, and return the reply or the answer."""
         if not self.state.task:
             self.begin(message)
         else:
@@ -182,7 +164,7 @@ class Agent:
         return self.state.outcome().answer
 
     def _end_at_limit(self) -> bool:
-        """If a limit is reached, allow the model one call for its final answer, and end; tell whether that is so."""
+        """If a limit is reached, allow one call for the final answer, and end; tell whether a limit is reached."""
         limit = self.budget.reached(self.state.steps)
         if limit is None:
             return False
@@ -198,55 +180,58 @@ class Agent:
         return text
 
     def _repeat(self, action: PendingAction) -> None:
-        """Carry out the action that a killed process had begun, unless it was begun too often."""
+        """Carry out the action that a killed process began, unless it began too often."""
         if action.attempt >= _MAX_ATTEMPTS:
             self._observe(action, _GIVEN_UP)
             return
-        self.workspace.step = self.state.next_step
-        if action.action == SCORE.name and (text := self.workspace.interrupted_score()) is not None:
-            self._observe(action, text)
-            return
+        if action.action == SCORE.name:
+            self.workspace.step = self._next_step
+            if (known := self.workspace.interrupted_score()) is not None:
+                self._observe(action, known)
+                return
         self._carry_out(**action.event())
 
-    def _carry_out(self, **event: Any) -> str:
-        """Write the event of an action, carry the action out, and return the observation."""
-        self.emit("action", **event)
-        action = self.state.pending
+    @property
+    def _next_step(self) -> str:
+        return str(self.state.steps + 1)
+
+    def _carry_out(self, **fields: Any) -> str:
+        self.emit("action", **fields)
+        action, answer = self.state.pending, None
         assert action is not None
-        handed_in = None
-        self.workspace.step = self.state.next_step
+        self.workspace.step = self._next_step
         try:
             result = self._actions[action.action].run(self._context, **action.input)
             if action.action == FINAL_ANSWER.name:
-                handed_in = str(action.input["final_answer"])
+                answer = str(action.input["final_answer"])
         except (WorkspaceLostError, BudgetSpent, MemoryError):
             raise
         except WorkspaceError as error:
             result = f"Error: {error}"
         except ModelError as error:
-            result = f"Error: the model that this action asks could not be asked: {error}"
-        except Exception as error:  # noqa: BLE001 - an error in one action is no reason to end the work
+            result = f"Error: the call to the model failed: {error}"
+        except Exception as error:  # noqa: BLE001 - an error in one action must not end the run
             self.emit("mistake", where=action.action, traceback=traceback.format_exc())
             result = f"Error: {action.action} failed: {type(error).__name__}: {error}"
-        text = self._observe(action, result, handed_in)
-        if handed_in is not None:
-            self._end("final answer", answer=handed_in)
+        text = self._observe(action, result, answer)
+        if answer is not None:
+            self._end("final answer", answer=answer)
         elif self.workspace.finished:
             self._end("final answer", detail="the episode has ended")
         return text
 
-    def _observe(self, action: PendingAction, result: str, handed_in: str | None = None) -> str:
+    def _observe(self, action: PendingAction, result: str, answer: str | None = None) -> str:
         notes = [f"[{note}]" for note in action.notes]
         repetition = self.state.repetition(action)
         if self.repeat_remark and repetition >= self.repeat_remark:
             notes.append(_REPEATED.format(action.action, repetition))
         text = "\n".join([*notes, result, self.budget.line(self.state.steps + 1)])
         self._emit_rewards()
-        self.emit("observation", text=text, snapshot=self._snapshot(action.action), handed_in=handed_in)
+        self.emit("observation", text=text, snapshot=self._snapshot(action.action), handed_in=answer)
         return text
 
     def _emit_rewards(self) -> None:
-        """Write new rewards of attempts to the trace; the model is told the scorer's message alone."""
+        """Write new rewards of attempts to the trace; the model only gets the scorer's message."""
         for reward in self.workspace.rewards[self._rewards :]:
             self.emit("reward", reward=reward)
         self._rewards = len(self.workspace.rewards)
@@ -263,20 +248,18 @@ class Agent:
             self.emit("mistake", where="snapshot", traceback=str(error))
             return None
 
-    def _end(self, reason: str, answer: str | None = None, detail: str = "", *, hand_in: bool = True) -> None:
-        """End the run, once; unless the model gave an answer, hand in its last Research Plan and Status if possible."""
+    def _end(self, reason: str, answer: str | None = None, detail: str = "", *, submit: bool = True) -> None:
+        """End the run, once; without an answer of the model, submit its last Research Plan and Status."""
         if self.state.end is not None:
             return
         self.ending = True
         if answer is None:
             answer = self.state.memory.plan or f"No final answer was given: {reason}."
             try:
-                if hand_in and not self.workspace.finished:
+                if submit and not self.workspace.finished:
                     self.workspace.finish(answer)
-            except WorkspaceError as error:
-                detail += f"\nThe answer could not be handed in: {error}"
-            except Exception:  # noqa: BLE001 - the run ends all the same, and the trace has the reason
-                detail += f"\nThe answer could not be handed in:\n{traceback.format_exc()}"
+            except Exception as error:  # noqa: BLE001 - the run ends anyway, and the trace has the reason
+                detail += f"\nThe answer could not be submitted: {error}"
             self._emit_rewards()
         final = self.workspace.final
         self.emit("end", reason=reason, answer=answer, detail=detail, final=dict(final) if final else None)

@@ -1,4 +1,4 @@
-"""The limits of a run, and how much of them is left: steps, time, money, tokens."""
+"""The limits of a run, and what is left of them: steps, time, money, tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass
 class Budget:
-    """The limits of a run, and what is left of them. The last part of the time is reserved for the final answer."""
+    """The limits of a run. The last part of the time is reserved for the final answer."""
 
     max_steps: int | None
     max_seconds: float | None
@@ -28,7 +28,7 @@ class Budget:
         return None if self.max_seconds is None else self.max_seconds - self.clock()
 
     def working_seconds_left(self) -> float | None:
-        """Return the seconds left for work, without the reserve for the final answer; None without a limit."""
+        """Return the seconds left without the reserve for the final answer; None without a limit."""
         left = self.seconds_left()
         return None if left is None else left - self._reserve()
 
@@ -36,14 +36,14 @@ class Budget:
         return min(_MAX_RESERVE_S, _RESERVE_SHARE * (self.max_seconds or 0.0))
 
     def reached(self, steps: int) -> str | None:
-        """Return the limit that is reached after so many steps, ``steps`` or ``time``; None if none is."""
+        """Return the limit that is reached after ``steps`` steps, ``steps`` or ``time``; None if none is."""
         if self.max_steps is not None and steps >= self.max_steps:
             return "steps"
         left = self.working_seconds_left()
         return "time" if left is not None and left <= 0 else None
 
     def line(self, steps: int) -> str:
-        """Return the line about the budget that the model sees after so many steps."""
+        """Return the line about the budget that the model sees after ``steps`` steps."""
         shown = []
         if self.max_steps is not None:
             shown.append((f"{self.max_steps - steps} of {self.max_steps} steps", 1 - steps / self.max_steps))
@@ -60,17 +60,15 @@ class Budget:
         return line
 
     def _spending_limits(self) -> list[tuple[str, float]]:
-        """Return what is left of money and tokens as text, each with the share that it is."""
+        """Return what is left of money and tokens, each as text and as a share."""
         caps, spending, shown = self.spending.caps, self.spending, []
         if caps.dollars is not None:
             unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""
-            left = max(caps.dollars - spending.dollars, 0.0)
-            shown.append(
-                (f"${left:.2f} of ${caps.dollars:.2f}{unpriced}", left / caps.dollars if caps.dollars else 0.0)
-            )
+            dollars = max(caps.dollars - spending.dollars, 0.0)
+            shown.append((f"${dollars:.2f} of ${caps.dollars:.2f}{unpriced}", dollars / (caps.dollars or 1.0)))
         if caps.tokens is not None:
-            left = max(caps.tokens - spending.tokens, 0)
-            shown.append((f"{left} of {caps.tokens} tokens", left / caps.tokens if caps.tokens else 0.0))
+            tokens = max(caps.tokens - spending.tokens, 0)
+            shown.append((f"{tokens} of {caps.tokens} tokens", tokens / (caps.tokens or 1)))
         return shown
 
 

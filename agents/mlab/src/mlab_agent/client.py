@@ -1,4 +1,4 @@
-"""The client of one model at an OpenAI-compatible server: with retries, within the caps, in the server's dialect."""
+"""The client of one model at an OpenAI-compatible server, with retries."""
 
 from __future__ import annotations
 
@@ -24,15 +24,11 @@ if TYPE_CHECKING:
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _LONGEST_WAIT_S = 60.0
-_LONGEST_REQUESTED_WAIT_S = 3600.0  # what a server asks for beyond that is no temporary failure
+_LONGEST_REQUESTED_WAIT_S = 3600.0  # a server that asks for more has no temporary failure
 
 
 class Model(LanguageModel):
-    """A model of a server. ``emit(kind, fields)`` is called for retries, too.
-
-    The retries are not those of ``openai``, since each failed attempt, and the pause after it, is a wait of the run,
-    which its clock leaves out.
-    """
+    """A model of a server. Retries are not those of ``openai``, since the run's clock leaves failed attempts out."""
 
     def __init__(
         self,
@@ -54,7 +50,8 @@ class Model(LanguageModel):
         settings, attempt = self.settings, 1
         chosen = {"model": settings.name, "temperature": settings.temperature, "seed": settings.seed}
         while True:
-            request = self.dialect.request({**chosen, **parameters})
+            request = self._request({**chosen, **parameters})
+            request["max_tokens" if self.basic else "max_completion_tokens"] = request.pop("max_output")
             timeout, start = self._timeout(), time.monotonic()
             headers: Mapping[str, str] = {}
             try:
@@ -63,7 +60,7 @@ class Model(LanguageModel):
                     return self._read(completion, parameters["messages"], estimated)
                 failure = "the server's answer has no choices: " + one_line(completion)
             except openai.APIStatusError as error:
-                if self._adapt(request, error):
+                if self._fall_back(error):
                     continue
                 failure, headers = one_line(error), error.response.headers
                 temporary = error.status_code in _RETRIED_STATUSES or error.status_code >= 500  # noqa: PLR2004
@@ -72,10 +69,13 @@ class Model(LanguageModel):
             except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
                 failure = one_line(error)
                 if isinstance(error, openai.APITimeoutError) and timeout < self.settings.timeout_s:
-                    start = time.monotonic()  # our own time was over, the server's was not
-            self._waits.add(time.monotonic() - start, f"models' server: {failure}")
+                    start = time.monotonic()  # the run's time is over, which is no wait for the server
+            self._waits.begin(f"models' server: {failure}", time.monotonic() - start)
             attempt += 1
-            self._wait(attempt, failure, headers)
+            try:
+                self._wait(attempt, failure, headers)
+            finally:
+                self._waits.end()
 
     def _wait(self, attempt: int, failure: str, headers: Mapping[str, str]) -> None:
         settings = self.settings
@@ -85,8 +85,7 @@ class Model(LanguageModel):
         if seconds > _LONGEST_REQUESTED_WAIT_S:
             raise ModelError(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
         self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
-        with self._waits.waiting(f"models' server: {failure}"):
-            time.sleep(seconds)
+        time.sleep(seconds)
 
     def _timeout(self) -> float:
         left = self._seconds_left()
@@ -95,16 +94,14 @@ class Model(LanguageModel):
         return self.settings.timeout_s if left is None else min(self.settings.timeout_s, left)
 
     def _read(self, completion: Any, messages: list[dict[str, Any]], estimated: int) -> Reply:
-        """Read a completion; servers that are not OpenAI's leave out fields, or give them other types."""
+        """Read a completion; some servers leave out fields or give them other types."""
         choice = completion.choices[0]
         message, usage = choice.message, getattr(completion, "usage", None)
         text = getattr(message, "content", None) or ""
         if isinstance(text, list):
             text = "".join(str(part.get("text") or "") for part in text if isinstance(part, dict))
         calls = [
-            function
-            for item in getattr(message, "tool_calls", None) or ()
-            if (function := getattr(item, "function", None))
+            call.function for call in getattr(message, "tool_calls", None) or () if getattr(call, "function", None)
         ]
         tool = ToolCall(str(calls[0].name or ""), _arguments(calls[0].arguments)) if calls else None
         prompt = getattr(usage, "prompt_tokens", None)
@@ -126,8 +123,7 @@ def _arguments(arguments: Any) -> str:
 def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:
     """Return the seconds to wait before attempt number ``attempt`` (2 is the first repeat).
 
-    What the server requests (``Retry-After-Ms``, ``Retry-After`` in seconds or as a date) has priority; else the wait
-    doubles each time, less a random part so that many agents do not repeat at once.
+    The server's ``Retry-After-Ms`` or ``Retry-After`` has priority; otherwise the wait doubles each time, with jitter.
     """
     requested = [-1.0]
     text = headers.get("retry-after", "")

@@ -1,8 +1,7 @@
-"""Calls to the models: for the next step, with a prompt that fits, for actions, and for the summary of old steps."""
+"""Calls to the models: for steps, with a prompt that fits the context, for actions, and for summaries of old steps."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,9 @@ if TYPE_CHECKING:
     from mlab_agent.parts import Clients
     from mlab_agent.state import RunState
 
-_STOP = ("\nObservation:",)  # ends a reply in the text format: an observation is never the model's to write
+_STOP = ("\nObservation:",)  # in the text format, the model must not write observations
 _CONTEXT_SHARE = 0.8  # of what is left for the prompt: estimates of tokens are rough
-_STEP_CHARS = (8_000, 3_000, 1_000, 300)  # steps are truncated to these lengths in turn, until the messages fit
-_MIN_TASK_CHARS = 2_000
+_STEP_CHARS = (8_000, 1_000, 300)  # steps are truncated to these lengths in turn, until the messages fit
 _CONTEXT_TRIES = 6
 
 
@@ -35,20 +33,18 @@ class Conversation:
     state: RunState
     clients: Clients
     actions: Mapping[str, Action]
-    tools: str
-    """``auto``, ``native`` or ``text``."""
+    tools: str  # `auto`, `native` or `text`
     emit: Callable[..., Any]
 
     @property
     def native(self) -> bool:
         """Whether actions are native tool calls."""
-        return self.tools != "text" and self.clients.model.dialect.tools
+        return self.tools != "text" and not self.clients.model.basic
 
     def next_reply(self, task: str, tail: str = "", only: str | None = None) -> Reply:
-        """Ask the model for the next step, with shorter messages if it says that they are too long.
+        """Ask the model for the next step, with a shorter prompt if the server refuses it as too long.
 
-        ``task`` is the first message to the model, ``tail`` the very end of the last one, and ``only`` the name of the
-        one tool that is offered. Raises ModelError or BudgetSpent if there can be no reply.
+        ``task`` is the first message, ``tail`` the end of the last one, and ``only`` the one native tool to offer.
         """
         offered = {only: self.actions[only]} if only else self.actions
         tries = 0
@@ -64,36 +60,33 @@ class Conversation:
                     raise
 
     def ask(self, prompt: str, purpose: str) -> str:
-        """Return the reply to a prompt; one that a killed process had already received is not asked for again.
+        """Return the reply of the edit model or the fast model to a prompt.
 
-        Raises TruncatedReply with the reply if it ended at its token limit, else ModelError or BudgetSpent.
+        Raises:
+            TruncatedReply: with the reply, if it ended at its token limit.
         """
-        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
-        if earlier := self.state.unused.get((purpose, digest)):
-            reply = earlier.pop(0)
-        else:
-            model = self.clients.edit if purpose == EDIT else self.clients.fast
-            reply = model.complete([user(prompt)], purpose=purpose, details={"prompt": digest})
+        model = self.clients.edit if purpose == EDIT else self.clients.fast
+        reply = model.complete([user(prompt)], purpose=purpose)
         if reply.truncated:
             raise TruncatedReply(reply.text)
         return reply.text
 
     def _summarise(self, steps: Sequence[Step]) -> None:
-        """Move the oldest steps into the research log; without a model their shortened texts are appended."""
+        """Move the oldest steps into the research log; if the model fails, append shortened texts instead."""
         memory = self.state.memory
         limit = memory.limits.log_chars
         try:
-            log = self.ask(summary_request(memory.log_text, steps, limit), "summary").strip()
+            log = self.ask(summary_request(memory.log, steps, limit), "summary").strip()
         except TruncatedReply as reply:
             log = f"{str(reply).strip()}\n{_shortened(steps[-1:], limit)}"
         except (ModelError, BudgetSpent):
             log = ""
-        log = log or f"{memory.log_text}\n{_shortened(steps, limit // 2)}".strip()
+        log = log or f"{memory.log}\n{_shortened(steps, limit // 2)}".strip()
         entry = {"first": 1, "last": steps[-1].number, "text": truncate_middle(log, limit)}
         self.emit("folded", entries=[entry], whole=True)
 
     def _messages(self, header: str, task: str, tail: str, tools: list[dict[str, Any]]) -> list[Message]:
-        """Return the messages, summarised and truncated until they fit; raise ModelError if they cannot."""
+        """Return the messages, summarised and truncated until they fit the context."""
         memory = self.state.memory
         if old := memory.steps_to_summarise():
             self._summarise(old)
@@ -103,31 +96,25 @@ class Conversation:
             if self._fits(messages, tools):
                 return messages
             messages = self._compose(header, task, tail, chars)
-        while not self._fits(messages, tools) and len(task) > _MIN_TASK_CHARS:
-            task = truncate_middle(task, len(task) * 2 // 3)
-            messages = self._compose(header, task, tail, _STEP_CHARS[-1])
         if self._fits(messages, tools):
             return messages
-        raise ModelError(
-            f"the task does not fit into the {self.clients.model.dialect.context_tokens} tokens that the model reads"
-        )
+        raise ModelError(f"the task does not fit into the {self.clients.model.context_tokens} tokens of the model")
 
     def _compose(self, header: str, task: str, tail: str, chars: int | None = None) -> list[Message]:
         memory = self.state.memory
         messages = [{"role": "system", "content": header}, user(task), *memory.messages(chars)]
         end = "\n\n".join(part for part in (memory.reminder(), tail) if part)
-        if end:  # appended to the last message, as not every server takes two of one role in a row
+        if end:  # part of the last message, since some servers refuse two messages of one role in a row
             messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{end}"}
         return messages
 
     def _fits(self, messages: list[Message], tools: list[dict[str, Any]]) -> bool:
         model = self.clients.model
-        room = model.dialect.context_tokens - model.dialect.max_output(model.settings.max_output_tokens)
-        return model.estimate(messages, tools) <= room * _CONTEXT_SHARE
+        return model.estimate(messages, tools) <= (model.context_tokens - model.max_output) * _CONTEXT_SHARE
 
 
 def _shortened(steps: Sequence[Step], limit: int) -> str:
-    """Return the thought, action and observation of steps, shortened, where no model can summarise them."""
+    """Return the thoughts, actions and observations of steps, shortened to about ``limit`` characters."""
     room = limit // len(steps)
     texts = (
         f"Step {step.number}: {step.fields.get('Thought', '')} [{step.action} {step.input}] -> {step.observation}"

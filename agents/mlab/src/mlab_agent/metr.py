@@ -1,31 +1,29 @@
-"""The agent in a container of METR; :class:`~mlab_agent.agent.Agent` has the functions of METR's agents.
+"""The agent in a container of METR's workbench, started by ``main.sh``.
 
-In a container of METR's workbench the task is in ``/home/agent/instructions.txt``, and the answer belongs in
-``/home/agent/submission.txt``; ``main.sh`` runs this module there.
+The task is in ``/home/agent/instructions.txt``, and the answer belongs in ``/home/agent/submission.txt``. The functions
+of METR's agents are those of :class:`~mlab_agent.agent.Agent`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from pathlib import Path
 
 from mlab_agent.__main__ import hide_environment
+from mlab_agent.cli import main as command
+from mlab_agent.trace import TRACE_FILE, has_begun
+from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError
+from mlab_agent.workspaces.local import LocalFiles
 
 _HOME = Path("/home/agent")
-_NO_ANSWER = "The agent ended before it gave an answer."
 
 
 def main(arguments: list[str]) -> int:
-    """Run the agent in a container with arguments of ``mlab-agent``, or resume a run that was killed, unchanged."""
+    """Run the agent in a container with arguments of ``mlab-agent``, or resume a run that was killed."""
     home = Path(os.environ.get("MLAB_AGENT_HOME", _HOME))
     run_directory = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
-    submission = home / "submission.txt"
-    write_first_submission(submission)  # whatever happens from here on, there is one
-    from mlab_agent.cli import main as command  # noqa: PLC0415 - the submission comes first
-    from mlab_agent.trace import TRACE_FILE, has_begun  # noqa: PLC0415 - as above
-
+    submission = home / "submission.txt"  # main.sh has made it already
     _remove_from_python_path()
     if has_begun(run_directory / TRACE_FILE):
         status = command(["resume", str(run_directory)])
@@ -38,17 +36,8 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-def write_first_submission(submission: Path) -> None:
-    """Write a submission that says that there is no answer, unless there is anything at its place."""
-    with contextlib.suppress(FileExistsError), submission.open("x", encoding="utf-8") as file:
-        file.write(_NO_ANSWER)
-
-
 def _export(trace: Path, home: Path) -> None:
     """Copy the trace to where METR's ``export`` finds it."""
-    from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError  # noqa: PLC0415 - as in main
-    from mlab_agent.workspaces.local import LocalFiles  # noqa: PLC0415 - as above
-
     try:
         LocalFiles(os.path.realpath(home)).write(f"{AGENT_DIRECTORY}/{trace.name}", trace.read_bytes())
     except (OSError, WorkspaceError) as error:

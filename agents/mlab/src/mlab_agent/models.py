@@ -1,8 +1,6 @@
-"""Language models: their messages, replies, prices and caps, and what a server does not support.
+"""Language models: messages, replies, prices and caps, and the fallback for servers that refuse a request.
 
-Messages are in the format of OpenAI's chat completions. Servers that call themselves compatible with it differ: newer
-models need ``max_completion_tokens``, others know only ``max_tokens``; some refuse ``stop``, ``temperature`` or tools.
-An error that names such a parameter changes the :class:`Dialect`, and the request is made again.
+Messages have the format of OpenAI's chat completions.
 """
 
 from __future__ import annotations
@@ -18,24 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 Message = dict[str, Any]
-BYTES_A_TOKEN = 2.5
-"""Until the first reply has shown how the model counts."""
+BYTES_A_TOKEN = 2.5  # used until the first reply has shown how the model counts
 _ESTIMATE_MARGIN = 1.1
-_MIN_OUTPUT_TOKENS = 200  # a reply that may be no longer is not worth its prompt
-_NO_TOOLS = re.compile(r"\btools?\b|tool_choice|function.?call", re.IGNORECASE)
-_OUTPUT = re.compile(r"(?:at most|less than or equal to|maximum (?:value|of)|<=)\s*(\d[\d,]*)", re.IGNORECASE)
-_CONTEXT = re.compile(r"maximum context length (?:is|of) (\d[\d,]*)", re.IGNORECASE)
-_DROPPABLE = ("stop", "temperature", "seed", "parallel_tool_calls")
-_TOO_LONG = re.compile(
-    r"context.?length|context.?window|maximum context|prompt is too long|too many tokens|context_length_exceeded",
-    re.IGNORECASE,
+_MIN_OUTPUT_TOKENS = 200  # a shorter reply is not worth its prompt
+_OPTIONAL = frozenset({"stop", "temperature", "seed", "tools", "parallel_tool_calls"})
+"""Parameters that some servers refuse."""
+_CONTEXT_FULL = re.compile(
+    r"context.?(?:length|window)|maximum context|prompt is too long|too many tokens", re.IGNORECASE
 )
-_BAD_REQUEST_STATUSES = frozenset({400, 422})
-_TOO_LARGE = 413
+_REFUSED_STATUSES = frozenset({400, 422})
+_TOO_LARGE_STATUS = 413
 
 
 class ModelError(Exception):
-    """A call failed for good: the model could not be asked, or its answer not be read. The message says why."""
+    """A call failed for good."""
 
 
 class ContextFull(ModelError):  # noqa: N818 - named for the state that it reports
@@ -52,19 +46,18 @@ class BudgetSpent(Exception):  # noqa: N818 - a limit that the user set, not a f
 
 @dataclass(frozen=True)
 class Prices:
-    """Dollars a million tokens."""
+    """Dollars per million tokens."""
 
     prompt: float
     completion: float
 
     def dollars(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Return the price of so many tokens."""
+        """Return the price of a call."""
         return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
 
 
-_KNOWN = {
-    # Dollars a million prompt and completion tokens, and the context in tokens: OpenAI's pages of the models, 2025.
-    # Providers change prices; `--price` overrides these.
+KNOWN_MODELS = {
+    # Prices and context in tokens, from OpenAI's model pages, 2025. `--price` and `--context-tokens` override them.
     "gpt-4o": (Prices(2.50, 10.0), 128_000),
     "gpt-4o-mini": (Prices(0.15, 0.60), 128_000),
     "gpt-4.1": (Prices(2.0, 8.0), 1_047_576),
@@ -78,70 +71,39 @@ _KNOWN = {
 }
 
 
-def known_prices(model: str) -> Prices | None:
-    """Return a model's prices if they are known."""
-    return _KNOWN[model][0] if model in _KNOWN else None
-
-
-def known_context(model: str) -> int | None:
-    """Return how many tokens a model reads and writes together, if that is known."""
-    return _KNOWN[model][1] if model in _KNOWN else None
-
-
 @dataclass(frozen=True)
 class Caps:
     """The most that a run may spend; None for no cap."""
 
     dollars: float | None = None
-    tokens: int | None = None
-    """Prompt and completion tokens together."""
+    tokens: int | None = None  # prompt and completion tokens together
 
 
 @dataclass
 class Spending:
-    """Running totals of a run, over all of its models, and the caps, which are checked *before* every call."""
+    """Running totals of a run, over all of its models, and the caps, which are checked before every call."""
 
     caps: Caps = field(default_factory=Caps)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    tokens: int = 0  # prompt and completion tokens together
     dollars: float = 0.0
     calls: int = 0
-    unpriced_calls: int = 0
-    """Calls of models whose prices are not known; ``dollars`` lacks them."""
+    unpriced_calls: int = 0  # calls of models whose prices are unknown; `dollars` lacks them
 
-    @property
-    def tokens(self) -> int:
-        """Tokens so far, prompts and completions together."""
-        return self.prompt_tokens + self.completion_tokens
-
-    def add(self, prompt_tokens: int, completion_tokens: int, dollars: float | None) -> None:
+    def add(self, tokens: int, dollars: float | None) -> None:
         """Count a call, whose price may be unknown."""
-        self.prompt_tokens += prompt_tokens
-        self.completion_tokens += completion_tokens
+        self.tokens += tokens
         self.dollars += dollars or 0.0
         self.calls += 1
         self.unpriced_calls += dollars is None
 
-    def merge(self, other: Spending) -> None:
-        """Count what was spent elsewhere, too."""
-        self.restore({name: total + getattr(self, name) for name, total in other.record().items()})
-
     @property
     def cost(self) -> str:
-        """The dollars as text, which says so where prices are not known."""
+        """The dollars as text, with the number of calls whose prices are unknown."""
         if not self.unpriced_calls:
             return f"${self.dollars:.4f}"
         if self.unpriced_calls == self.calls:
             return "cost unknown"
         return f"${self.dollars:.4f} and the unknown cost of {self.unpriced_calls} of {self.calls} calls"
-
-    def record(self) -> dict[str, float]:
-        """Return the totals as they are written to the trace."""
-        return {name: total for name, total in vars(self).items() if name != "caps"}
-
-    def restore(self, record: Mapping[str, Any]) -> None:
-        """Set the totals to those of a trace's record."""
-        vars(self).update({name: record[name] for name in self.record()})
 
     def affordable_output(self, prompt_tokens: int, output_tokens: int, prices: Prices | None) -> int:
         """Return how many tokens the reply may have, at most ``output_tokens``; BudgetSpent if a cap leaves too few."""
@@ -173,16 +135,14 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """One completion. Tokens and dollars are those of this call alone."""
+    """One completion, with the tokens and dollars of this call alone."""
 
     text: str
     call: ToolCall | None
-    truncated: bool
-    """Whether it ended at its token limit."""
+    truncated: bool  # whether it ended at its token limit
     prompt_tokens: int
     completion_tokens: int
-    dollars: float | None
-    """None where the model's prices are not known."""
+    dollars: float | None  # None if the model's prices are unknown
 
     def record(self) -> dict[str, Any]:
         """Return the reply as it is written to the trace."""
@@ -201,102 +161,48 @@ def user(text: str) -> Message:
     return {"role": "user", "content": text}
 
 
-@dataclass
-class Dialect:
-    """The form of requests to one model."""
-
-    context_tokens: int
-    """What the model reads and writes together, as far as known."""
-    length: str = "max_completion_tokens"
-    most_output: int | None = None
-    """The most tokens that the server allows in a reply, if known."""
-    dropped: set[str] = field(default_factory=set)
-    tools: bool = True
-
-    def request(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a request, without those that are None or that the server refused before."""
-        request = {name: value for name, value in parameters.items() if value is not None and name not in self.dropped}
-        if "max_output" in request:
-            request[self.length] = self.max_output(request.pop("max_output"))
-        if not self.tools:
-            request = {name: value for name, value in request.items() if name not in {"tools", "parallel_tool_calls"}}
-        return request
-
-    def learn(self, request: Mapping[str, Any], parameter: object, text: str) -> bool:
-        """Learn from an error (status 400 or 422); tell whether the request should be made again."""
-        named = f"{parameter or ''} {text}"
-        refused = next((name for name in _DROPPABLE if name in request and re.search(rf"\b{name}\b", named)), None)
-        limit = _number(_OUTPUT, text) if "tokens" in text else None
-        if limit and limit < request.get(self.length, 0):
-            self.most_output = limit
-        elif self.length in request and self.length in named:
-            if self.length == "max_tokens":
-                return False
-            self.length = "max_tokens"
-        elif refused:
-            self.dropped.add(refused)
-        elif "tools" in request and _NO_TOOLS.search(named):
-            self.tools = False
-        else:
-            return False
-        return True
-
-    def learn_context(self, text: str) -> None:
-        """Learn from an error about a prompt that was too long: take the server's limit, else halve ours."""
-        limit = _number(_CONTEXT, text)
-        self.context_tokens = limit if limit and limit < self.context_tokens else self.context_tokens // 2
-
-    def max_output(self, tokens: int) -> int:
-        """Return how many of these tokens a reply may have: at most a quarter of the context."""
-        return max(1, min(tokens, self.context_tokens // 4, self.most_output or tokens))
-
-    def record(self) -> dict[str, Any]:
-        """Return the dialect as it is written to the trace."""
-        return {**vars(self), "dropped": sorted(self.dropped)}
-
-    def restore(self, record: Mapping[str, Any]) -> None:
-        """Become the dialect of a trace's record."""
-        vars(self).update({name: record[name] for name in vars(self)} | {"dropped": set(record["dropped"])})
-
-
-def _number(pattern: re.Pattern[str], text: str) -> int | None:
-    """Return the limit that an error names, as in ``this model supports at most 4,096 completion tokens``."""
-    match = pattern.search(text)
-    return int(match[1].replace(",", "")) if match else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What the agent knows of a model, and how its client asks it."""
+    """How the agent calls a model."""
 
     name: str
     prices: Prices | None = None
-    context_tokens: int = 100_000
-    """Prompt and reply together."""
+    context_tokens: int = 100_000  # prompt and reply together
     max_output_tokens: int = 8_192
     base_url: str = ""
     temperature: float | None = None
     seed: int | None = None
     timeout_s: float = 600.0
     attempts: int = 8
-    """How often a call is tried before it fails."""
     first_wait_s: float = 1.0
 
 
 class LanguageModel(abc.ABC):
-    """A model. ``emit(kind, fields)`` is called for every call and reply, as they happen."""
+    """A model. ``emit(kind, fields)`` is called for every call and reply.
+
+    A request that the server refuses is repeated once in a basic form, without tools, stop texts, temperature and seed;
+    later requests then have this form from the start.
+    """
 
     def __init__(
         self, settings: ModelSettings, spending: Spending, emit: Callable[[str, dict[str, Any]], None]
     ) -> None:
         self.settings = settings
-        self.dialect = Dialect(settings.context_tokens)
+        self.context_tokens = settings.context_tokens
+        """Prompt and reply together; less than in the settings after the server refused a prompt as too long."""
+        self.basic = False
+        """Whether requests have the basic form."""
         self._spending = spending
         self._emit = emit
         self._bytes_a_token = BYTES_A_TOKEN
 
+    @property
+    def max_output(self) -> int:
+        """The longest reply in tokens: at most a quarter of the context."""
+        return min(self.settings.max_output_tokens, self.context_tokens // 4)
+
     def estimate(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> int:
-        """Return about how many tokens messages and tools have, rather too many than too few."""
+        """Return the approximate number of tokens of messages and tools, rather too many than too few."""
         return int(_bytes([*messages, *tools]) / self._bytes_a_token * _ESTIMATE_MARGIN) + 8
 
     def complete(
@@ -306,20 +212,20 @@ class LanguageModel(abc.ABC):
         purpose: str,
         tools: Sequence[Mapping[str, Any]] = (),
         stop: Sequence[str] = (),
-        details: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """Ask the model, and again after temporary failures.
+        """Ask the model, and again after temporary failures; ``purpose`` is for the trace.
 
-        ``purpose`` and ``details`` are for the trace; ``stop`` are texts that end the reply. Raises BudgetSpent if the
-        caps or the time do not allow the call, ContextFull if the prompt is too long, else ModelError.
+        Raises:
+            BudgetSpent: if the caps or the time do not allow the call.
+            ContextFull: if the prompt is too long.
+            ModelError: if the call fails otherwise.
         """
         settings = self.settings
         prompt_tokens = self.estimate(messages, tools)
-        output = self.dialect.max_output(settings.max_output_tokens)
-        output = self._spending.affordable_output(prompt_tokens, output, settings.prices)
+        output = self._spending.affordable_output(prompt_tokens, self.max_output, settings.prices)
         dollars = settings.prices.dollars(prompt_tokens, output) if settings.prices else None
         entry = {"purpose": purpose, "model": settings.name}
-        self._emit("call", {**entry, "prompt_tokens": prompt_tokens, "dollars": dollars, **(details or {})})
+        self._emit("call", {**entry, "prompt_tokens": prompt_tokens, "dollars": dollars})
         parameters: dict[str, Any] = {"messages": list(messages), "max_output": output, "stop": list(stop) or None}
         if tools:
             parameters |= {"tools": list(tools), "parallel_tool_calls": False}
@@ -334,34 +240,36 @@ class LanguageModel(abc.ABC):
 
     @abc.abstractmethod
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
-        """Ask the model, in its dialect; ``estimated`` are the tokens of the prompt, as far as known."""
+        """Send a request; ``estimated`` is the approximate number of tokens of its prompt."""
 
-    def _adapt(self, request: Mapping[str, Any], error: Exception) -> bool:
-        """Adapt the dialect to an error of the server; tell whether the request should be made again.
+    def _request(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters to send: those that are not None, in the basic form without the optional ones."""
+        dropped = _OPTIONAL if self.basic else ()
+        return {name: value for name, value in parameters.items() if value is not None and name not in dropped}
 
-        Raises:
-            ContextFull: if the prompt was too long.
-        """
+    def _fall_back(self, error: Exception) -> bool:
+        """Switch to the basic form after a refusal, and tell whether to repeat the request; ContextFull if too long."""
         text, status = one_line(error), getattr(error, "status_code", None)
-        refused = status in _BAD_REQUEST_STATUSES
-        code = getattr(error, "code", None)
-        if status == _TOO_LARGE or (refused and (code == "context_length_exceeded" or _TOO_LONG.search(text))):
+        refused = status in _REFUSED_STATUSES
+        if status == _TOO_LARGE_STATUS or (refused and _CONTEXT_FULL.search(f"{getattr(error, 'code', '')} {text}")):
             self._context_full(text)
-        if refused and self.dialect.learn(request, getattr(error, "param", None), text):
-            self._note_dialect(text)
-            return True
-        return False
+        if self.basic or not refused:
+            return False
+        self.basic = True
+        self._emit_form(text)
+        return True
 
     def _context_full(self, text: str) -> NoReturn:
-        self.dialect.learn_context(text)
-        self._note_dialect(text)
+        self.context_tokens //= 2
+        self._emit_form(text)
         raise ContextFull(text) from None
 
-    def _note_dialect(self, text: str) -> None:
-        self._emit("dialect", {"model": self.settings.name, **self.dialect.record(), "because": text})
+    def _emit_form(self, because: str) -> None:
+        form = {"basic": self.basic, "context_tokens": self.context_tokens}
+        self._emit("dialect", {"model": self.settings.name, **form, "because": because})
 
     def _measure(self, messages: Sequence[Message], prompt_tokens: int) -> None:
-        """Learn from a reply how the model counts."""
+        """Update the estimate of bytes per token from a reply."""
         self._bytes_a_token = min(max(_bytes(messages) / prompt_tokens, 1.0), 8.0)
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlab_agent.models import LanguageModel, ModelSettings, Prices, Spending, known_context, known_prices
-from mlab_agent.settings import OPENAI_URL, RunSettings, SettingsError
+from mlab_agent.models import KNOWN_MODELS, LanguageModel, ModelSettings, Prices, Spending
+from mlab_agent.settings import KEY_VARIABLE, OPENAI_URL, RunSettings, SettingsError
 from mlab_agent.workspaces.local import LocalWorkspace
+from mlab_agent.workspaces.ors import OrsWorkspace
+from mlab_agent.workspaces.ors_session import OrsSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from mlab_agent.client import Model
     from mlab_agent.clock import Waits
     from mlab_agent.settings import ModelOptions
     from mlab_agent.trace import Trace
@@ -34,61 +34,46 @@ class Clients(NamedTuple):
 
 def make_clients(
     settings: RunSettings,
-    keys: Mapping[str, str],
+    key: str,
     spending: Spending,
     emit: Callable[[str, dict[str, Any]], None],
     seconds_left: Callable[[], float | None],
     *,
     waits: Waits,
 ) -> Clients:
-    """Return the clients of a run, which count what they spend together.
+    """Return the clients of a run; ``emit`` gets the events of calls."""
+    roles = check_models(settings, key)
+    from mlab_agent.client import Model  # noqa: PLC0415 - openai takes a second, and not all commands need it
 
-    Args:
-        settings: of the run.
-        keys: by the variables that they come from.
-        spending: of the run.
-        emit: called with the events of calls.
-        seconds_left: of the run.
-        waits: of the run.
-
-    Raises:
-        SettingsError: if a key is missing, or a price that the cap on dollars needs.
-    """
-    needed = check_clients(settings, keys)
-    from mlab_agent.client import Model  # noqa: PLC0415 - takes a second, and not all commands need it
-
-    made: dict[ModelOptions, Model] = {}
-    for options, model_settings, key in needed:
-        if options not in made:
-            made[options] = Model(model_settings, key, spending, emit, seconds_left, waits=waits)
-    return Clients(*(made[options] for options, _settings, _key in needed))
+    made = {model: Model(model, key, spending, emit, seconds_left, waits=waits) for model in dict.fromkeys(roles)}
+    return Clients(*(made[model] for model in roles))
 
 
-def check_clients(settings: RunSettings, keys: Mapping[str, str]) -> list[tuple[ModelOptions, ModelSettings, str]]:
-    """Return the options, settings and key of each client, as far as they can be known without asking the models.
+def check_models(settings: RunSettings, key: str) -> list[ModelSettings]:
+    """Return how the model of the steps, the fast model and the edit model are called.
 
     Raises:
-        SettingsError: as from :func:`make_clients`.
+        SettingsError: if the key is missing, or a price that the cap on dollars needs.
     """
+    if not key and (settings.base_url.rstrip("/") == OPENAI_URL or settings.key_variable != KEY_VARIABLE):
+        raise SettingsError(f"{settings.base_url} needs a key: set {settings.key_variable}, or give another --base-url")
     fast = settings.fast_model or settings.model
-    roles = [("", settings.model), ("fast-", fast), ("edit-", settings.edit_model or fast)]
-    return [
-        (options, _model_settings(settings, role, options), _key(settings, role, options, keys))
-        for role, options in roles
-    ]
+    roles = {"": settings.model, "fast-": fast, "edit-": settings.edit_model or fast}
+    return [_model_settings(settings, role, options) for role, options in roles.items()]
 
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:
-    prices = Prices(*options.price) if options.price else known_prices(options.name)
+    known_prices, known_context = KNOWN_MODELS.get(options.name, (None, None))
+    prices = Prices(*options.price) if options.price else known_prices
     if prices is None and settings.max_dollars is not None:
         raise SettingsError(
-            f"a cap on dollars needs prices, and those of {options.name} are not known: give --{role}price IN,OUT"
+            f"--max-cost needs the prices of {options.name}, which are unknown: give --{role}price IN,OUT"
         )
     return ModelSettings(
         name=options.name,
-        base_url=options.base_url or settings.base_url,
+        base_url=settings.base_url,
         prices=prices,
-        context_tokens=options.context_tokens or known_context(options.name) or _DEFAULT_CONTEXT,
+        context_tokens=options.context_tokens or known_context or _DEFAULT_CONTEXT,
         max_output_tokens=options.max_output_tokens,
         temperature=options.temperature,
         seed=settings.seed,
@@ -96,19 +81,6 @@ def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> 
         attempts=settings.attempts,
         first_wait_s=settings.first_wait_s,
     )
-
-
-def _key(settings: RunSettings, role: str, options: ModelOptions, keys: Mapping[str, str]) -> str:
-    """Return the key of a model's server, empty if it has none; no other server gets the key of the run's."""
-    url = options.base_url or settings.base_url
-    variable = options.key_variable or (settings.key_variable if url == settings.base_url else None)
-    key = keys.get(variable, "") if variable else ""
-    if options.key_variable and not key:
-        raise SettingsError(f"the key of {options.name} is to come from {variable}, which the environment lacks")
-    if not key and url.rstrip("/") == OPENAI_URL:
-        source = f"set {variable}" if variable else f"name the variable that has it with --{role}key-variable"
-        raise SettingsError(f"{url} needs a key: {source}, or give --{role}base-url for another server")
-    return key
 
 
 def open_workspace(
@@ -120,31 +92,18 @@ def open_workspace(
     *,
     waits: Waits,
 ) -> tuple[Workspace, str | None]:
-    """Return the workspace, and for a server whether its session is the ``same`` as before or a ``new`` one.
+    """Return the workspace of the run in a directory, and whether a server's session is the ``same`` or a ``new`` one.
 
-    Args:
-        settings: of the run.
-        directory: of the run.
-        trace: which is not to have the session's id.
-        secrets: values that no script may see.
-        report: called with a sentence when the server goes away and comes back.
-        waits: of the run.
-
-    Raises:
-        SettingsError: if a variable is not set.
-        WorkspaceError: if it cannot be opened.
+    No script gets the ``secrets``, and the trace does not get the session's id.
     """
     if settings.ors is not None:
-        from mlab_agent.workspaces.ors import OrsWorkspace  # noqa: PLC0415 - not all runs need its client
-        from mlab_agent.workspaces.ors_session import OrsSession  # noqa: PLC0415 - as above
-
         session = OrsSession(
             settings.ors,
             settings.task or "",
             environment=settings.environment,
             split=settings.split,
-            token=_token(settings),
-            secrets=_secrets(settings),
+            token=_variable(settings.token_variable) if settings.token_variable else None,
+            secrets={name: _variable(variable) for name, variable in settings.secrets.items()},
             state=directory,
             wait_s=settings.server_wait_seconds,
             report=report,
@@ -163,8 +122,8 @@ def open_workspace(
             session.close(left_open=session.joined)
             raise
         return workspace, "same" if session.joined else "new"
-    workdir = Path(settings.workdir or "").resolve()
-    own_files = [str(directory.resolve().relative_to(workdir))] if directory.resolve().is_relative_to(workdir) else []
+    workdir, directory = Path(settings.workdir or "").resolve(), directory.resolve()
+    own_files = [str(directory.relative_to(workdir))] if directory.is_relative_to(workdir) else []
     local = LocalWorkspace(
         workdir,
         state=directory,
@@ -173,42 +132,26 @@ def open_workspace(
         submission=Path(settings.submission) if settings.submission else None,
         secrets=secrets,
         snapshot_excludes=[*settings.left_out, *own_files],
-        protected=[directory.resolve(), *_own_code(settings.python)],
+        protected=[directory, Path(__file__).resolve().parent],
         pass_variables=settings.pass_variables,
     )
     if not local.contained:
         print(
-            "mlab-agent: bubblewrap does not work here, so scripts can change all files of this user, those of the "
-            "agent too: use a container, or install bubblewrap",
+            "mlab-agent: bubblewrap does not work here, so scripts can change all files of this user, including the "
+            "agent's; use a container, or install bubblewrap",
             file=sys.stderr,
         )
     return local, None
 
 
-def _own_code(python: str | None) -> list[Path]:
-    """Return what the agent runs from: its package, and its virtual environment where scripts have another one."""
-    package = Path(__file__).resolve().parent
-    program = shutil.which(python or "python") or shutil.which("python3")
-    is_shared = program is not None and Path(program).absolute().is_relative_to(sys.prefix)
-    return [package] if is_shared or sys.prefix == sys.base_prefix else [package, Path(sys.prefix)]
-
-
 def server_secrets(settings: RunSettings) -> list[str]:
-    """Return what the server gets from the environment, which no trace may have: its token, the session's secrets."""
-    return [*filter(None, [_token(settings)]), *_secrets(settings).values()]
+    """Return the server's token and the session's secrets."""
+    token = [settings.token_variable] if settings.token_variable else []
+    return [_variable(name) for name in (*token, *settings.secrets.values())]
 
 
-def _token(settings: RunSettings) -> str | None:
-    token = os.environ.get(settings.token_variable) if settings.token_variable else None
-    if settings.token_variable and not token:
-        raise SettingsError(
-            f"the server's token is to come from {settings.token_variable}, which the environment lacks: set it"
-        )
-    return token
-
-
-def _secrets(settings: RunSettings) -> dict[str, str]:
-    missing = [variable for variable in settings.secrets.values() if not os.environ.get(variable)]
-    if missing:
-        raise SettingsError(f"the session's secrets are to come from {', '.join(missing)}, which the environment lacks")
-    return {name: os.environ[variable] for name, variable in settings.secrets.items()}
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise SettingsError(f"the environment variable {name} is not set; the ORS server needs it")
+    return value

@@ -1,7 +1,7 @@
 """Read a reply of the model: its fields, the first action, and the input of that action.
 
 The action is a native tool call, or text in the format of MLAgentBench. Headings count at the beginning of a line only.
-What comes after the first action is dropped, and so is an Observation that the model made up.
+Everything after the first action is dropped, and so is an Observation that the model made up.
 """
 
 from __future__ import annotations
@@ -34,26 +34,20 @@ _FORMAT = "A reply has these fields, in this order:\n" + "\n".join(f"{name}: ...
 
 
 class MalformedReply(Exception):  # noqa: N818 - it is a reply, not an internal error
-    """A reply that cannot be acted on; the message tells the model what was wrong and how it should be."""
+    """A reply without a usable action; the message is for the model."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """A reply of the model, with the action in it or with what is wrong."""
+    """A reply of the model, with its action or with an error message."""
 
     reply: Reply
-    fields: dict[str, str]
-    """The texts before the action by their names; those that the reply lacks are absent."""
-    action: str | None = None
-    """The name in the registry; None if the reply cannot be acted on."""
-    input: dict[str, Any] = field(default_factory=dict)
-    """The arguments, complete and of their types."""
-    notes: tuple[str, ...] = ()
-    """What was repaired, dropped or missing, one sentence each."""
-    tool: str | None = None
-    """The name of the native tool that was called."""
-    complaint: str = ""
-    """Why it cannot be acted on, for the model."""
+    fields: dict[str, str]  # the texts before the action, by name
+    action: str | None = None  # the name in the registry; None if the reply is malformed
+    input: dict[str, Any] = field(default_factory=dict)  # the checked arguments
+    notes: tuple[str, ...] = ()  # what was repaired, dropped or missing, one sentence each
+    tool: str | None = None  # the name of the native tool that was called
+    complaint: str = ""  # the error message for the model
 
     @property
     def tries_to_act(self) -> bool:
@@ -69,7 +63,7 @@ class Response:
 
 
 def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, native: bool = False) -> Response:
-    """Read a reply; ``actions`` are those that exist, ``native`` tells whether native tool calls were expected."""
+    """Read a reply; ``native`` tells whether native tool calls were expected."""
     text = reply.text.replace("\r\n", "\n")
     headings = _headings(text)
     fields: dict[str, str] = {}
@@ -91,7 +85,7 @@ def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, nati
 
 
 def plain(text: str) -> str:
-    """Return a field without the double asterisks and fences of its step, for the history."""
+    """Return a field without double asterisks and code fences, for the history."""
     lines = (line for line in text.split("\n") if not line.strip().startswith("```"))
     return "\n".join(lines).replace("**", "").strip()
 
@@ -148,7 +142,7 @@ def _read_text(
             if any(item.name == "Observation" for item in _headings(text[end:])):
                 notes.append("An Observation that you wrote yourself, and all after it, was dropped.")
             elif text[end:].strip(_AROUND):
-                notes.append("Only the first action was taken; what came after its input was dropped.")
+                notes.append("Only the first action was taken; the text after its input was dropped.")
             return action, arguments, notes
         elif action.needs_input:
             raise MalformedReply(_complaint(action, 'there is no "Action Input:" with its arguments'))
@@ -165,9 +159,9 @@ def _read_text(
 def _read_input(
     action: Action, text: str, start: int, end: int, *, truncated: bool = False
 ) -> tuple[dict[str, Any], int, list[str]]:
-    """Read the object from ``start``; one of JSON may go beyond ``end``, as its strings may have headings.
+    """Read the JSON object from ``start``; valid JSON may go beyond ``end``, as its strings may have headings.
 
-    An object that is no JSON is repaired if it has an end: one that was cut off is never taken for a whole.
+    Invalid JSON is repaired if it has an end: an object that was cut off is refused.
     """
     notes: list[str] = []
     values: Any = None
@@ -180,7 +174,7 @@ def _read_input(
                 problem = f"{error}; it has no end: was the reply cut off?"
                 raise MalformedReply(_complaint(action, problem)) from None
             values = json_repair.loads(written, skip_json_loads=True)
-            notes.append("The Action Input was not valid JSON and was repaired; check what was done with it.")
+            notes.append("The Action Input was not valid JSON and was repaired; check the result.")
     elif text[start:end].strip(_AROUND).lower() in {"", "none", "null", "n/a"}:
         values = {}
     if not isinstance(values, dict):

@@ -1,4 +1,4 @@
-"""A run: an agent put together from settings, new or resumed."""
+"""A run: an agent made from settings, new or resumed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import datetime as dt
 import signal
 import threading
 import time
-from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from mlab_agent.actions import Limits
@@ -20,99 +18,83 @@ from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps
 from mlab_agent.parts import make_clients, open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
-from mlab_agent.state import REWIND, Outcome, RunState, histories, until_step
+from mlab_agent.state import Outcome, RunState
 from mlab_agent.trace import TRACE_FILE, Trace, has_begun, read_trace
 from mlab_agent.workspaces.scripts import end_processes_of_run
 from mlab_agent.workspaces.snapshots import STORE, Store, git_program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mlab_agent.workspaces.base import ShowOutput
+    from collections.abc import Callable, Iterator
 
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
 
 
 class RunSuspended(BaseException):
-    """The run was told by SIGUSR1 to stop for now: nothing is handed in, and a server's session stays open."""
+    """SIGUSR1 suspended the run: nothing is submitted, and a server's session stays open."""
 
 
 class Run:
-    """A run with all its parts. Closing it ends what runs, and closes the trace."""
+    """A run with all its parts. Closing it ends the workspace's session and closes the trace."""
 
     def __init__(
         self,
         settings: RunSettings,
         directory: Path,
         *,
-        keys: Mapping[str, str] = MappingProxyType({}),
+        key: str = "",
         task: str | None = None,
         resume: bool = False,
-        from_step: int | None = None,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
-        show_output: ShowOutput | None = None,
     ) -> None:
-        """Open a run.
+        """Open the run in a directory, new or with ``resume``; ``watch`` gets every event.
 
-        Args:
-            settings: of the run.
-            directory: for its trace and its snapshots.
-            keys: of the models' servers, by the variables that they come from.
-            task: the text of the task; None if the workspace, or the trace of a resumed run, has it.
-            resume: whether to continue the trace.
-            from_step: the step after which to continue; None for the last one. The later ones are set aside.
-            watch: called with every event.
-            show_output: called with the stream and each line that a script writes, while it runs where that can be.
-
-        Raises:
-            SettingsError: if the settings are wrong.
-            TraceError: if the trace cannot be read or written.
-            WorkspaceError: if the workspace cannot be opened.
+        Raises a SettingsError, TraceError or WorkspaceError if it cannot be opened.
         """
         self.settings = settings
         directory = directory.absolute()
-        past = self._past(directory, resume=resume)
-        self.state, rewind = self._resumed_state(past, from_step)
-        if self.state.end and self.state.end["reason"] == "final answer":
-            raise SettingsError(
-                f"the run in {directory} has ended with its final answer; --from-step N goes back to an earlier step"
-            )
+        git_program()
+        self.state = self._resumed_state(directory) if resume else self._new_state(directory)
         with contextlib.ExitStack() as resources:
-            self._open(directory, keys, resources, watch, show_output, resume=resume)
-            self._begin(task, rewind, resume=resume)
+            self._open(directory, key, resources, watch, resume=resume)
+            self._begin(task, resume=resume)
             self._resources = resources.pop_all()
         self.agent.workspace.left_open = False
 
-    @staticmethod
-    def _past(directory: Path, *, resume: bool) -> list[list[dict[str, Any]]]:
-        """Return the histories of the run that is to be resumed."""
-        git_program()
-        path = directory / TRACE_FILE
-        if not resume and has_begun(path):
-            raise SettingsError(f"{directory} has a run already; `mlab-agent resume {directory}` goes on with it")
-        past = histories(read_trace(path)) if resume else []
-        if any(event["kind"] == "snapshot" for event in chain(*past)) and not Store(directory / STORE).exists:
-            raise SettingsError(
-                f"the run in {directory} has no snapshots that this version can read: an older version of mlab-agent "
-                "made it; start a new run"
-            )
-        return past
+    @property
+    def _state_limits(self) -> tuple[MemoryLimits, Caps]:
+        settings = self.settings
+        limits = MemoryLimits(recent_steps=settings.recent_steps, log_chars=settings.log_chars)
+        return limits, Caps(settings.max_dollars, settings.max_tokens)
+
+    def _new_state(self, directory: Path) -> RunState:
+        if has_begun(directory / TRACE_FILE):
+            raise SettingsError(f"{directory} has a run already; continue it with: mlab-agent resume {directory}")
+        return RunState.empty(*self._state_limits)
+
+    def _resumed_state(self, directory: Path) -> RunState:
+        events = read_trace(directory / TRACE_FILE)
+        kinds = {event["kind"] for event in events}
+        if ("snapshot" in kinds and not Store(directory / STORE).exists) or "rewind" in kinds:
+            raise SettingsError(f"{directory}: an older version of mlab-agent made this run; start a new run")
+        state = RunState.resumed(*self._state_limits, events)
+        if state.end and state.end["reason"] == "final answer":
+            raise SettingsError(f"the run in {directory} has ended with its final answer; start a new run")
+        return state
 
     def _open(
         self,
         directory: Path,
-        keys: Mapping[str, str],
+        key: str,
         resources: contextlib.ExitStack,
         watch: Callable[[dict[str, Any]], None],
-        show_output: ShowOutput | None,
         *,
         resume: bool,
     ) -> None:
-        """Open the trace, the clients and the workspace, and put the agent together."""
+        """Open the trace, the clients and the workspace, and make the agent."""
         settings = self.settings
         clock = Clock(self.state.elapsed)
-        secrets = [*keys.values(), *server_secrets(settings)]
+        secrets = [key, *server_secrets(settings)]
         self.trace = resources.enter_context(Trace(directory / TRACE_FILE, secrets, clock, watch))
         end_processes_of_run(str(directory))
         self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
@@ -125,14 +107,12 @@ class Run:
         def report(text: str) -> None:
             self._note("server", text=text)
 
-        clock.stop()  # what a client imports takes a second, or several
-        clients = make_clients(settings, keys, self.state.spending, emit, left, waits=waits)
-        clock.go_on()
+        clock.stop()  # importing the client takes a second
+        clients = make_clients(settings, key, self.state.spending, emit, left, waits=waits)
+        clock.start()
         workspace, self._session = open_workspace(settings, directory, self.trace, secrets, report, waits=waits)
-        workspace.left_open = self._session == "same"  # a resume that fails takes nothing from the run
+        workspace.left_open = self._session == "same"  # a failed resume must not end the session
         resources.callback(workspace.close)
-        if show_output is not None:
-            workspace.show_output = lambda stream, line: show_output(stream, self.trace.redacted(line))
         self.agent = Agent(
             workspace=workspace,
             clients=clients,
@@ -145,102 +125,65 @@ class Run:
             repeat_remark=settings.repeat_remark,
             new_workspace=self._session == "new" and resume,
         )
-        for client in set(clients):
-            if record := self.state.dialects.get(client.settings.name):
-                client.dialect.restore(record)
 
-    def _begin(self, task: str | None, rewind: dict[str, Any] | None, *, resume: bool) -> None:
-        """Write the first events."""
+    def _begin(self, task: str | None, *, resume: bool) -> None:
+        """Write the first event."""
         stored = self.settings.model_dump(mode="json")
-        if rewind is not None:
-            self.agent.emit(REWIND, **rewind, session=self._session)
         if resume:
             self.agent.emit("resume", settings=stored, session=self._session)
             return
         text = task or self.agent.workspace.instructions
         if not text or not text.strip():
-            raise SettingsError("there is no task: give a file with it")
+            raise SettingsError("there is no task; give --task-file FILE")
         self.agent.begin(text, stored)
 
-    def _resumed_state(
-        self, past: Sequence[list[dict[str, Any]]], from_step: int | None
-    ) -> tuple[RunState, dict[str, Any] | None]:
-        """Return the state to go on from; for an earlier step also what the trace is to say about going back."""
-        limits = MemoryLimits(recent_steps=self.settings.recent_steps, log_chars=self.settings.log_chars)
-        caps = Caps(self.settings.max_dollars, self.settings.max_tokens)
-        if not past:
-            return RunState.empty(limits, caps), None
-        state = RunState.resumed(limits, caps, past[-1])
-        if from_step is None:
-            return state, None
-        try:
-            kept = until_step(past[-1], from_step)
-        except ValueError as error:
-            raise SettingsError(str(error)) from None
-        earlier = RunState.resumed(limits, caps, kept)
-        if earlier.handed_in is not None:
-            raise SettingsError(f"step {from_step} is the final answer; go back to the one before, {from_step - 1}")
-        earlier.spending.restore(state.spending.record())
-        rewind = {"step": from_step, "number": len(past), "spent": state.spending.record()}
-        return earlier, rewind
-
     def _note(self, kind: str, **fields: object) -> None:
-        """Write to the trace that a server is away or back, or a wait, if the trace has begun."""
+        """Write an event that changes no state, once the trace has begun."""
         if self.state.task:
             self.trace.add(kind, **fields)
 
     def run(self) -> Outcome:
-        """Run the agent to its end; after SIGTERM, SIGHUP and at the time limit an answer is handed in, too.
+        """Run the agent to its end. SIGTERM, SIGHUP, SIGINT and the time limit end it with an answer.
 
         Raises:
-            KeyboardInterrupt: at another signal meanwhile; a session of a server is left open then, for a resumed run.
-            RunSuspended: at SIGUSR1; the session is left open, too.
+            KeyboardInterrupt: at a second signal; a server's session stays open for a resumed run.
+            RunSuspended: at SIGUSR1; the session stays open, too.
         """
         workspace = self.agent.workspace
         workspace.left_open = True
         with _stop_on_signals(self.budget.seconds_left, lambda: self.agent.ending):
             outcome = self.agent.run()
-        workspace.left_open = False
+        workspace.left_open = outcome.reason == "workspace"
         return outcome
-
-    def close(self) -> None:
-        """End what runs, and close the trace."""
-        self._resources.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._resources.close()
 
 
 def settings_of(directory: Path) -> RunSettings:
-    """Return the settings that a run was last started with.
-
-    Raises:
-        SettingsError: if it has no trace with settings.
-    """
+    """Return the settings that a run was last started with."""
     settings = [event["settings"] for event in read_trace(directory / TRACE_FILE) if event.get("settings")]
-    if not settings:
-        raise SettingsError(f"{directory / TRACE_FILE} does not say how its run is made")
     return RunSettings.model_validate(settings[-1])
 
 
 def new_run_directory(name: str) -> Path:
     """Return the path of a new directory below ``mlab-runs`` in the current directory."""
     stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
-    for count in range(1, 1000):
-        directory = Path("mlab-runs", f"{stamp}-{name}" + (f"-{count}" if count > 1 else ""))
-        if not directory.exists():
-            return directory
-    raise AssertionError
+    directory, count = Path("mlab-runs", f"{stamp}-{name}"), 1
+    while directory.exists():
+        count += 1
+        directory = directory.with_name(f"{stamp}-{name}-{count}")
+    return directory
 
 
 @contextlib.contextmanager
 def _stop_on_signals(seconds_left: Callable[[], float | None], is_ending: Callable[[], bool]) -> Iterator[None]:
-    """Raise RunStopped at the first signal or the end of the time, then KeyboardInterrupt; in the main thread only.
+    """Raise RunStopped at the first signal or at the time limit, then KeyboardInterrupt; in the main thread only.
 
-    A run that is ending already is not stopped by the first.
+    The first signal is ignored while the run is ending.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -249,7 +192,7 @@ def _stop_on_signals(seconds_left: Callable[[], float | None], is_ending: Callab
 
     def stop(number: int, _frame: object) -> None:
         nonlocal stopped_at
-        if number == signal.SIGALRM and (left := seconds_left() or 0.0) > 0:  # it has waited meanwhile
+        if number == signal.SIGALRM and (left := seconds_left() or 0.0) > 0:  # the clock stood still meanwhile
             _set_alarm(left)
             return
         if stopped_at is None:

@@ -1,8 +1,8 @@
-"""The trace of a run: one JSON object a line, only ever appended to, written as things happen.
+"""The trace of a run: one JSON object per line, appended as things happen.
 
-A run is resumed from its trace alone. Every event is handed to the system in one write before the next thing is done,
-so a process that is killed loses at most the event that it was writing; such an unfinished line is skipped by readers,
-and ended by the next append. There is no fsync: what is written survives the process, not a crash of the machine.
+A run is resumed from its trace alone. Every event is written before the next thing is done, so that a killed process
+loses at most the event that it was writing; readers skip such an unfinished line, and the next append ends it. There is
+no fsync: the trace survives the process, not a crash of the machine.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-TRACE_FILE = "trace.jsonl"
-"""Its name in the directory of a run."""
-MIN_SECRET_CHARS = 6
-"""Anything shorter occurs by chance."""
-_REDACTED = "[key]"
+TRACE_FILE = "trace.jsonl"  # its name in the directory of a run
+MIN_SECRET_CHARS = 6  # shorter values occur by chance
 
 
 class TraceError(Exception):
-    """A trace cannot be written or read; the message says why."""
+    """A trace cannot be written or read."""
 
 
 class Trace:
@@ -39,13 +36,7 @@ class Trace:
         elapsed: Callable[[], float] = lambda: 0.0,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
     ) -> None:
-        """Open a trace, new or existing, for this process alone.
-
-        Args:
-            path: the file.
-            secrets: values that are never written.
-            elapsed: how long the run has worked, in seconds.
-            watch: called with every event after it was written.
+        """Open a trace, new or existing, for this process alone; ``watch`` gets every event after it was written.
 
         Raises:
             TraceError: if another process is writing it.
@@ -72,7 +63,7 @@ class Trace:
     def redacted(self, text: str) -> str:
         """Return a text without the secrets."""
         for secret in self._secrets:
-            text = text.replace(secret, _REDACTED)
+            text = text.replace(secret, "[key]")
         return text
 
     def add(self, kind: str, **fields: Any) -> dict[str, Any]:
@@ -84,21 +75,15 @@ class Trace:
         self._watch(written)
         return written
 
-    def close(self) -> None:
-        """Close the file; others may write it then."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        os.close(self._file)
 
 
 def has_begun(path: Path) -> bool:
-    """Tell whether there is a trace that a run can be resumed from: one that has its start at least."""
+    """Tell whether a trace has the start of a run, so that the run can be resumed."""
     try:
         read_trace(path)
     except TraceError:
@@ -110,7 +95,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     """Return the events of a trace, without unfinished lines.
 
     Raises:
-        TraceError: if there is none, or if the file is something else.
+        TraceError: if the file cannot be read or is no trace.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -133,7 +118,7 @@ def json_line(value: object) -> str:
 
 
 def append_line(file: int, line: str) -> None:
-    """Append a line to a descriptor that was opened for reading and appending, after the end of an unfinished one."""
+    """Append a line to a descriptor opened for reading and appending; end an unfinished line first."""
     size = os.fstat(file).st_size
     unfinished = size and os.pread(file, 1, size - 1) != b"\n"
     data = memoryview(f"{chr(10) if unfinished else ''}{line}\n".encode("utf-8", "backslashreplace"))

@@ -7,33 +7,65 @@ from typing import TYPE_CHECKING, Any
 
 from mlab_agent.budget import duration
 from mlab_agent.models import Spending
-from mlab_agent.state import REWIND, STEP
+from mlab_agent.state import STEP
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-_TEXT_CHARS, _INPUT_CHARS, _LINE_CHARS = 2_000, 600, 100
+_TEXT_CHARS, _LINE_CHARS = 2_000, 100
+_SESSIONS = {
+    "same": ", in the same session of the server",
+    "new": ", in a new session with the files of the last snapshot; the server no longer has the earlier session",
+}
+_LINES = {
+    "malformed": "malformed reply: {text}",
+    "retry": "the models' server failed; retry in {wait_s:.1f} s: {error}",
+    "folded": "older steps went into the research log",
+    "reward": "reward {reward:z.4f}",
+    "server": "{text}",
+    "resume": "resumed{session}",
+    "end": "the end: {reason}",
+}
+_PAGES = {
+    "start": "Task:\n{task}\n",
+    "message": "Message:\n{text}\n",
+    "observation": "Observation:\n{text}\n",
+    "malformed": "--- Malformed reply:\n{reply}\nObservation:\n{text}\n",
+    "reward": "--- Reward: {reward:z.4f}",
+    "resume": "--- After {after} resumed{session}\n",
+    "rewind": "--- Back to the state after step {step}\n",  # of older versions
+    "server": "--- {text}\n",
+    "retry": "--- Attempt {attempt} of a call, after: {error}\n",
+    "call failed": "--- A call failed: {error}\n",
+    "dialect": "--- The server refused a request: {because}\n",
+    "mistake": "--- An error in {where}:\n{traceback}\n",
+    "end": "=== The end, after {after}: {reason}\n{detail}\nAnswer: {answer}",
+}
 Event = dict[str, Any]
 
 
 def pages(events: Iterable[Event], *, whole: bool = False) -> Iterator[str]:
-    """Yield a trace as text, a piece for each event worth showing; long texts are truncated unless ``whole``."""
-    step = 0
+    """Yield a trace as text, a piece for each event; long texts are truncated unless ``whole``."""
+    step, total = 0, Spending()
     models: dict[str, Spending] = {}
     for event in events:
-        step = event["step"] if event["kind"] == REWIND else step + (event["kind"] == "observation")
-        if event["kind"] == "reply":
-            spending = models.setdefault(event.get("model", ""), Spending())
-            spending.add(event["prompt_tokens"], event["completion_tokens"], event["dollars"])
-        cut = {key: _cut(value, None if whole else _TEXT_CHARS) for key, value in event.items()}
-        if event["kind"] == "action":
-            yield _action(event, step, whole=whole)
-        elif (show := _PAGES.get(event["kind"])) and (text := show(cut)):
-            yield text
-    total = Spending()
-    for spending in models.values():
-        total.merge(spending)
+        kind, shown = event["kind"], _texts(event, None if whole else _TEXT_CHARS)
+        step = event["step"] if kind == "rewind" else step + (kind == "observation")
+        if kind == "reply":
+            for spending in (total, models.setdefault(event.get("model", ""), Spending())):
+                spending.add(event["prompt_tokens"] + event["completion_tokens"], event["dollars"])
+            if event["purpose"] != STEP:
+                yield f"--- Asked {event.get('model')} ({event['purpose']}): {shown['text']}\n"
+        elif kind == "action":
+            fields = [f"{name}: {text}" for name, text in shown["fields"].items()]
+            arguments = json.dumps(shown["input"], ensure_ascii=False, indent=2)
+            head = f"=== Step {step + 1}, after {shown['after']}"
+            yield "\n".join([head, *fields, f"Action: {event['action']}", f"Action Input: {arguments}"])
+        elif kind == "folded":
+            yield "--- Into the research log:\n" + "\n".join(entry["text"] for entry in event["entries"])
+        elif kind in _PAGES:
+            yield _PAGES[kind].format(**shown)
     yield f"Spent: {total.tokens} tokens, {total.cost}"
     if len(models) > 1:
         yield "\n".join(f"  {name}: {spending.tokens} tokens, {spending.cost}" for name, spending in models.items())
@@ -43,71 +75,21 @@ def one_line(event: Event, step: int) -> str | None:
     """Return an event in one line, for progress messages; None for events that are not reported."""
     if event["kind"] == "action":
         arguments = json.dumps(event["input"], ensure_ascii=False)
-        shortened = arguments if len(arguments) <= _LINE_CHARS else arguments[:_LINE_CHARS] + "…"
-        text = f"step {step + 1}: {event['action']} {shortened}"
+        text = f"step {step + 1}: {event['action']} {arguments[:_LINE_CHARS]}{'…' * (len(arguments) > _LINE_CHARS)}"
     elif event["kind"] in _LINES:
-        text = _LINES[event["kind"]](event)
+        text = _LINES[event["kind"]].format(**_texts(event, None)).splitlines()[0]
     else:
         return None
     return f"[{duration(event['elapsed'])}] {text}"
 
 
-def _action(event: Event, step: int, *, whole: bool) -> str:
-    fields = [f"{name}: {_cut(text, None if whole else _TEXT_CHARS)}" for name, text in event["fields"].items()]
-    arguments = _cut(json.dumps(event["input"], ensure_ascii=False, indent=2), None if whole else _INPUT_CHARS)
-    head = f"=== Step {step + 1}, after {duration(event['elapsed'])}"
-    return "\n".join([head, *fields, f"Action: {event['action']}", f"Action Input: {arguments}"])
+def _texts(event: Event, limit: int | None) -> Event:
+    """Return the fields of an event with truncated texts, and the time as text."""
+    session = _SESSIONS.get(event.get("session") or "", "")
+    return {**_truncated(event, limit), "after": duration(event["elapsed"]), "session": session}
 
 
-def _resumed(event: Event) -> str:
-    sessions = {
-        "same": ", in the same session of the server",
-        "new": ", in a new session, as the server has the earlier one no more: with the files of the last snapshot; "
-        "attempts, hours and processes of the earlier one are not in it",
-    }
-    return "resumed" + sessions.get(event.get("session") or "", "")
-
-
-def _rewound(event: Event) -> str:
-    text = f"back to how things were after step {event['step']}; the later steps are set aside"
-    return text + ("; the server's attempts and hours are not undone" if event["session"] == "same" else "")
-
-
-_LINES: Mapping[str, Callable[[Event], str]] = {
-    "malformed": lambda event: f"a reply that cannot be acted on: {event['text'].splitlines()[0]}",
-    "retry": lambda event: f"the models' server failed, again in {event['wait_s']:.1f} s: {event['error'][:200]}",
-    "folded": lambda _event: "older steps went into the research log",
-    "reward": lambda event: f"reward {event['reward']:z.4f}",
-    "server": lambda event: event["text"],
-    "resume": _resumed,
-    REWIND: _rewound,
-    "end": lambda event: f"the end: {event['reason']}",
-}
-_PAGES: Mapping[str, Callable[[Event], str]] = {
-    "start": lambda event: f"Task:\n{event['task']}\n",
-    "message": lambda event: f"Message:\n{event['text']}\n",
-    "observation": lambda event: f"Observation:\n{event['text']}\n",
-    "malformed": lambda event: f"--- Not a step:\n{event['reply']}\nObservation:\n{event['text']}\n",
-    "reply": lambda event: (
-        "" if event["purpose"] == STEP else f"--- Asked {event.get('model')} ({event['purpose']}): {event['text']}\n"
-    ),
-    "folded": lambda event: "--- Into the research log:\n" + "\n".join(entry["text"] for entry in event["entries"]),
-    "condensed": lambda event: f"--- The log's oldest {event['count']} entries in one:\n{event['text']}\n",
-    "reward": lambda event: f"--- Reward: {event['reward']:z.4f}",
-    "resume": lambda event: f"--- After {duration(event['elapsed'])} {_resumed(event)}\n",
-    REWIND: lambda event: f"--- {_rewound(event).capitalize()}\n",
-    "server": lambda event: f"--- {event['text']}\n",
-    "retry": lambda event: f"--- Attempt {event['attempt']} of a call, after: {event['error']}\n",
-    "wait": lambda event: f"--- Waited {event['ended'] - event['began']:.1f} s: {event['reason']}\n",
-    "call failed": lambda event: f"--- A call failed: {event['error']}\n",
-    "dialect": lambda event: f"--- The server refused a part of the request: {event['because']}\n",
-    "mistake": lambda event: f"--- A mistake in {event['where']}:\n{event['traceback']}\n",
-    "end": lambda event: (
-        f"=== The end, after {duration(event['elapsed'])}: {event['reason']}\n{event['detail']}\n"
-        f"Answer: {event['answer']}"
-    ),
-}
-
-
-def _cut(value: Any, limit: int | None) -> Any:
+def _truncated(value: Any, limit: int | None) -> Any:
+    if isinstance(value, dict):
+        return {key: _truncated(item, limit) for key, item in value.items()}
     return truncate_middle(value, limit) if isinstance(value, str) and limit else value

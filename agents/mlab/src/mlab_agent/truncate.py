@@ -9,13 +9,7 @@ if TYPE_CHECKING:
 
 
 def truncate_middle(text: str, limit: int, hint: str = "") -> str:
-    """Return a text of about ``limit`` characters at most, whose beginning and end are the original's.
-
-    Args:
-        text: any text.
-        limit: characters that remain, not counting the line that says what is left out.
-        hint: how to get the rest, for that line.
-    """
+    """Return the beginning and the end of a text, ``limit`` characters together, and a line with ``hint`` between."""
     if len(text) <= limit:
         return text
     head = limit // 2
@@ -26,13 +20,7 @@ def truncate_middle(text: str, limit: int, hint: str = "") -> str:
 
 
 def truncated_file(size: int, limit: int, read: Callable[[int, int], bytes]) -> str:
-    """Return the text of a file, of which only the beginning and the end are read if it is long.
-
-    Args:
-        size: bytes of the file.
-        limit: bytes that are read at most.
-        read: called with an offset and a number of bytes; returns these bytes.
-    """
+    """Return the text of a file, or its beginning and end; ``read(offset, count)`` reads bytes of it."""
     if size <= limit:
         return read(0, size).decode(errors="replace") if size else ""
     head = limit // 2

@@ -13,37 +13,11 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.base import Workspace
 
-__all__ = [
-    "ACTIONS",
-    "EDIT",
-    "FINAL_ANSWER",
-    "SCORE",
-    "Action",
-    "Context",
-    "InputError",
-    "Limits",
-    "TruncatedReply",
-    "actions_for",
-    "find",
-]
+__all__ = ["ACTIONS", "EDIT", "FINAL_ANSWER", "SCORE", "Action", "Context", "InputError", "Limits", "TruncatedReply"]
 
 SCORE, FINAL_ANSWER = basic.score, basic.final_answer
-_IN_ORDER = (
-    basic.list_files,
-    basic.read_file,
-    basic.write_file,
-    basic.append_file,
-    basic.copy_file,
-    basic.inspect_script_lines,
-    basic.undo_edit_script,
-    basic.execute_script,
-    understand.understand_file,
-    edit.edit_script,
-    edit.edit_script_segment,
-    SCORE,
-    FINAL_ANSWER,
-)
-ACTIONS: Mapping[str, Action] = {action.name: action for action in _IN_ORDER}
+_EDITS = (understand.understand_file, edit.edit_script, edit.edit_script_segment)
+ACTIONS: Mapping[str, Action] = {action.name: action for action in (*basic.FILES, *_EDITS, SCORE, FINAL_ANSWER)}
 
 
 def actions_for(workspace: Workspace) -> Mapping[str, Action]:

@@ -19,21 +19,19 @@ _CONFIG = ConfigDict(extra="forbid", coerce_numbers_to_str=True, populate_by_nam
 
 
 class InputError(Exception):
-    """The arguments of an action are wrong; the message says exactly how."""
+    """The arguments of an action are wrong."""
 
 
 class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an internal error
-    """The model's reply ended at its token limit; the message is the reply. So no part is taken for a whole."""
+    """The model's reply ended at its token limit; the message is the reply."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """Limits of actions."""
 
-    observation_chars: int = 20_000
-    """Characters that the model is shown."""
-    execute_s: float = 3600.0
-    """The default and the maximum of a script's time limit, in seconds."""
+    observation_chars: int = 20_000  # characters that the model is shown
+    execute_s: float = 3600.0  # the default and the maximum of a script's time limit, in seconds
 
 
 @dataclass
@@ -42,17 +40,15 @@ class Context:
 
     workspace: Workspace
     writes: Callable[[str], list[str | None]]
-    """``writes(name)`` returns the stored contents that the writes of a file replaced, None for no file."""
-    emit: Callable[..., None]
-    """Writes an event to the trace."""
-    ask: Callable[[str, str], str]
-    """``ask(prompt, purpose)`` returns a model's reply, for actions that need one; raises TruncatedReply."""
+    """Returns the stored contents that the writes of a file replaced, None for no file."""
+    emit: Callable[..., None]  # writes an event to the trace
+    ask: Callable[[str, str], str]  # returns a model's reply to a prompt, for a purpose; raises TruncatedReply
     limits: Limits = field(default_factory=Limits)
     seconds_left: Callable[[], float | None] = lambda: None
-    """The time that the run has left; no script gets more."""
+    """Returns the time that the run has left; no script gets more."""
 
     def save(self, path: str, data: bytes) -> None:
-        """Write a file, after its content was recorded for undo."""
+        """Record the content of a file for undo, and write the file."""
         self.record(path)
         self.workspace.write_bytes(path, data)
 
@@ -66,13 +62,12 @@ class Context:
 
 
 def argument(description: str, *aliases: str) -> Any:
-    """Describe an argument, as metadata of its type; models also use the aliases, among them MLAgentBench's names."""
+    """Describe an argument, with other names that models use, such as MLAgentBench's."""
     return Field(description=description, validation_alias=AliasChoices(*aliases))
 
 
 Filename = Annotated[
-    str,
-    argument("a path in the workspace", "file_name", "file", "path", "script_name", "script", "script_filename"),
+    str, argument("a path in the workspace", "file_name", "file", "path", "script_name", "script", "script_filename")
 ]
 StartLine = Annotated[int, argument("the first line, counted from 1", "start_line", "start")]
 EndLine = Annotated[int, argument("the last line, which is included", "end_line", "end")]
@@ -81,8 +76,8 @@ EndLine = Annotated[int, argument("the last line, which is included", "end_line"
 class Action:
     """An action, made by decorating ``run(context, **arguments)``, which returns the observation.
 
-    The message of a WorkspaceError is an observation, too. The docstring is the description and, in a second
-    paragraph, ``Comes back:`` with the result.
+    The message of a WorkspaceError is an observation, too. The docstring has the description, and in a second paragraph
+    ``Returns:`` with the result.
     """
 
     def __init__(self, run: Callable[..., str]) -> None:
@@ -90,7 +85,7 @@ class Action:
         self.tool_name = run.__name__
         """The name for native tool calls, such as ``edit_script``."""
         self.name = run.__name__.replace("_", " ").title()
-        self.description, self.returns = (inspect.getdoc(run) or "").split("\n\nComes back: ")
+        self.description, self.returns = (inspect.getdoc(run) or "").split("\n\nReturns: ")
         _context, *parameters = inspect.signature(run, eval_str=True).parameters.values()
         fields: dict[str, Any] = {
             item.name: (item.annotation, ... if item.default is item.empty else item.default) for item in parameters
@@ -105,7 +100,7 @@ class Action:
 
     @property
     def usage(self) -> str:
-        """The action as the model is to write it."""
+        """The action as the model should write it."""
         lines = [
             f'    "{name}": [{item.description}{"" if item.is_required() else "; may be left out"}]'
             for name, item in self.model.model_fields.items()
@@ -118,7 +113,7 @@ class Action:
         """The JSON schema of the arguments, for native tool calls."""
         schema = self.model.model_json_schema(by_alias=False)
         for part in (schema, *schema["properties"].values()):
-            for name in ("title", "default", "exclusiveMinimum"):  # not every server knows the last one
+            for name in ("title", "default", "exclusiveMinimum"):  # some servers refuse the last one
                 part.pop(name, None)
         return {"required": [], **schema}
 

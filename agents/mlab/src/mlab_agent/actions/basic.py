@@ -26,14 +26,14 @@ _Words = Annotated[
     argument("a list of strings for its command line", "args"),
 ]
 _Seconds = Annotated[float, Field(gt=0), argument("seconds after which it is stopped", "timeout")]
-_Answer = Annotated[str, argument("the answer in words", "answer", "final answer", "submission")]
+_Answer = Annotated[str, argument("the answer", "answer", "final answer", "submission")]
 
 
 @Action
 def list_files(context: Context, directory: _Directory = ".") -> str:
-    """Shows what is in a directory.
+    """Lists a directory.
 
-    Comes back: the names, directories with a slash at the end
+    Returns: the names, directories with a slash at the end
     """
     entries = context.workspace.list_directory(directory or ".")
     if not entries:
@@ -53,7 +53,7 @@ def list_files(context: Context, directory: _Directory = ".") -> str:
 def read_file(context: Context, filename: Filename) -> str:
     """Shows a whole text file. For long ones use Understand File or Inspect Script Lines.
 
-    Comes back: the text; the middle of a long one is left out
+    Returns: the text, without the middle if it is long
     """
     text = context.workspace.read(filename)
     hint = f"{_count_lines(text)} lines in all; use Inspect Script Lines or Understand File"
@@ -62,9 +62,9 @@ def read_file(context: Context, filename: Filename) -> str:
 
 @Action
 def write_file(context: Context, filename: Filename, content: _Content) -> str:
-    """Writes a whole file; what was in it before is replaced.
+    """Writes a whole file and replaces its content.
 
-    Comes back: whether it was written
+    Returns: whether it was written
     """
     data = content.encode()
     context.save(filename, data)
@@ -73,9 +73,9 @@ def write_file(context: Context, filename: Filename, content: _Content) -> str:
 
 @Action
 def append_file(context: Context, filename: Filename, content: _Content) -> str:
-    """Writes a text at the end of a file, exactly as it is given; a missing file is made.
+    """Appends a text to a file, exactly as it is given; a missing file is created.
 
-    Comes back: whether it was written
+    Returns: whether it was written
     """
     context.workspace.check_writable(filename)
     before = context.workspace.read_bytes(filename) if context.workspace.exists(filename) else b""
@@ -86,9 +86,9 @@ def append_file(context: Context, filename: Filename, content: _Content) -> str:
 
 @Action
 def copy_file(context: Context, source: _Source, destination: _Destination) -> str:
-    """Copies a file to another name; a file of that name is replaced.
+    """Copies a file to another name, and replaces a file of that name.
 
-    Comes back: whether it was copied
+    Returns: whether it was copied
     """
     if context.workspace.name(source) == context.workspace.name(destination):
         raise WorkspaceError(f"{source} and {destination} are the same file")
@@ -105,12 +105,12 @@ def inspect_script_lines(
 ) -> str:
     """Shows some lines of a file as they are, at most 101 at a time.
 
-    Comes back: the lines, and how many there are in all
+    Returns: the lines, and the number of lines in the file
     """
     start, end = max(1, start_line_number), end_line_number
     if end - start >= _MAX_LINES:
         raise WorkspaceError(
-            f"lines {start} to {end} are {end - start + 1}; at most {_MAX_LINES} can be inspected at a time"
+            f"lines {start} to {end} are {end - start + 1}; at most {_MAX_LINES} can be shown at a time"
         )
     lines = context.workspace.read(filename).splitlines()
     if end < start:
@@ -123,9 +123,9 @@ def inspect_script_lines(
 
 @Action
 def undo_edit_script(context: Context, filename: Filename) -> str:
-    """Undoes the last write of a file, by whichever action it was made; again, the one before.
+    """Undoes the last write of a file by any action; repeat it to undo the write before.
 
-    Comes back: the content after the undo
+    Returns: the content after the undo
     """
     name = context.workspace.name(filename)
     writes = context.writes(name)
@@ -149,9 +149,9 @@ def undo_edit_script(context: Context, filename: Filename) -> str:
 def execute_script(
     context: Context, filename: Filename, arguments: _Words = (), time_limit_s: _Seconds = math.inf
 ) -> str:
-    """Runs a Python or shell script that exists, in the workspace. All it has started is ended with it.
+    """Runs an existing Python or shell script in the workspace, and ends all of its processes.
 
-    Comes back: exit status, stdout and stderr; of long ones the middle is left out and a file has all
+    Returns: exit status, stdout and stderr; without the middle if they are long, and a file has all
     """
     left = context.seconds_left()
     time_limit = min(time_limit_s, context.limits.execute_s, math.inf if left is None else left)
@@ -172,26 +172,38 @@ def execute_script(
     return "\n".join(parts)
 
 
+FILES = (
+    list_files,
+    read_file,
+    write_file,
+    append_file,
+    copy_file,
+    inspect_script_lines,
+    undo_edit_script,
+    execute_script,
+)
+
+
 @Action
 def score(context: Context) -> str:
-    """Has the workspace scored as it is now. It can be asked for again.
+    """Scores the workspace as it is now. Can be used again.
 
-    Comes back: what the scorer says
+    Returns: the scorer's message
     """
     message = context.workspace.score()
     if message is None:
-        raise WorkspaceError("scores cannot be asked for here")
+        raise WorkspaceError("there are no scores here")
     return message
 
 
 @Action
 def final_answer(context: Context, final_answer: _Answer) -> str:
-    """Hands in the answer and ends the work; use it once, when nothing is left to do.
+    """Submits the answer and ends the work; use it once, when nothing is left to do.
 
-    Comes back: nothing; the work is over
+    Returns: nothing; the work is over
     """
     context.workspace.finish(final_answer)
-    return "The answer was handed in."
+    return "The answer was submitted."
 
 
 def _one_line(name: str) -> str:

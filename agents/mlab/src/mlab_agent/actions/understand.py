@@ -1,7 +1,7 @@
-"""Understand File: a model answers a question about a file; of a long one it gets the relevant passages.
+"""Understand File: a model answers a question about a file, of which it gets the relevant passages.
 
-A passage scores for each word of the question that it has, the rarer in the text the more; names such as
-``learning_rate`` and ``maxIters`` also count as the words in them.
+The score of a passage is the sum of the inverse document frequencies of the question's words in it. Names such as
+``learning_rate`` and ``maxIters`` also count as their parts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _STEM_CHARS = 6
 _SHORT_WORD = 3
 _DESCRIBE = (
-    "Describe what the passages say about this, in detail where it matters: names, values, shapes, and the numbers of "
-    "the lines they are on. State only what is to be seen there. Say expressly what is wanted and cannot be found."
+    "Describe what the passages say about the question, in detail where it matters: names, values, shapes, and line "
+    "numbers. State only what the passages show. Say explicitly what cannot be found."
 )
 _Query = Annotated[
     str, argument("what to look for, in detail, such as: the model architecture", "things_to_look_for", "question")
@@ -30,9 +30,9 @@ _Query = Annotated[
 
 @Action
 def understand_file(context: Context, filename: Filename, query: _Query) -> str:
-    """Reads a file for you, also a long one, and answers a question about it.
+    """Answers a question about a file, which may be long.
 
-    Comes back: a description with line numbers, and what could not be found
+    Returns: a description with line numbers, and what could not be found
     """
     text = context.workspace.read(filename)
     if not text.strip():
@@ -43,17 +43,17 @@ def understand_file(context: Context, filename: Filename, query: _Query) -> str:
     head = f"Below {'is the file' if whole else 'are passages of the file'} {filename}, {lines} lines."
     contents = "\n".join(f"[{passage.location}]\n{passage.text.rstrip()}" for passage in chosen)
     try:
-        answer = context.ask(f"{head}\n\nWhat is wanted of it: {query}\n\n{_DESCRIBE}\n\n{contents}", "understand file")
+        answer = context.ask(f"{head}\n\nQuestion: {query}\n\n{_DESCRIBE}\n\n{contents}", "understand file")
     except TruncatedReply as reply:
         answer = f"{str(reply).strip()}\n[this answer was cut off]"
     read = ", ".join(dict.fromkeys(f"{passage.first}-{passage.last}" for passage in chosen))
-    extent = "all of it was read" if whole else f"read: lines {read}; ask with other words for other passages"
+    extent = "all of it was read" if whole else f"read: lines {read}; use other words to get other passages"
     answer = truncate_middle(answer.strip(), context.limits.observation_chars)
     return f"{answer}\n[{filename} has {lines} lines; {extent}]"
 
 
 class Passage(NamedTuple):
-    """Some lines of a text, the first one counted from 1; of a very long line only a piece."""
+    """Some lines of a text, counted from 1, or a piece of a very long line."""
 
     first: int
     last: int
@@ -66,7 +66,7 @@ class Passage(NamedTuple):
 
 
 def split_passages(text: str) -> list[Passage]:
-    """Split a text; the passages together are all of it, in order."""
+    """Split a text into passages."""
     passages: list[Passage] = []
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         for offset in range(0, len(line), _PASSAGE_CHARS):
@@ -80,13 +80,13 @@ def split_passages(text: str) -> list[Passage]:
 
 
 def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
-    """Return the most relevant passages, of so many characters together, in their order; at least the best one."""
+    """Return the most relevant passages, of ``chars`` characters together, in order; at least the best one."""
     words = [_words(passage.text) for passage in passages]
     weights = {
         word: math.log(len(words) / count) + 0.1 for word in _words(query) if (count := sum(word in w for w in words))
     }
     scores = [sum(weights[word] for word in found & weights.keys()) for found in words]
-    if scores:  # the beginning says what a file is
+    if scores:  # the beginning often describes the file
         scores[0] += 0.3 * max(scores)
     chosen: list[int] = []
     for index in sorted(range(len(passages)), key=lambda index: -scores[index]):
@@ -97,6 +97,6 @@ def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
 
 
 def _words(text: str) -> set[str]:
-    """Return the words of a text as they are compared: lower case, names split, only the beginning of long words."""
+    """Return the words of a text for comparison: lower case, names split, long words shortened."""
     parts = [part for word in _WORD.findall(text) for part in (word, *_PART.findall(word))]
     return {part.lower()[:_STEM_CHARS] for part in parts if len(part) >= _SHORT_WORD or part.isdigit()}

@@ -1,8 +1,9 @@
-"""What all workspaces share: the model's paths, read-only files, whole reads and writes, scripts, snapshots."""
+"""What all workspaces share: paths, read-only files, whole reads and writes, scripts, snapshots."""
 
 from __future__ import annotations
 
 import abc
+import posixpath
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,15 +21,12 @@ from mlab_agent.workspaces.files import (
 from mlab_agent.workspaces.snapshots import STORE, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mlab_agent.workspaces.files import Files
+    from mlab_agent.workspaces.files import Files, FileStamp
 
-    ShowOutput = Callable[[str, str], None]
-
-_COPIED_BYTES = 256 * MIB  # of all read-only files together
-_COPIED_FILE_BYTES = 64 * MIB
+_COPIED_BYTES = 64 * MIB  # of a read-only file
 
 
 @dataclass(frozen=True)
@@ -45,35 +43,27 @@ class DirectoryEntry:
 class ScriptResult:
     """The output and the exit status of a script."""
 
-    stdout: str
-    """What it wrote; of a long text the middle is left out."""
+    stdout: str  # without the middle if it is long
     stderr: str
-    status: int | None
-    """Exit status, negative for a signal; None if it was stopped, at its time limit or with its server."""
+    status: int | None  # exit status, negative for a signal; None if it was stopped
     timed_out: bool
     seconds: float
     output_file: str | None
-    """The path in the workspace of a file with the whole output, where some of it is left out above."""
-    notes: tuple[str, ...] = ()
-    """What else the model should know, such as read-only files that the script changed and that were restored."""
+    """The path in the workspace of a file with the whole output, if some of it is left out above."""
+    notes: tuple[str, ...] = ()  # sentences for the model, such as about restored read-only files
 
 
 class Workspace(abc.ABC):
     """A directory to work in, and how its scripts run. Paths are as the model wrote them.
 
-    Every method may raise :class:`~mlab_agent.workspaces.files.WorkspaceError`, whose message is for the model.
+    Every method may raise a WorkspaceError, whose message is for the model.
     """
 
-    instructions: str | None = None
-    """The task, where the workspace brings it."""
-    gives_scores = False
-    """Whether :meth:`score` can be asked for."""
-    finished = False
-    """Whether the episode has ended; nothing else works then."""
-    left_open = False
-    """Whether :meth:`close` leaves a session of a server open, so that a resumed run can go on in it."""
-    final: Mapping[str, object] | None = None
-    """The metadata of the final score, once there is one."""
+    instructions: str | None = None  # the task, if the workspace has it
+    gives_scores = False  # whether `score` works
+    finished = False  # whether the episode has ended; nothing else works then
+    left_open = False  # whether `close` leaves a server's session open for a resumed run
+    final: Mapping[str, object] | None = None  # the metadata of the final score
 
     def __init__(
         self,
@@ -86,32 +76,29 @@ class Workspace(abc.ABC):
         snapshot_limit: int,
         snapshot_excludes: Sequence[str],
     ) -> None:
-        """Set the rules of a workspace.
+        """Set the rules of a workspace, with limits in bytes of a file; ``state`` is the run's directory.
 
-        Args:
-            files: access to the directory.
-            state: the run's directory, which gets the repository of snapshots.
-            python: the program that runs Python files.
-            read_only: names or patterns of files and directories that must stay as they are; ``*`` matches slashes too,
-                and ``./`` at the beginning means the workspace itself, not what is below.
-            read_limit: bytes of the longest file that is read.
-            snapshot_limit: bytes of the longest file in a snapshot.
-            snapshot_excludes: names or patterns of what else snapshots leave out.
+        ``read_only`` and ``snapshot_excludes`` are names or patterns: ``*`` matches slashes too, and ``./`` at the
+        beginning restricts a pattern to the top of the workspace.
         """
         self.files = files
         self.step = ""
-        """Which step is being carried out; no two of a run have the same text."""
-        self.show_output: ShowOutput | None = None
-        """Called with the output of scripts, as soon as the workspace can have it."""
+        """The step in progress; unique in a run."""
         self.rewards: list[float] = []
-        """The reward of each attempt, for whoever evaluates; the model is told the text alone."""
+        """The reward of each attempt, for the trace; the model only gets the scorer's message."""
         self._python = python
         self._read_only = tuple(map(normalised, read_only))
         self._read_limit = read_limit
         self._snapshot_limit = snapshot_limit
         self._snapshot_excludes = (*SKIPPED_DIRECTORIES, *self._read_only, *map(normalised, snapshot_excludes))
         self.store = Store(state / STORE)
-        self._read_only_files = ReadOnlyFiles(files, self.store, self._unprotected(self._read_only_names()))
+        stamps = self.files.stamps(self._unprotected(self._read_only_names()))
+        self._copies: dict[str, tuple[FileStamp, str | None]] = {
+            name: (stamp, self.store.put(files.read(name)) if stamp.size <= _COPIED_BYTES else None)
+            for name, stamp in stamps.items()
+            if stamp.kind == "file"
+        }
+        """The read-only files that scripts can change: their stamps and stored contents."""
 
     @property
     def root(self) -> str:
@@ -119,30 +106,18 @@ class Workspace(abc.ABC):
         return self.files.root
 
     def name(self, path: str) -> str:
-        """Return the one name of a path: relative to the workspace, without links and ``..``.
-
-        Raises:
-            WorkspaceError: if it leads out of the workspace, or is no path at all.
-        """
+        """Return the name of a path: relative to the workspace, without links and ``..``."""
         if not path.strip() or "\0" in path:
             raise WorkspaceError("the path is empty" if not path.strip() else "a path cannot have a NUL character")
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            raise WorkspaceError("the path is no valid text") from None
         return self.files.resolve(path)
 
     def check_writable(self, path: str) -> None:
-        """Check that a file may be written.
-
-        Raises:
-            WorkspaceError: if it is read-only, a directory, or out of the workspace.
-        """
+        """Raise if a path is read-only, a directory, or out of the workspace."""
         name = self.name(path)
-        # a link may have the name of a read-only file
-        for candidate in dict.fromkeys((name, self.files.resolve_lexically(path))):
+        unresolved = posixpath.relpath(posixpath.join(self.root, path), self.root)  # a read-only name may be a link
+        for candidate in dict.fromkeys((name, unresolved)):
             if self._is_read_only(candidate):
-                raise WorkspaceError(f"{path} is read-only: {candidate} must stay as it is")
+                raise WorkspaceError(f"{path} is read-only: {candidate} must not change")
         stamp = self.files.stat(name)
         if stamp is not None and stamp.kind != "file":
             raise WorkspaceError(f"{path} is a {stamp.description}, not a file")
@@ -163,25 +138,18 @@ class Workspace(abc.ABC):
         ]
 
     def read(self, path: str) -> str:
-        """Return a whole text, as UTF-8, whatever is not UTF-8 replaced.
-
-        Raises:
-            WorkspaceError: if there is none, or if it is too long to be read at once: no text is ever a part.
-        """
+        """Return a whole file as UTF-8 text, with invalid bytes replaced."""
         return self.read_bytes(path).decode(errors="replace")
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole file; errors as in :meth:`read`."""
+        """Return a whole file, if it is not too long."""
         name = self.name(path)
         self._check_file(name, path)
         return self.files.read(name)
 
     def write(self, path: str, text: str) -> None:
-        """Write a whole text, or nothing at all; directories are made."""
-        try:
-            self.write_bytes(path, text.encode())
-        except UnicodeEncodeError:
-            raise WorkspaceError("the text cannot be written as UTF-8") from None
+        """Write a whole text; directories are made."""
+        self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """Write a whole file, or nothing at all."""
@@ -203,10 +171,7 @@ class Workspace(abc.ABC):
         self.files.delete(name)
 
     def execute(self, script: str, arguments: Sequence[str], timeout_s: float) -> ScriptResult:
-        """Run a script in the workspace: Python files with Python, ``.sh`` with bash, others by themselves.
-
-        All of its processes have ended afterwards.
-        """
+        """Run a script and end all of its processes: Python files with Python, ``.sh`` with bash, or an executable."""
         name = self.name(script)
         self._check_file(name, script, limited=False)
         if any("\0" in argument for argument in arguments):
@@ -218,16 +183,16 @@ class Workspace(abc.ABC):
         """Run the command of the script ``name`` in the workspace, and restore read-only files afterwards."""
 
     def score(self) -> str | None:
-        """Have the workspace scored, and return the scorer's message; None where there are no scores."""
+        """Have the workspace scored, and return the scorer's message; None if there are no scores."""
         return None
 
     def interrupted_score(self) -> str | None:
-        """Return what is known of the score that a killed agent had asked for in this step; None to ask for it now."""
+        """Return what is known of the score that a killed agent requested in this step; None to request it now."""
         return None
 
     @abc.abstractmethod
     def finish(self, answer: str) -> None:
-        """Hand the answer in: write the submission, or end the episode. May be called again, with the same effect."""
+        """Submit the answer: write the submission, or end the episode. Idempotent."""
 
     def snapshot(self) -> str:
         """Save the workspace in the run's repository; return the snapshot's name."""
@@ -235,26 +200,46 @@ class Workspace(abc.ABC):
         return self.store.save(self.files, stamps, limit=self._snapshot_limit, title=f"step {self.step or 0}")
 
     def restore(self, snapshot: str) -> None:
-        """Make the workspace what it was; read-only and excluded files are not touched."""
+        """Restore a snapshot; read-only and excluded files are not touched."""
         self.store.restore(snapshot, self.files, self.files.scan(self._snapshot_excludes), limit=self._snapshot_limit)
 
-    @abc.abstractmethod
-    def close(self) -> None:
-        """End what runs; the files stay, except those of an ORS session. May be called again."""
+    def close(self) -> None:  # noqa: B027 - not all workspaces have something to close
+        """Close the connection to a server. Idempotent."""
 
     def _is_read_only(self, name: str) -> bool:
         return matches(name, (AGENT_DIRECTORY, *self._read_only))
 
     def _read_only_names(self) -> list[str]:
-        if not self._read_only:
-            return []
-        stamps = self.files.scan(())
-        names = [name for name in stamps if self._is_read_only(name) and stamps[name].kind != "directory"]
-        return [name for name in names if not matches(name, (AGENT_DIRECTORY,))]
+        stamps = self.files.scan((AGENT_DIRECTORY,)) if self._read_only else {}
+        return [name for name, stamp in stamps.items() if stamp.kind != "directory" and self._is_read_only(name)]
 
     def _unprotected(self, names: list[str]) -> list[str]:
-        """Return those read-only files that scripts can change, which are compared and restored afterwards."""
+        """Return the read-only files that scripts can change."""
         return names
+
+    def _restore_read_only(self) -> list[str]:
+        """Undo changes of read-only files; return a sentence about each changed file."""
+        now = self.files.stamps(self._copies)
+        changed = [name for name, (stamp, _blob) in self._copies.items() if now.get(name) != stamp]
+        notes = [f"The script changed the read-only file {name}{self._restore_file(name)}" for name in changed]
+        for name, stamp in self.files.stamps(changed).items():
+            self._copies[name] = (stamp, self._copies[name][1])
+        return notes
+
+    def _restore_file(self, name: str) -> str:
+        """Put a file back; return the end of the sentence about it."""
+        stamp, blob = self._copies[name]
+        if blob is None:
+            return ", of which there is no copy."
+        try:
+            for ancestor in parents_and_self(name):  # a link in place of a directory, or a directory of the file
+                found = self.files.stat(ancestor)
+                if found is not None and (found.kind == "directory") == (ancestor == name):
+                    self.files.delete(ancestor)
+            self.files.write(name, self.store.get(blob), stamp.mode)
+        except WorkspaceError as error:
+            return f", which could not be put back: {error}"
+        return "; it was put back."
 
     def _interpreter(self, name: str) -> list[str]:
         if name.endswith(".py"):
@@ -264,9 +249,7 @@ class Workspace(abc.ABC):
         stamp = self.files.stat(name)
         if stamp and stamp.mode & stat.S_IXUSR:
             return []
-        raise WorkspaceError(
-            f"{name} cannot be run: it is neither a Python file (.py) nor a shell script (.sh), and not executable"
-        )
+        raise WorkspaceError(f"{name} cannot be run: it is no .py or .sh file, and not executable")
 
     def _check_file(self, name: str, path: str, *, limited: bool = True) -> None:
         stamp = self.files.stat(name)
@@ -276,47 +259,4 @@ class Workspace(abc.ABC):
             raise WorkspaceError(f"{path} is a {stamp.description}, not a file")
         if limited and stamp.size > self._read_limit:
             size, limit = stamp.size / MIB, self._read_limit / MIB
-            raise WorkspaceError(
-                f"{path} has {size:.1f} MiB; files of at most {limit:g} MiB are read and kept: use a script for it"
-            )
-
-
-class ReadOnlyFiles:
-    """The read-only files that scripts can reach: compared by their stamps, and restored from the run's repository."""
-
-    def __init__(self, files: Files, store: Store, names: Sequence[str]) -> None:
-        """Look at the files, and store their contents if they are not too long."""
-        self._files, self._store = files, store
-        self._stamps = files.stamps(names)
-        self._blobs: dict[str, str] = {}
-        left = _COPIED_BYTES
-        for name, stamp in self._stamps.items():
-            if stamp.kind == "file" and stamp.size <= min(left, _COPIED_FILE_BYTES):
-                self._blobs[name] = store.put(files.read(name))
-                left -= stamp.size
-
-    def restore(self) -> list[str]:
-        """Undo all changes of the files; return a sentence about each one that was changed."""
-        now = self._files.stamps(self._stamps)
-        changed = [name for name, stamp in self._stamps.items() if now.get(name) != stamp]
-        notes = [f"The script changed the read-only file {name}{self._restore_file(name)}" for name in changed]
-        self._stamps |= self._files.stamps(changed)
-        return notes
-
-    def _restore_file(self, name: str) -> str:
-        """Put a file back; return the end of the sentence about it."""
-        before = self._stamps[name]
-        if before.kind != "link" and name not in self._blobs:
-            return ", of which there is no copy: put it back yourself."
-        try:
-            for ancestor in parents_and_self(name):  # a link or file where a directory was, or the other way round
-                stamp = self._files.stat(ancestor)
-                if stamp is not None and (stamp.kind == "directory") == (ancestor == name):
-                    self._files.delete(ancestor)
-            if before.kind == "link":
-                self._files.link(name, before.target)
-            else:
-                self._files.write(name, self._store.get(self._blobs[name]), before.mode)
-        except WorkspaceError as error:
-            return f", which could not be put back: {error}"
-        return "; it was put back."
+            raise WorkspaceError(f"{path} has {size:.1f} MiB, and the limit is {limit:g} MiB: use a script for it")

@@ -1,6 +1,6 @@
-"""The files of a workspace: lines of bash with the usual GNU programs (coreutils, findutils) read and write them.
+"""The files of a workspace, read and written with bash, coreutils and findutils.
 
-A *path* is what the model wrote. A *name* is a path resolved: relative to the workspace, without ``..`` and links.
+A *path* is what the model wrote. A *name* is a resolved path: relative to the workspace, without ``..`` and links.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import fnmatch
 import hashlib
 import os
 import posixpath
-import re
 import secrets
 import shlex
 from dataclasses import dataclass
@@ -21,16 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MIB = 1 << 20
-AGENT_DIRECTORY = ".mlab-agent"
-"""The directory of a workspace for outputs of scripts; the model may read it and not write it."""
+AGENT_DIRECTORY = ".mlab-agent"  # the directory for outputs of scripts, which the model may read and not write
 OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
-"""Has the whole output of the last scripts whose output is shown in part."""
 KEPT_OUTPUTS = 20
 SKIPPED_DIRECTORIES = (AGENT_DIRECTORY, ".git", "__pycache__", ".cache", ".ipynb_checkpoints")
-"""Directories that snapshots leave out wherever they are."""
-
-_LONGEST_LINE = 2_000
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""Directories that snapshots leave out, at any level."""
 
 FileKind = Literal["file", "directory", "link", "other"]
 _KINDS: Mapping[str, FileKind] = {"f": "file", "d": "directory", "l": "link"}
@@ -39,24 +33,22 @@ _STAMP_FIELDS = 6
 
 
 class WorkspaceError(Exception):
-    """Something could not be done; the message is an observation for the model."""
+    """An operation failed; the message is an observation for the model."""
 
 
 class WorkspaceLostError(WorkspaceError):
-    """The workspace is gone, such as the session of a server that was ended: no operation works any more."""
+    """The workspace is gone, such as the session of a server: no operation works any more."""
 
 
 @dataclass(frozen=True)
 class FileStamp:
-    """Metadata that tells whether a file has changed, without reading it."""
+    """Metadata that shows whether a file has changed."""
 
     kind: FileKind
     size: int
     mode: int
-    changed: str
-    """Its inode and times, which no program without privileges can set back."""
-    target: str = ""
-    """Where a link leads."""
+    changed: str  # its inode and times
+    target: str = ""  # the target of a link
 
     @property
     def description(self) -> str:
@@ -71,7 +63,7 @@ def parents_and_self(name: str) -> list[str]:
 
 
 def normalised(pattern: str) -> str:
-    """Return a pattern as :func:`matches` takes it: ``./`` at the beginning stands for the workspace itself."""
+    """Return a pattern for :func:`matches`: ``./`` at the beginning becomes a slash."""
     top = "/" if pattern.startswith(("./", "/")) else ""
     return top + posixpath.normpath(pattern).lstrip("/")
 
@@ -79,7 +71,7 @@ def normalised(pattern: str) -> str:
 def matches(name: str, patterns: Sequence[str]) -> bool:
     """Tell whether a name or a directory above it matches a pattern.
 
-    A pattern without a slash is for any directory, one that begins with a slash for exactly its own level.
+    A pattern without a slash matches in any directory, and a pattern with a leading slash only at its own level.
     """
     return any(_matches_itself(above, pattern) for above in parents_and_self(name) for pattern in patterns)
 
@@ -91,48 +83,22 @@ def _matches_itself(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
 
 
-def printable(line: str) -> str:
-    """Return a line without control characters, by which a script could write to the terminal at will."""
-    line = _COLOUR.sub("", line)
-    shortened = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
-    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in shortened)
-
-
 class Files(abc.ABC):
-    """The files below one directory, without rules about what may be written.
+    """The files below one directory. Every method may raise :class:`WorkspaceError`."""
 
-    A subclass says how commands get to a shell there. Every method may raise :class:`WorkspaceError`.
-    """
-
-    received_bytes: int
-    """How much is read at a time."""
-    root = "."
-    """The absolute path of the directory, as scripts see it."""
+    received_bytes: int  # how much is read at a time
+    root = "."  # the absolute path of the directory, as scripts see it
 
     @abc.abstractmethod
     def shell(self, script: str) -> bytes:
-        """Run a few lines in the workspace, and return what they write.
-
-        Raises:
-            WorkspaceError: if they fail, with their message.
-        """
+        """Run a few lines in the workspace, and return their output."""
 
     @abc.abstractmethod
     def _send(self, part: str, data: bytes, begin: str) -> str:
-        """Send the content of a new file ``part``; return the command that completes it, which is run afterwards.
-
-        Args:
-            part: its name.
-            data: the content.
-            begin: a command that is to be run before anything else, and makes its directory.
-        """
+        """Run ``begin``, send the content of a new file ``part``, and return the command that completes the file."""
 
     def program(self, python: str | None) -> str:
-        """Return the interpreter of Python scripts: the one that is named, by default the first one of the path.
-
-        Raises:
-            WorkspaceError: if the one that is named is not there.
-        """
+        """Return the interpreter of Python scripts: by default the first one on the path."""
         if python is None:
             return self.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
         program = self.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
@@ -141,20 +107,15 @@ class Files(abc.ABC):
         return program
 
     def resolve(self, path: str) -> str:
-        """Return the name of a path with all links followed, "." for the directory itself.
-
-        Raises:
-            WorkspaceError: if it leads out of the workspace.
-        """
+        """Return the name of a path in the workspace, "." for the directory itself."""
         joined = shlex.quote(posixpath.join(self.root, path))
-        return self._relative(os.fsdecode(self.shell(f"realpath -mz -- {joined}")).rstrip("\0"), path)
-
-    def resolve_lexically(self, path: str) -> str:
-        """Return the name of a path with no link followed, or the real name if that path seems to lead out."""
-        try:
-            return self._relative(posixpath.normpath(posixpath.join(self.root, path)), path)
-        except WorkspaceError:
-            return self.resolve(path)
+        absolute = os.fsdecode(self.shell(f"realpath -mz -- {joined}")).rstrip("\0")
+        if absolute == self.root:
+            return "."
+        prefix = self.root.rstrip("/") + "/"
+        if not absolute.startswith(prefix):
+            raise WorkspaceError(f"{path} leads out of the workspace, which is {self.root}")
+        return absolute[len(prefix) :]
 
     def stat(self, name: str) -> FileStamp | None:
         """Return the stamp of a file or directory, None if it does not exist."""
@@ -172,13 +133,13 @@ class Files(abc.ABC):
         )
 
     def entries(self, name: str) -> dict[str, FileStamp]:
-        """Return the entries of a directory by their last part, in any order."""
+        """Return the stamps of a directory's entries by their last part."""
         command = f"find -P {_quoted(name)} -mindepth 1 -maxdepth 1 -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
         stamps = _parse_stamps(self._output_of(command))
         return {child.rpartition("/")[2]: stamp for child, stamp in stamps.items()}
 
     def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
-        """Return all files, links and directories, except those that match a pattern and what is in them."""
+        """Return the stamps of all files, links and directories that match no pattern."""
         pruned = " -o ".join(f"-name {name}" for name in SKIPPED_DIRECTORIES if name in excluded) or "-false"
         command = rf"find -P . -mindepth 1 \( {pruned} \) -prune -o -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
         stamps = _parse_stamps(self._output_of(command))
@@ -189,22 +150,22 @@ class Files(abc.ABC):
         return self._read_pieces(_quoted(name), "true", name)
 
     def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        """Write a whole file or nothing; parents are made, and None keeps the mode that the file has."""
+        """Write a whole file or nothing, and its directories; None keeps the file's mode."""
         part = posixpath.join(posixpath.dirname(name), f".mlab-agent-{secrets.token_hex(6)}")
         put = self._send(part, data, self.enter(name))
         self._replace(name, part, put, f"[ $(stat -c %s {_quoted(part)}) = {len(data)} ]", mode)
 
     def copy(self, source: str, destination: str) -> None:
-        """Copy a file over another one, whose mode is kept, or to a new name."""
+        """Copy a file to a new name or over a file, whose mode is kept."""
         part = posixpath.join(posixpath.dirname(destination), f".mlab-agent-{secrets.token_hex(6)}")
         self._replace(destination, part, self.enter(destination), f"cat -- {_quoted(source)} > {_quoted(part)}", None)
 
     def link(self, name: str, target: str) -> None:
-        """Make a symbolic link, which replaces a file or link."""
+        """Make a symbolic link, in place of a file or link."""
         self.shell(f"{self.enter(name)} && ln -sfnT -- {shlex.quote(target)} {_quoted(name)}")
 
     def delete(self, name: str) -> None:
-        """Remove a file or link, or an empty directory; a directory that is not empty stays."""
+        """Remove a file, link or empty directory; other directories stay."""
         target = _quoted(name)
         self.shell(
             f"{self.enter(name)} && if [ -d {target} ] && [ ! -L {target} ]; then rmdir -- {target} || true;"
@@ -221,7 +182,7 @@ class Files(abc.ABC):
         )
 
     def _replace(self, name: str, part: str, put: str, check: str, mode: int | None) -> None:
-        """Complete a file ``part``, and move it to its name."""
+        """Complete a file ``part``, and move it to a name."""
         new, old = _quoted(part), _quoted(name)
         keep = f"if [ -f {old} ] && [ ! -L {old} ]; then chmod --reference={old} {new}; fi"
         set_mode = keep if mode is None else f"chmod {mode:o} {new}"
@@ -229,17 +190,8 @@ class Files(abc.ABC):
             f"{{ {put} && {check} && {{ {set_mode}; }} && mv -fT -- {new} {old}; }} || {{ rm -f {new}; false; }}"
         )
 
-    def _relative(self, absolute: str, path: str) -> str:
-        """Return the name of an absolute path; raise if it leads out of the workspace."""
-        if absolute == self.root:
-            return "."
-        prefix = self.root.rstrip("/") + "/"
-        if not absolute.startswith(prefix):
-            raise WorkspaceError(f"{path} leads out of the workspace, which is {self.root}")
-        return absolute[len(prefix) :]
-
     def _output_of(self, command: str) -> bytes:
-        """Return all that a command writes, by way of a file there if it is much."""
+        """Return all output of a command, through a temporary file."""
         file = f"/tmp/mlab-agent-{secrets.token_hex(6)}"  # noqa: S108 - of the sandbox
         remove = f"if [ $(stat -c %s {file}) -le {self.received_bytes} ]; then rm {file}; fi"
         data = self._read_pieces(file, f"{{ {command}; }} > {file}", "a file", remove)
@@ -248,14 +200,7 @@ class Files(abc.ABC):
         return data
 
     def _read_pieces(self, file: str, before: str, label: str, after: str = "true") -> bytes:
-        """Return a file, whose first piece comes with one call of the shell.
-
-        Args:
-            file: its name, quoted for the shell.
-            before: a command that is run before the first piece is read.
-            label: what to call the file in an error.
-            after: a command that is run in the same call, after the first piece was read.
-        """
+        """Return a file, named in quotes, with a command before and after the first piece in the same call."""
         head = f"sha256sum < {file} | head -c 64 && stat -c %s {file} && head -c {self.received_bytes} {file}"
         line, _end, data = self.shell(f"{before} && {head} && {after}").partition(b"\n")
         digest, size = line[:64].decode(), int(line[64:])
@@ -281,5 +226,5 @@ def _parse_stamps(printed: bytes) -> dict[str, FileStamp]:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as the shell needs it."""
+    """Return a name quoted for the shell."""
     return shlex.quote(f"./{name}")

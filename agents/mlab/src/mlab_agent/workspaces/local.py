@@ -1,8 +1,4 @@
-"""A workspace in a directory of this machine, such as ``/home/agent`` in a container.
-
-Scripts run in bubblewrap where that works, which hides the agent and keeps read-only files as they are. Elsewhere they
-run as processes of this user, in a group of their own: use a container then.
-"""
+"""A workspace in a local directory, whose scripts run in bubblewrap if it works, and else in a process group."""
 
 from __future__ import annotations
 
@@ -26,12 +22,12 @@ from mlab_agent.workspaces.scripts import bubblewrap_works, in_bubblewrap, run_c
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MOUNTS = 200
 _SHELL_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}  # nothing that a script could have changed
+_SIGNAL_STATUSES = range(129, 193)
 
 
 class LocalFiles(Files):
-    """The files of a directory of this machine."""
+    """The files of a local directory."""
 
     received_bytes = 1 << 62
 
@@ -54,12 +50,8 @@ class LocalFiles(Files):
 
     @override
     def read(self, name: str) -> bytes:
-        path = Path(self.root, name)
         try:
-            if os.path.realpath(path.parent) != os.path.normpath(path.parent):
-                raise WorkspaceError(f"{name}: a link leads elsewhere")
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor
+            with open(os.open(Path(self.root, name), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:  # noqa: PTH123
                 return file.read()
         except OSError as error:
             raise WorkspaceError(f"{name}: {error.strerror or error}") from None
@@ -75,7 +67,7 @@ class LocalFiles(Files):
 
 
 class LocalWorkspace(Workspace):
-    """A directory here. Nothing but a script can change what is outside of it."""
+    """A local directory. Only scripts can change anything outside of it."""
 
     files: LocalFiles
 
@@ -95,27 +87,21 @@ class LocalWorkspace(Workspace):
         protected: Sequence[Path] = (),
         pass_variables: Sequence[str] = (),
     ) -> None:
-        """Open a workspace.
+        """Open a workspace in an existing directory.
 
-        Args:
-            directory: the workspace, which exists.
-            state: the run's directory, which is not in the workspace or left out of snapshots.
-            python: the interpreter of Python scripts; None for the first one of the path.
-            read_only: names or patterns of files and directories that must stay as they are.
-            submission: where the final answer goes; ``submission.txt`` in the workspace by default.
-            secrets: values that no script's environment may hold, such as the key of the model.
-            output_limit: bytes of stdout, and of stderr, that are returned.
-            use_bubblewrap: whether to run scripts in bubblewrap; None if it works.
-            snapshot_excludes: names or patterns of what snapshots leave out.
-            snapshot_limit: bytes of the longest file in a snapshot.
-            protected: other files and directories that scripts may not change, where bubblewrap works.
-            pass_variables: names of environment variables that scripts get besides the common ones.
+        In bubblewrap, ``protected`` files and directories are read-only, too. Scripts get no variable with one of the
+        ``secrets``.
 
         Raises:
             WorkspaceError: if there is no such directory or interpreter.
         """
         if not directory.is_dir():
             raise WorkspaceError(f"{directory} is no directory")
+        program = (
+            shutil.which(python) if python else shutil.which("python") or shutil.which("python3") or sys.executable
+        )
+        if program is None:
+            raise WorkspaceError(f"there is no program {python} to run Python scripts with")
         self._submission = submission
         self._secrets = tuple(secrets)
         self._output_limit = output_limit
@@ -124,7 +110,7 @@ class LocalWorkspace(Workspace):
         super().__init__(
             LocalFiles(os.path.realpath(directory)),
             state=state,
-            python=_interpreter(python),
+            python=str(Path(program).absolute()),
             read_only=read_only,
             read_limit=32 * MIB,
             snapshot_limit=snapshot_limit,
@@ -143,19 +129,17 @@ class LocalWorkspace(Workspace):
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             start = time.monotonic()
             try:
-                status, ended = run_command(
-                    command, self.root, environment, (out, err), timeout_s=timeout_s, show=self.show_output
-                )
+                status, ended = run_command(command, self.root, environment, (out, err), timeout_s=timeout_s)
             except OSError as error:
                 raise WorkspaceError(f"{name}: {error.strerror or error}") from None
             seconds = time.monotonic() - start
             stdout, stderr = self._shortened(out), self._shortened(err)
             is_long = max(os.fstat(stream.fileno()).st_size for stream in (out, err)) > self._output_limit
             output_file = self._keep(out, err) if is_long else None
-        notes = self._read_only_files.restore()
+        notes = self._restore_read_only()
         if ended == "too long":
             notes.append("The script was stopped because it wrote more than 1 GiB.")
-        if self.contained and status is not None and 128 < status < 128 + 65:  # noqa: PLR2004 - a signal
+        if self.contained and status is not None and status in _SIGNAL_STATUSES:
             status = 128 - status
         return ScriptResult(stdout, stderr, status, ended == "timeout", seconds, output_file, tuple(notes))
 
@@ -186,13 +170,12 @@ class LocalWorkspace(Workspace):
 
     @override
     def _unprotected(self, names: list[str]) -> list[str]:
-        """Choose what is mounted read-only, at most 200 outermost files and directories; return the other files."""
+        """Return no file if bubblewrap works, which mounts the outermost read-only files and directories."""
+        if not self.contained:
+            return names
         tops = {next(above for above in parents_and_self(name) if self._is_read_only(above)) for name in names}
-        kinds = {name: stamp.kind for name, stamp in self.files.stamps(tops).items() if stamp.kind != "link"}
-        if self.contained:
-            self._mounts = sorted(kinds, key=lambda name: (kinds[name] == "file", name))[:_MOUNTS]
-        chosen = set(self._mounts)
-        return [name for name in names if chosen.isdisjoint(parents_and_self(name))]
+        self._mounts = [name for name, stamp in self.files.stamps(sorted(tops)).items() if stamp.kind != "link"]
+        return []
 
     @override
     def finish(self, answer: str) -> None:
@@ -208,16 +191,3 @@ class LocalWorkspace(Workspace):
         except OSError as error:
             raise WorkspaceError(f"{path}: {error.strerror or error}") from None
         self.finished = True
-
-    @override
-    def close(self) -> None:
-        """Do nothing: the files stay."""
-
-
-def _interpreter(python: str | None) -> str:
-    if python is None:
-        return shutil.which("python") or shutil.which("python3") or sys.executable
-    program = shutil.which(python)
-    if program is None:
-        raise WorkspaceError(f"there is no program {python} to run Python scripts with")
-    return str(Path(program).absolute())  # a link stays one: it may be a virtual environment's

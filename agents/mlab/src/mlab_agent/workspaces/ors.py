@@ -1,7 +1,7 @@
 """A workspace in a session of an ORS server: files and scripts through its tool ``bash``, scores through ``answer``.
 
-The output of the shell comes back in base64 between two marks: clients lose white space at the borders of what a server
-sends, and servers add remarks.
+The output of the shell is in base64 between two marks, since clients strip white space from a server's output, and
+servers add remarks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _SENT_BYTES = 400_000  # at a time: commands have a longest length
 _TRIES = 3  # of a call during which the server ends
 _FINAL: Mapping[str, object] = {"get_final_score": True}
-_FINAL_TRIES = 3
 
 
 class OrsFiles(ShellFiles):
@@ -55,12 +54,6 @@ class OrsFiles(ShellFiles):
 
     @override
     def shell(self, script: str) -> bytes:
-        """Run a few lines in the workspace, and return what they write.
-
-        Raises:
-            WorkspaceError: if they fail, with their message.
-            WorkspaceLostError: if the server's bash does not answer at all.
-        """
         mark = f"M{random_text.token_hex(6)}"
         error = f"/tmp/{mark}"  # noqa: S108 - of the sandbox
         # The mark is put together there, so that a shell that echoes the command does not seem to answer.
@@ -70,7 +63,7 @@ class OrsFiles(ShellFiles):
             f" | base64 -w0; s=${{PIPESTATUS[0]}}; printf ':%d:' \"$s\"; head -c 500 {error} | base64 -w0;"
             f' printf ":%s\\n" "$m"; rm -f {error} )'
         )
-        for _again in range(_TRIES):  # what handles files may be done again
+        for _again in range(_TRIES):  # commands that handle files can be repeated
             with contextlib.suppress(OutcomeUnknownError):
                 result = self._bash(command, TIMEOUT_S)
                 if not result.interrupted:
@@ -80,7 +73,7 @@ class OrsFiles(ShellFiles):
         answer = re.search(rf"{mark}:([\w+/=]*):(\d+):([\w+/=]*):{mark}", result.text)
         if answer is None:
             kind = WorkspaceError if result.text.strip() else WorkspaceLostError
-            raise kind(f"the server's bash did not answer as it should: {result.text.strip()[-300:]!r}")
+            raise kind(f"unexpected output of the server's bash: {result.text.strip()[-300:]!r}")
         if answer[2] != "0":
             message = base64.b64decode(answer[3]).decode(errors="replace").strip().rpartition("bash: ")[2]
             raise WorkspaceError(f"it failed in the session: {message or 'exit status ' + answer[2]}")
@@ -113,22 +106,15 @@ class OrsWorkspace(ShellWorkspace):
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
     ) -> None:
-        """Work in a session, which may be one of a process of the run that was killed.
-
-        Args:
-            session: at the server.
-            state: the run's directory, for the repository of snapshots.
-            python: the interpreter of Python scripts in the session; None for the first one of its path.
-            read_only: names or patterns of files and directories that must stay as they are.
-            snapshot_excludes: names or patterns of what snapshots leave out.
+        """Work in a session, which may be that of a killed process of the run.
 
         Raises:
-            WorkspaceError: if there is no such interpreter in it.
+            WorkspaceError: if the session lacks the interpreter.
         """
         self._session = session
         self.instructions = session.prompt
         self.gives_scores = "answer" in session.tools
-        self._requested_final_score()  # before anything else is asked for: the server may still be scoring it
+        self._requested_final_score()  # first, since the server may still be scoring it
         files = OrsFiles(session)
         super().__init__(
             files,
@@ -157,20 +143,20 @@ class OrsWorkspace(ShellWorkspace):
         if call is None or call.step != self.step or call.arguments:
             return None
         try:
-            return self._scored(self._session.take_up(call)).text
+            return self._scored(self._session.resume_call(call)).text
         except WorkspaceLostError:
             raise
         except WorkspaceError as error:
             return (
                 f"The agent was stopped while it waited for this score, whose result is unknown: {error}. "
-                "It was not asked for again, so that no attempt counts twice; ask for Score if it is needed."
+                "It was not requested again, so that no attempt counts twice; use Score if you need it."
             )
 
     @override
     def finish(self, answer: str) -> None:
-        """End the episode with the final score; the text of the answer is for the trace alone.
+        """End the episode with the final score; the text of the answer is only in the trace.
 
-        An episode ends once: where it is not known whether it has, this asks again, and the server refuses it then.
+        If it is unknown whether the episode has ended, this asks again: a server gives the final score only once.
 
         Raises:
             WorkspaceError: if the server fails to score it.
@@ -180,7 +166,7 @@ class OrsWorkspace(ShellWorkspace):
             self._session.finished = True
             return
         problem = ""
-        for _try in range(_FINAL_TRIES):
+        for _try in range(_TRIES):
             try:
                 earlier = self._requested_final_score()
                 result = self._scored(earlier) if earlier and earlier.finished else self._answer(_FINAL)
@@ -196,12 +182,12 @@ class OrsWorkspace(ShellWorkspace):
         raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
 
     def _requested_final_score(self) -> ToolResult | None:
-        """Return the final score that this process or an earlier one has asked for, if it can be known."""
+        """Return the final score that this or an earlier process requested, if it is known."""
         call = self._session.last_answer
         if call is None or call.arguments != _FINAL:
             return None
         try:
-            return self._session.take_up(call)
+            return self._session.resume_call(call)
         except WorkspaceLostError:
             raise
         except WorkspaceError:
@@ -217,5 +203,4 @@ class OrsWorkspace(ShellWorkspace):
 
     @override
     def close(self) -> None:
-        """End the session, unless it is to be left open."""
         self._session.close(left_open=self.left_open)

@@ -1,7 +1,7 @@
 """A session of an Open Reward Standard (ORS) server, which a later process of the run can join again.
 
 The server names each call (``task_id``). After a broken connection the client asks with that id for the result of the
-same call. A call whose id has not arrived is never sent again here: the server may have carried it out.
+same call. A call without an id is never repeated here, since the server may have carried it out.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _BROKEN_GATEWAYS = frozenset({502, 504})
 _STARTING_S = 600.0  # how long a session may take to start
 _TRIES = 3
 _LONGEST_WAIT_S = 5.0
+_UNKNOWN = "whether it was carried out is unknown"
 _ALLOWED_DOMAINS = {"openai_api_key": ["api.openai.com"], "anthropic_api_key": ["api.anthropic.com"]}
 
 
@@ -47,13 +48,12 @@ class ToolResult(BaseModel):
     @classmethod
     def of(cls, output: Mapping[str, Any]) -> Self:
         """Return the result of an output of the protocol."""
-        text = "".join(block["text"] for block in output["blocks"] if block.get("type", "text") == "text")
         metadata, finished = output.get("metadata") or {}, bool(output.get("finished"))
-        return cls(text=text, metadata=metadata, reward=output.get("reward"), finished=finished)
+        return cls(text=_text(output["blocks"]), metadata=metadata, reward=output.get("reward"), finished=finished)
 
     @property
     def interrupted(self) -> bool:
-        """Whether the server ended while it carried out the call."""
+        """Whether the server ended during the call."""
         return self.metadata.get("status") == "interrupted"
 
 
@@ -62,10 +62,8 @@ class Call(BaseModel):
 
     tool: str
     arguments: dict[str, Any]
-    step: str | None = None
-    """The step of the run that it belongs to; None if it may be made again."""
-    task_id: str | None = None
-    """The server's id of the call, once it has arrived."""
+    step: str | None = None  # the step of the run that it belongs to; None if it may be repeated
+    task_id: str | None = None  # the server's id of the call, once it has arrived
     result: ToolResult | None = None
 
 
@@ -75,8 +73,7 @@ class SessionRecord(BaseModel):
     task: str
     environment: str
     sid: str | None = None
-    call: Call | None = None
-    """The last call that must not be made twice."""
+    call: Call | None = None  # the last call that must not be repeated
 
     def save(self, path: Path) -> None:
         """Replace the file, which only this user can read."""
@@ -94,10 +91,6 @@ class OutcomeUnknownError(WorkspaceError):
 
 class EpisodeFinishedError(WorkspaceError):
     """The episode has ended; the server takes no more calls."""
-
-
-class _AwayError(Exception):
-    """The server says that it began nothing, or cannot be reached behind its gateway."""
 
 
 class OrsSession:
@@ -119,17 +112,8 @@ class OrsSession:
     ) -> None:
         """Open a session, or join the one of an earlier process of the run if the server still has it.
 
-        Args:
-            url: the server's.
-            task: the task's id.
-            environment: its name on the server.
-            split: the split that the task is in.
-            token: the server's, if it wants one.
-            secrets: of the session, such as ``openai_api_key`` for a task with a model.
-            state: the run's directory, for the session's id.
-            wait_s: how long a call waits for a server that does not answer.
-            report: called with a sentence when the server goes away and comes back.
-            waits: get the time in which the server was away.
+        The session's id is kept in ``state``, the run's directory. ``report`` gets a sentence when the server goes away
+        and comes back; a call waits for it for ``wait_s``, which ``waits`` record.
 
         Raises:
             WorkspaceError: if there is no such server or task, or the server refuses.
@@ -138,9 +122,8 @@ class OrsSession:
         self._wait_s, self._report, self._waits = wait_s, report, waits or Waits()
         self._record_file = state / "home" / "session.json"
         self._record = _read_record(self._record_file, task, environment)
-        self._lost = False
-        self._problem, self._starting = "", False  # why the last call has to be made again
-        self._failures, self._first_failure, self._away_since, self._reported = 0, 0.0, 0.0, False
+        self._failures, self._away_since = 0, 0.0
+        self._problem, self._starting, self._reported = "", False, False
         self.finished = False  # the episode
         headers = {"X-API-Key": token} if token else {}
         transport = httpx2.HTTPTransport(retries=_TRIES)  # of connections
@@ -151,8 +134,7 @@ class OrsSession:
             """Whether this is the session of an earlier process, with its workspace and attempts."""
             if not self.joined:
                 self._create(task, split, secrets)
-            prompt = self._request("GET", f"/{environment}/prompt").json()
-            self.prompt = "\n".join(block["text"] for block in prompt if block.get("type", "text") == "text")
+            self.prompt = _text(self._request("GET", f"/{environment}/prompt").json(), "\n")
             tools = self._request("GET", f"/{environment}/tools").json()["tools"]
             self.tools: dict[str, Mapping[str, Any]] = {tool["name"]: tool.get("input_schema") or {} for tool in tools}
         except (httpx2.HTTPError, ValueError, KeyError) as error:
@@ -170,21 +152,18 @@ class OrsSession:
 
     @property
     def last_answer(self) -> Call | None:
-        """The last call of ``answer`` that was recorded, also by a killed process that had this session."""
+        """The last recorded call of ``answer``, by this or a killed process."""
         return self._record.call
 
     def call(self, tool: str, arguments: Mapping[str, Any], step: str | None = None) -> ToolResult:
         """Call a tool, and wait for a server that is away for a while.
 
-        Args:
-            tool: its name.
-            arguments: of the call.
-            step: of the run; given for a call that must not be made twice, which is recorded with its result.
+        A call with a ``step`` of the run must not be repeated, and is recorded with its result.
 
         Raises:
             OutcomeUnknownError: if the connection broke and the server cannot say whether the call was carried out.
             WorkspaceError: if the server refuses the call.
-            WorkspaceLostError: if there is no session any more, or the server stays away.
+            WorkspaceLostError: if the session is gone, or the server stays away.
         """
         call = Call(tool=tool, arguments=dict(arguments), step=step)
         if step is not None:
@@ -192,23 +171,21 @@ class OrsSession:
             self._record.save(self._record_file)
         return self._settle(call)
 
-    def take_up(self, call: Call) -> ToolResult:
-        """Return the result of a recorded call, which the server may still be carrying out; errors as in :meth:`call`.
-
-        Nothing is begun by this.
-        """
+    def resume_call(self, call: Call) -> ToolResult:
+        """Return the result of a recorded call, which may still be in progress; errors as in :meth:`call`."""
         if call.result is None and call.task_id is None:
             raise OutcomeUnknownError("the agent was stopped before the server had confirmed the call")
         return call.result or self._settle(call)
 
     def close(self, *, left_open: bool = False) -> None:
-        """End the session, unless it is left open or its server is away; the server removes its workspace."""
+        """End the session, unless it is left open or the server is away; the server removes its workspace."""
         self._closing.set()
-        if not (self._lost or left_open):
-            for path in ("/delete", "/delete_session"):
-                with contextlib.suppress(httpx2.HTTPError):
+        with contextlib.suppress(httpx2.HTTPError):
+            for path in () if left_open else ("/delete", "/delete_session"):
+                with contextlib.suppress(httpx2.HTTPStatusError):
                     self._request("POST", path, {})
-            self._record_file.unlink(missing_ok=True)
+            if not left_open:
+                self._record_file.unlink(missing_ok=True)
         self._http.close()
 
     def _join(self) -> bool:
@@ -244,7 +221,7 @@ class OrsSession:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response:
-        """Make a request, again for as long as the server says that the session starts."""
+        """Make a request, and repeat it while the session starts."""
         headers = {"X-Session-ID": self.sid, **(headers or {})}
         deadline = time.monotonic() + _STARTING_S
         while True:
@@ -256,10 +233,9 @@ class OrsSession:
 
     def _settle(self, call: Call) -> ToolResult:
         """Send a call, again while the server is away, and record its result."""
-        began = time.monotonic()
-        self._failures, self._reported = 0, False
+        began, self._reported, self._failures = time.monotonic(), False, 0
         try:
-            while (output := self._post(call)) is None:
+            while (output := self._receive(call)) is None:
                 self._wait_for_server()
         finally:
             self._waits.end()
@@ -269,16 +245,16 @@ class OrsSession:
             self.finished = self.finished or output.get("reason") == "episode_finished"
             raise (EpisodeFinishedError if self.finished else WorkspaceError)(self._one_line(output["error"]))
         result = ToolResult.of(output["output"])
-        waited_s = result.metadata.get("waited_s")  # for its turn at the server, which records it
+        waited_s = result.metadata.get("waited_s")  # in the server's queue; the server records it
         if isinstance(waited_s, int | float) and waited_s > 0:
-            self._waits.leave_out(min(waited_s, time.monotonic() - began))
+            self._waits.clock.leave_out(min(waited_s, time.monotonic() - began))
         if call.step is not None:
             call.result = result
             self._record.save(self._record_file)
         return result
 
     def _wait_for_server(self) -> None:
-        """Pause before a call is made again.
+        """Pause before a call is repeated.
 
         Raises:
             WorkspaceLostError: if the server has been away for too long.
@@ -286,78 +262,63 @@ class OrsSession:
         now = time.monotonic()
         self._failures += 1
         if self._failures == 1:
-            self._first_failure = self._away_since = now
-            self._waits.begin("ORS server: it does not answer")
-        elif self._starting and now - self._first_failure < _STARTING_S:
             self._away_since = now
+            self._waits.begin("ORS server: it does not answer")
         pause = min(0.25 * 2**self._failures, _LONGEST_WAIT_S)
-        if now - self._away_since + pause >= self._wait_s:
-            self._lost = True
+        if now - self._away_since + pause >= (max(self._wait_s, _STARTING_S) if self._starting else self._wait_s):
             raise WorkspaceLostError(f"{self._url} does not answer: {self._problem}")
         if self._failures >= _TRIES and not self._reported:
             self._reported = True
             self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({self._problem})")
         time.sleep(pause)
 
-    def _post(self, call: Call) -> dict[str, Any] | None:
-        """Send a call once, or ask for its result by its id; return None if the server is away.
-
-        The call can then be repeated without harm, and ``_problem`` says why.
-        """
-        try:
-            return self._receive(call)
-        except (httpx2.TransportError, OSError) as error:
-            self._problem, self._starting = self._one_line(error), False
-            if call.task_id is None and not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-                text = f"the connection to the server broke as {call.tool} was called: {self._problem}"
-                raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
-        except _AwayError as error:
-            self._problem = self._one_line(error)
-        return None
-
-    def _receive(self, call: Call) -> dict[str, Any]:
+    def _receive(self, call: Call) -> dict[str, Any] | None:
+        """Send a call once, or ask for its result by its id; return None if this can be repeated later."""
         body = {"name": call.tool, "input": call.arguments, **({"task_id": call.task_id} if call.task_id else {})}
         path, headers = f"/{self._environment}/call", {"X-Session-ID": self.sid}
-        chunks = []
-        with self._http.sse(path, method="POST", json=body, headers=headers, max_event_size=None) as events:
-            if events.response.is_error:
-                events.response.read()
-                raise self._refusal(events.response, call)
-            for event in events:
-                self._failures = 0
-                self._waits.end()
-                if event.event == "task_id":
-                    call.task_id = event.data.strip()
-                    if call.step is not None:
-                        self._record.save(self._record_file)
-                elif event.event == "error":
-                    raise self._failure(event.data, call)
-                elif event.event in {"chunk", "end"}:
-                    chunks.append(event.data)
-                if event.event == "end":
-                    output: dict[str, Any] = json.loads("".join(chunks))
-                    return output
-        raise httpx2.RemoteProtocolError("the stream ended too early")
+        chunks, self._starting = [], False
+        try:
+            with self._http.sse(path, method="POST", json=body, headers=headers, max_event_size=None) as events:
+                if events.response.is_error:
+                    events.response.read()
+                    self._refuse(events.response, call)
+                    return None
+                for event in events:
+                    self._failures = 0
+                    self._waits.end()
+                    if event.event == "task_id":
+                        call.task_id = event.data.strip()
+                        if call.step is not None:
+                            self._record.save(self._record_file)
+                    elif event.event == "error":
+                        raise self._failure(event.data, call)
+                    elif event.event in {"chunk", "end"}:
+                        chunks.append(event.data)
+                    if event.event == "end":
+                        output: dict[str, Any] = json.loads("".join(chunks))
+                        return output
+            raise httpx2.RemoteProtocolError("the stream ended too early")
+        except (httpx2.TransportError, OSError) as error:
+            self._problem = self._one_line(error)
+            if call.task_id is None and not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+                raise OutcomeUnknownError(f"{call.tool}: {self._problem}; {_UNKNOWN}") from None
+            return None
 
-    def _refusal(self, response: httpx2.Response, call: Call) -> Exception:
-        """Return the error for a response with an error status."""
+    def _refuse(self, response: httpx2.Response, call: Call) -> None:
+        """Return if the call can be repeated after a response with an error status, else raise."""
         text, status = self._one_line(_detail(response)), response.status_code
-        if status in _GONE:
-            return WorkspaceLostError(f"the session at {self._url} is lost: {text}")
-        if status == httpx2.codes.UNAUTHORIZED:
-            self._lost = True
-            return WorkspaceLostError(f"{self._url} refuses the token: {text}")
-        self._starting = response.headers.get("X-Backend-State") == "starting"  # or is about to be restarted
-        if status in _NOT_NOW or (status in _BROKEN_GATEWAYS and call.task_id is not None):
-            return _AwayError(text)
-        if status in _BROKEN_GATEWAYS:
-            return OutcomeUnknownError(f"{call.tool}: {text}; whether it was carried out is not known")
-        return WorkspaceError(f"the server refused {call.tool}: {text}")
+        self._problem, self._starting = text, response.headers.get("X-Backend-State") == "starting"
+        if status in _GONE or status == httpx2.codes.UNAUTHORIZED:
+            raise WorkspaceLostError(f"the session at {self._url} is lost: {text}")
+        if status in _BROKEN_GATEWAYS and call.task_id is None:
+            raise OutcomeUnknownError(f"{call.tool}: {text}; {_UNKNOWN}")
+        if status not in _NOT_NOW | _BROKEN_GATEWAYS:
+            raise WorkspaceError(f"the server refused {call.tool}: {text}")
 
     def _failure(self, text: str, call: Call) -> WorkspaceError:
         """Return the error for an error event of the stream."""
         if call.task_id is not None and "unknown task_id" in text:
-            return OutcomeUnknownError("the server does not know the result of the call any more")
+            return OutcomeUnknownError("the server no longer knows the result of the call")
         return WorkspaceError(f"{call.tool} failed on the server: {self._one_line(text)}")
 
     def _ping(self) -> None:
@@ -371,14 +332,16 @@ class OrsSession:
 
 
 def _read_record(path: Path, task: str, environment: str) -> SessionRecord:
-    """Return the record of a file if it is of the same task; the server may have another address by now."""
-    try:
+    """Return the record of a file if it is of the same task; the server's address may have changed."""
+    with contextlib.suppress(OSError, ValidationError):
         record = SessionRecord.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        record = None
-    if record is not None and (record.task, record.environment) == (task, environment):
-        return record
+        if (record.task, record.environment) == (task, environment):
+            return record
     return SessionRecord(task=task, environment=environment)
+
+
+def _text(blocks: list[dict[str, Any]], separator: str = "") -> str:
+    return separator.join(block["text"] for block in blocks if block.get("type", "text") == "text")
 
 
 def _raise_for_status(response: httpx2.Response) -> None:

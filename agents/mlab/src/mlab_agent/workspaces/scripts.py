@@ -1,4 +1,4 @@
-"""Run a script on this machine: in bubblewrap where that works, in a process group, with a short environment."""
+"""Run a script on this machine: in bubblewrap if it works, in a process group, with an allow-list of variables."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from mlab_agent.trace import MIN_SECRET_CHARS
-from mlab_agent.workspaces.files import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _GIB = 1 << 30
 _RUN_VARIABLE = "MLAB_AGENT_RUN"
 _GRACE_S = 2.0
 _POLL_S = 0.05
 _PROBE_S = 60
-_SHOWN_BYTES = 64 << 10  # of a stream at a time
 _ACCELERATORS = ("nvidia*", "dri", "kfd", "accel*", "infiniband", "dxg")
 _ROOT_MAY = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
 _CARRY_OUT_COMMANDS = ("/run/user", "/run/dbus", "/run/systemd/private", "/run/docker.sock", "/run/containerd")
-"""Sockets of programs that would carry out a script's commands outside of bubblewrap."""
+"""Sockets of programs that would run commands outside of bubblewrap."""
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLUMNS|LINES|TMPDIR|TEMP|TMP|MLAB_AGENT_RUN"
     r"|PYTHON\w*|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)|LD_LIBRARY_PATH|LIBRARY_PATH|CPATH|C_INCLUDE_PATH|CC|CXX"
@@ -53,17 +51,10 @@ def run_command(
     outputs: tuple[BinaryIO, BinaryIO],
     *,
     timeout_s: float,
-    show: Callable[[str, str], None] | None = None,
 ) -> tuple[int | None, str]:
-    """Run a command until it ends or its time is up; the processes of its group end with it.
+    """Run a command until it ends or its time is up, and then end its process group.
 
-    Args:
-        command: the program and its arguments.
-        directory: where it runs.
-        environment: all of its variables.
-        outputs: the files for stdout and stderr; it is stopped when they have more than 1 GiB.
-        timeout_s: after which it is stopped.
-        show: called with ``stdout`` or ``stderr`` and each line, as it is written.
+    ``outputs`` are the files for stdout and stderr; the command is stopped when they have 1 GiB.
 
     Returns:
         The exit status, negative for a signal, None if it was stopped; and ``ended``, ``timeout`` or ``too long``.
@@ -71,26 +62,23 @@ def run_command(
     Raises:
         OSError: if it cannot be started.
     """
-    streams = {name: output.fileno() for name, output in zip(("stdout", "stderr"), outputs, strict=True)}
-    live = [LiveOutput(name, file, show) for name, file in streams.items()] if show else []
+    out, err = (output.fileno() for output in outputs)
     process = subprocess.Popen(
         command,
         cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=streams["stdout"],
-        stderr=streams["stderr"],
+        stdout=out,
+        stderr=err,
         start_new_session=True,
     )
     deadline = time.monotonic() + timeout_s
     ended = "ended"
     try:
         while ended == "ended" and not _wait(process, _POLL_S):
-            for output in live:
-                output.poll()
             if time.monotonic() >= deadline:
                 ended = "timeout"
-            elif sum(os.fstat(file).st_size for file in streams.values()) > _GIB:
+            elif os.fstat(out).st_size + os.fstat(err).st_size > _GIB:
                 ended = "too long"
         if ended != "ended":
             _signal_group(process.pid, signal.SIGTERM)
@@ -98,13 +86,11 @@ def run_command(
     finally:
         _signal_group(process.pid, signal.SIGKILL)
         process.wait()
-    for output in live:
-        output.poll(last=True)
     return process.returncode if ended == "ended" else None, ended
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Tell whether a process ends in time; it is not reaped, so that its group's number is not used again meanwhile."""
+    """Tell whether a process ends in time; it is not reaped, so that the number of its group is not reused."""
     deadline = time.monotonic() + timeout_s
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() >= deadline:
@@ -119,7 +105,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def end_processes_of_run(run: str) -> None:
-    """Kill what a killed agent of the same run has left behind, and mark what is started from now on."""
+    """Kill the processes that a killed agent of the same run left, and mark those that are started from now on."""
     setting = f"{_RUN_VARIABLE}={run}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -128,39 +114,13 @@ def end_processes_of_run(run: str) -> None:
     os.environ[_RUN_VARIABLE] = run
 
 
-class LiveOutput:
-    """Follows a file that a script writes to, and shows each line as it comes; of much output only the end."""
-
-    def __init__(self, name: str, file: int, show: Callable[[str, str], None]) -> None:
-        self._name, self._file, self._show = name, file, show
-        self._read, self._rest = 0, b""
-
-    def poll(self, *, last: bool = False) -> None:
-        """Show the lines that were finished since the last time; with ``last`` also one that has no end."""
-        size = os.fstat(self._file).st_size
-        if (skipped := size - self._read - _SHOWN_BYTES) > 0:
-            self._show(self._name, f"[... {len(self._rest) + skipped} bytes not shown ...]")
-            self._read, self._rest = self._read + skipped, b""
-        data = os.pread(self._file, size - self._read, self._read)
-        self._read += len(data)
-        *lines, self._rest = re.split(rb"\r?\n|\r", self._rest + data)
-        if self._rest and (last or len(self._rest) > _SHOWN_BYTES):
-            lines.append(self._rest)
-            self._rest = b""
-        for line in lines:
-            self._show(self._name, printable(line.decode(errors="replace")))
-
-
 def in_bubblewrap(
     command: Sequence[str], workspace: str, read_only: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Return a command that runs another one in namespaces of its own, where read-only files are mounted read-only.
+    """Return a command that runs another one in bubblewrap. All paths are absolute and have no links.
 
-    Args:
-        command: the other one.
-        workspace: a directory that it cannot rename; its absolute path without links, as of all paths here.
-        read_only: files and directories that it can neither change nor rename, nor the directories above them.
-        environment: its variables; bwrap itself gets none, so that none of them makes it load something.
+    The other one can neither rename the workspace nor change or rename ``read_only`` files and directories; bwrap
+    itself does not get its environment.
     """
     words = [_system_program("bwrap") or "bwrap", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]
     words += ["--cap-drop", "ALL"]
@@ -194,20 +154,14 @@ def bubblewrap_works() -> bool:
 
 
 def _system_program(name: str) -> str | None:
-    """Return the absolute path of a program of the system; scripts may write into directories of ``PATH``."""
+    """Return the absolute path of a system program; scripts may write to directories of ``PATH``."""
     return shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
 
 
 def script_environment(
     environment: Mapping[str, str], secrets: Iterable[str] = (), passed: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the variables that a script gets: those that programs commonly need, and what the operator names.
-
-    Args:
-        environment: that of the agent.
-        secrets: values that no variable may hold, whatever its name is; those of a few characters do not count.
-        passed: names of further variables.
-    """
+    """Return the variables that a script gets: the common ones and those ``passed``, but none with a secret."""
     values = [secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS]
     names = set(passed)
     return {

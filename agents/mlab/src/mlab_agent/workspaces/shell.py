@@ -1,4 +1,4 @@
-"""Workspaces that are reached through a sandbox or a server: scripts run by its shell."""
+"""Workspaces that are reached through the shell of a sandbox or a server."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing_extensions import override
 
 from mlab_agent.truncate import truncated_file
 from mlab_agent.workspaces.base import ScriptResult, Workspace
-from mlab_agent.workspaces.files import KEPT_OUTPUTS, OUTPUT_DIRECTORY, Files, printable
+from mlab_agent.workspaces.files import KEPT_OUTPUTS, OUTPUT_DIRECTORY, Files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-TIMEOUT_S = 60.0
-"""Of a command that only handles files."""
+TIMEOUT_S = 60.0  # the time limit of a command that only handles files
 _OUTPUT_BYTES = 20_000  # of stdout, and of stderr, that are returned
 _TIMEOUT_STATUSES = (124, 137)
 _SIGNAL_STATUSES = range(129, 193)
@@ -37,34 +36,31 @@ _KILL_MARKED = (
 
 
 class CommandEnd(NamedTuple):
-    """How a command came to its end."""
+    """How a command ended."""
 
-    text: str
-    """What it wrote, or what stopped it."""
-    interrupted: bool = False
-    """Whether it was stopped because of neither itself nor its time limit, such as with its server."""
+    text: str  # its output, or why it was stopped
+    interrupted: bool = False  # whether something other than its time limit stopped it, such as the end of its server
 
 
 class ShellFiles(Files):
-    """Files that are reached through a sandbox or a server."""
+    """Files that are reached through a shell."""
 
     @abc.abstractmethod
     def run(self, command: str, cleanup: str, timeout_s: float) -> CommandEnd:
-        """Run a command that may take long, until it ends or its time is up, and then one that ends what is left of it.
+        """Run a command, which may take long, and then its cleanup.
 
         Args:
             command: what to run, in any directory.
-            cleanup: a command that ends all processes that the first one has started.
+            cleanup: a command that ends all processes that the first one started.
             timeout_s: for both, in seconds.
         """
 
 
 class ShellWorkspace(Workspace):
-    """A workspace whose scripts run through a shell: all of their processes are found by a mark, and ended."""
+    """A workspace whose scripts run through a shell; a mark in their environment finds all of their processes."""
 
     files: ShellFiles
-    stopped_by = "The server"
-    """What may stop a script besides its time limit, for the model."""
+    stopped_by = "The server"  # what may stop a script in addition to its time limit, for the model
 
     @override
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
@@ -83,12 +79,8 @@ class ShellWorkspace(Workspace):
         status = int(printed) if printed else None
         too_late = status is None or (status in _TIMEOUT_STATUSES and seconds >= timeout_s)
         timed_out = too_late and not result.interrupted
-        notes = self._read_only_files.restore()
+        notes = self._restore_read_only()
         stdout, stderr, output_file = self._collect(files)
-        for stream, text in (("stdout", stdout), ("stderr", stderr)):
-            for line in text.splitlines() if self.show_output else ():
-                assert self.show_output is not None
-                self.show_output(stream, printable(line))
         if status is None:
             notes.append(f"{self.stopped_by} stopped it: {result.text.strip()[-300:]}")
         elif status in _SIGNAL_STATUSES:

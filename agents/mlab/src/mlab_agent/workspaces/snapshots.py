@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.files import Files, FileStamp
 
-STORE = "workspace.git"
-"""The name of the repository in the directory of a run."""
+STORE = "workspace.git"  # the name of the repository in the directory of a run
 _BRANCH = "refs/heads/run"
 _FILE, _EXECUTABLE, _LINK = "100644", "100755", "120000"
 _OPTIONS = ("core.fsync=none", "core.protectNTFS=false", "core.protectHFS=false", "gc.auto=0")
@@ -32,7 +31,7 @@ _OWNER_EXECUTES = 0o100
 
 
 class Store:
-    """The repository, which is made when something is first written to it."""
+    """The repository, created by the first write."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -55,25 +54,11 @@ class Store:
         return self._git("hash-object", "-w", "--stdin", data=data).decode().strip()
 
     def get(self, blob: str) -> bytes:
-        """Return a stored content.
-
-        Raises:
-            WorkspaceError: if it is not there.
-        """
+        """Return a stored content."""
         return self._git("cat-file", "blob", blob)
 
     def save(self, files: Files, stamps: Mapping[str, FileStamp], *, limit: int, title: str) -> str:
-        """Store the workspace; a file with the same stamp as before is not read again.
-
-        Args:
-            files: of the workspace.
-            stamps: of what is to be saved.
-            limit: bytes of the longest file that is saved.
-            title: the commit's message.
-
-        Returns:
-            The name of the snapshot.
-        """
+        """Store files of at most ``limit`` bytes, and return the commit; files with unchanged stamps are not read."""
         before = dict(self._index)
         if not self.exists:
             self.put(b"")
@@ -96,17 +81,7 @@ class Store:
         return self._commit(b"".join(entries), title)
 
     def restore(self, snapshot: str, files: Files, now: Mapping[str, FileStamp], *, limit: int) -> None:
-        """Make a workspace what it was, as far as the snapshot has it.
-
-        Args:
-            snapshot: the name that :meth:`save` returned.
-            files: of the workspace.
-            now: the present stamps.
-            limit: as in :meth:`save`; longer files are left alone.
-
-        Raises:
-            WorkspaceError: if the snapshot is not there.
-        """
+        """Restore a commit in a workspace with the present stamps ``now``; longer files than ``limit`` stay."""
         entries = self._entries(snapshot)
         self._git("update-ref", _BRANCH, snapshot)
         kept = {above for name in entries for above in parents_and_self(name)}

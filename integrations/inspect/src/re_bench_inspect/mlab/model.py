@@ -73,18 +73,18 @@ class InspectModel(LanguageModel):
         if not self._sets_output:
             parameters = {**parameters, "max_output": None}
         while True:
-            request = self.dialect.request(parameters)
+            request = self._request(parameters)
             output = self._loop.call(partial(self._generate, chat, request))
             if isinstance(output, ModelOutput):
                 self.last = output
                 return self._read(output, messages, estimated)
-            if not self._adapt(request, output):
+            if not self._fall_back(output):
                 self._loop.call(partial(_raise, output))
 
     async def _generate(self, chat: list[ChatMessage], request: dict[str, Any]) -> ModelOutput | Exception:
         """Call the model; return a provider's refusal, which an adapted request may avoid."""
         config = GenerateConfig(
-            max_tokens=request.get(self.dialect.length),
+            max_tokens=request.get("max_output"),
             stop_seqs=request.get("stop"),
             parallel_tool_calls=request.get("parallel_tool_calls"),
         )
