@@ -21,7 +21,7 @@ from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
 from re_bench.tables import table
 from re_bench.task.discovery import open_task
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ class Builder:
         """Return the workspace of a task, created once."""
         target = self.place / "workspaces" / task
         if not target.is_dir():
-            lay_out(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
+            create_workspace(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
         return target
 
     def prepared_for(self, image: Image) -> Path:

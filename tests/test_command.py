@@ -88,7 +88,7 @@ def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path)
     assert (lines[0][-1], lines[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
     doctor = run_process("doctor", lacking, runs, "--profile", "cpu", "--json")
     told = json.loads(doctor.stdout)
-    assert (doctor.returncode, told["holds"]) == (1, False)
+    assert (doctor.returncode, told["passed"]) == (1, False)
     assert [check["blocks"] for check in told["checks"] if check["status"] == "problem"] == [["lacking"]]
 
 

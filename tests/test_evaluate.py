@@ -21,7 +21,7 @@ from example_tasks import make_tasks
 from terminal_session import in_terminal, plain
 
 from re_bench.cli.main import main
-from re_bench.processes import all_processes, began_with
+from re_bench.processes import all_processes, initial_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +128,7 @@ def test_an_agent_that_does_what_it_should_not_ends_and_leaves_nothing(
     one = evaluating(plan + BUDGET + agent)
     assert one.stop_when(lambda: one.states().count("failed") == 2, signal.SIGINT) == 130
     assert not one.processes()
-    assert not [pid for pid in all_processes() if str(one.out) in (began_with(pid, "RE_BENCH_AGENT_OF") or "")]
+    assert not [pid for pid in all_processes() if str(one.out) in (initial_environment(pid, "RE_BENCH_AGENT_OF") or "")]
     records = one.records()
     assert "last words" in records["hostile.quick.0"]["reason"]
     assert "has opened no session" in records["hostile.quick.1"]["reason"]
@@ -196,7 +196,7 @@ def test_what_failed_for_reasons_of_ours_is_tried_again(evaluating: Callable[[st
             while not one.scored():
                 time.sleep(0.1)
             for pid in all_processes():
-                if (began_with(pid, "RE_BENCH_SERVER_OF") or "").startswith(f"{one.out}/runs/mlab."):
+                if (initial_environment(pid, "RE_BENCH_SERVER_OF") or "").startswith(f"{one.out}/runs/mlab."):
                     os.kill(pid, signal.SIGKILL)
             _out, err = process.communicate()
         assert process.returncode == 0, err

@@ -56,11 +56,11 @@ TREES = st.dictionaries(
 )
 
 
-def lay_out(tree: dict[str, Any], directory: Path) -> None:
+def create_workspace(tree: dict[str, Any], directory: Path) -> None:
     directory.mkdir()
     for name, entry in tree.items():
         if isinstance(entry, dict):
-            lay_out(entry, directory / name)
+            create_workspace(entry, directory / name)
             continue
         with contextlib.suppress(FileExistsError):
             kind, content = entry
@@ -101,7 +101,7 @@ def scored(task: TaskFolder, tmp_path_factory: pytest.TempPathFactory, monkeypat
         tree = {own if name == OWN else name: entry for name, entry in tree.items()}
         with tempfile.TemporaryDirectory() as directory:
             Path(directory).chmod(0o755)
-            lay_out(tree, Path(directory) / "submission")
+            create_workspace(tree, Path(directory) / "submission")
             return score(task, loaded, Path(directory) / "submission", profile="cpu", sandbox="bubblewrap")
 
     return run

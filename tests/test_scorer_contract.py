@@ -14,7 +14,7 @@ import pytest
 
 from re_bench.task.discovery import TaskFolder, find_tasks
 from re_bench.task.profile_names import PROFILES
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
 TASKS = [task for task in find_tasks().values() if task.scorer.is_file() and "cpu" in task.manifest.profiles]
@@ -45,7 +45,7 @@ def check(task: TaskFolder, stdout: str, status: str, sandbox: str = "bubblewrap
 
 
 def test_the_baseline_is_valid_and_left_as_it_is(task: TaskFolder, tmp_path: Path) -> None:
-    lay_out(task, tmp_path / "workspace", profile="cpu")
+    create_workspace(task, tmp_path / "workspace", profile="cpu")
     before = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
     code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json")
     assert code == 0, stderr

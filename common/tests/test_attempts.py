@@ -62,16 +62,16 @@ def test_what_was_appended_is_read(log: AttemptLog) -> None:
 
 
 def test_the_final_score_is_of_what_is_held_back_for_it(log: AttemptLog) -> None:
-    for final_raw in (1.4, None, 1.7):
-        log.append(dataclasses.replace(GOOD, final_raw=final_raw))
+    for private_raw in (1.4, None, 1.7):
+        log.append(dataclasses.replace(GOOD, private_raw=private_raw))
     log.append(BAD)
-    assert [attempt.raw_for_final for attempt in log.read().attempts] == [1.4, 1.5, 1.7, None]
+    assert [attempt.deciding_raw for attempt in log.read().attempts] == [1.4, 1.5, 1.7, None]
     assert log.final("max", (1.0, 2.0)) == FinalScore(4, 1.7, 0.7, 4, 3)
     assert log.final("min", (1.0, 2.0)).raw == 1.4
     lines = [json.loads(line)["attempt"] for line in log.path.read_bytes().splitlines()]
-    assert ["final_raw" in line for line in lines] == [True, False, True, False]  # without one, as logs always were
+    assert ["private_raw" in line for line in lines] == [True, False, True, False]  # without one, as logs always were
     with pytest.raises(ValueError, match="an attempt that is invalid has no score"):
-        log.append(dataclasses.replace(BAD, final_raw=1.0))
+        log.append(dataclasses.replace(BAD, private_raw=1.0))
 
 
 def test_a_log_that_does_not_exist_is_empty_and_stays_absent(log: AttemptLog) -> None:

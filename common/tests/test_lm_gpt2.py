@@ -94,9 +94,9 @@ def test_cached_weights_open_without_transformers_or_source(tmp_path: Path) -> N
     make_model(source)
     expected = load_gpt2(source)[1]
     lines: list[str] = []
-    directory = fetch_gpt2(source, cache=cache, say=lines.append)
+    directory = fetch_gpt2(source, cache=cache, log=lines.append)
     (source / "model.safetensors").unlink()
-    assert fetch_gpt2(source, cache=cache, say=lines.append) == directory
+    assert fetch_gpt2(source, cache=cache, log=lines.append) == directory
     assert lines == [f"{identity(source)}: fetch and convert ..."]
     config, state = open_gpt2(source, cache=cache)
     assert all(torch.equal(state[name], tensor) for name, tensor in expected.items())

@@ -18,8 +18,8 @@ from re_bench.processes import (
     StoppedError,
     raise_if_stop_requested,
     request_stop,
-    stop_on,
     stop_requested,
+    stop_thread_on,
 )
 from re_bench.sandbox.resource_usage import cpu_seconds
 
@@ -189,12 +189,12 @@ def test_signal_during_removal_of_temporary_directory(tmp_path: Path, number: si
 
 def test_stop_on_applies_to_its_thread_and_block() -> None:
     event = threading.Event()
-    with stop_on(event):
+    with stop_thread_on(event):
         assert not stop_requested()
         event.set()
         with pytest.raises(StoppedError):
             raise_if_stop_requested()
-        with stop_on(None):
+        with stop_thread_on(None):
             assert not stop_requested()
         with ThreadPoolExecutor(1) as other:
             assert not other.submit(stop_requested).result()

@@ -67,7 +67,7 @@ def test_the_number_that_an_attempt_names_is_scored_again(
     ]  # fmt: skip
     attempts = AttemptLog(again).read().attempts
     assert [attempt.details["instance"] for attempt in attempts] == [0, 3, 5, 5, 0]
-    assert [attempt.handed_in for attempt in attempts] == [*(Elapsed(9.0 + n, 7.0) for n in (0, 3, 5)), None, None]
+    assert [attempt.submitted_at for attempt in attempts] == [*(Elapsed(9.0 + n, 7.0) for n in (0, 3, 5)), None, None]
 
 
 def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(

@@ -107,7 +107,7 @@ def test_command_fails_if_an_attack_succeeds(
     monkeypatch.setattr(attacks, "ATTACKS", {"exit status": kept, "leak": lambda _target: ["the secret"]})
     assert main(["sandbox", "--sandbox", "bubblewrap", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
-    assert not report["holds"]
+    assert not report["passed"]
     assert [(each["name"], each["held"], each["why"]) for each in report["checks"]] == [
         ("exit status", True, ""), ("leak", False, "the secret"),
     ]  # fmt: skip

@@ -88,12 +88,12 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
     code, stdout, _stderr = score(tmp_path, body, "--json", manifest=manifest)
     values = result(stdout)
     assert (code, values["raw"], values["reward"]) == (0, 2.05, pytest.approx(0.525))
-    assert (values["details"]["all"], values["details"]["final_raw"]) == (2.0260001, 2.1)
+    assert (values["details"]["all"], values["details"]["private_raw"]) == (2.0260001, 2.1)
     assert len(values["details"]["instance"]) == 12
     assert str(values["details"]["seed"]) not in values["details"]["instance"]
     typed = Score.from_dict(values)
-    assert (typed.final_raw, typed.raw_for_final) == (2.1, 2.1)
-    assert typed.reward_for_final == pytest.approx(0.55)
+    assert (typed.private_raw, typed.deciding_raw) == (2.1, 2.1)
+    assert typed.deciding_reward == pytest.approx(0.55)
 
 
 @pytest.mark.parametrize(

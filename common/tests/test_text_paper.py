@@ -104,7 +104,7 @@ def test_split_equals_train_test_split_of_datasets() -> None:
 
 def test_prepared_text_opens_without_packages_or_source(tmp_path: Path, recipe: PaperRecipe) -> None:
     lines: list[str] = []
-    first = prepare_paper(recipe, cache=tmp_path / "cache", say=lines.append)
+    first = prepare_paper(recipe, cache=tmp_path / "cache", log=lines.append)
     assert set(first.seconds) == {"fetch", "count", "encode"}
     assert lines[:3] == [f"openwebtext: {stage} ..." for stage in ("fetch", "count", "encode")]
     assert lines[-1] == f"openwebtext: encode: 4,500 of 4,500 documents, {len(first.text.train):,} tokens"

@@ -17,7 +17,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
 from re_bench.runs.score_process import score_and_record
 from re_bench.sandbox.calls import SandboxedProcess
-from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
+from re_bench.sandbox.deadline import TimeLimitError, charge_to_submission
 from re_bench.sandbox.process import Running, run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.scoring import time_limit as limits
@@ -103,9 +103,9 @@ def test_trusted_code_alone_is_our_fault() -> None:
 
 @pytest.mark.parametrize("seconds", [0.4, 20])
 def test_trusted_work_of_a_size_that_a_submission_chose_is_its_fault(seconds: float) -> None:
-    with pytest.raises(TimeLimitError, match=r"limit of 0\.2 s"), time_limit(0.2), counted_as_untrusted():
+    with pytest.raises(TimeLimitError, match=r"limit of 0\.2 s"), time_limit(0.2), charge_to_submission():
         time.sleep(seconds)
-    with time_limit(20), counted_as_untrusted():
+    with time_limit(20), charge_to_submission():
         pass
 
 

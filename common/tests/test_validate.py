@@ -88,7 +88,7 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: TaskFolder, backend
     (made_up.directory / file).write_text(f"# {'long ' * 100}\nthis is no program in either language")
     status, rows, stderr = validated(made_up)
     assert status == 1
-    outcomes = {name: (row["scores"][0]["status"], row["holds"]) for name, row in rows.items()}
+    outcomes = {name: (row["scores"][0]["status"], row["passed"]) for name, row in rows.items()}
     expected = {"baseline": ("valid", True), "reference": ("valid", True), "cheats/words": ("invalid", True)}
     assert outcomes == expected | {variant: ("error", False)}
     score, verdict = rows[variant]["scores"][0], rows[variant]["verdict"]
@@ -111,7 +111,7 @@ def test_a_cheat_is_compared_with_its_honest_base(drawing: TaskFolder, change: C
     for number in ("6.1", "6.2"):
         cheat.write_text(f"test -s base/number && printf {number} > number")
         status, rows, stderr = validated(drawing)
-        outcomes.append((status, rows["cheats/spoils"]["holds"], rows["cheats/spoils"]["verdict"]))
+        outcomes.append((status, rows["cheats/spoils"]["passed"], rows["cheats/spoils"]["verdict"]))
         assert rows["tools/honest"]["scores"][0]["reward"] == pytest.approx(0.6), stderr
     assert outcomes == [(0, True, "no better than the tools/honest"), (1, False, "scores above the tools/honest")]
     shutil.rmtree(drawing.directory / "tools")
@@ -136,11 +136,11 @@ LUCK = """
 
 
 @pytest.mark.parametrize(
-    ("luck", "parallel", "scored", "holds"),
+    ("luck", "parallel", "scored", "passed"),
     [(1, False, 3, True), (4, False, 3, False), (4, True, 1, False), (0.1, False, 1, True)],
 )
 def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
-    drawing: TaskFolder, change: Change, luck: float, scored: int, *, parallel: bool, holds: bool
+    drawing: TaskFolder, change: Change, luck: float, scored: int, *, parallel: bool, passed: bool
 ) -> None:
     change(drawing, "score.py", "        try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
     change(drawing, "score.py", "RawScore(float(", "RawScore(luck + float(")
@@ -151,7 +151,7 @@ def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
     _status, rows, stderr = validated(drawing)
     assert [len(rows[name]["scores"]) for name in ("cheats/spoils", "baseline")] == [scored, scored], stderr
     assert len(rows["cheats/spoils_too"]["scores"]) == 1
-    assert rows["cheats/spoils"]["holds"] == holds
+    assert rows["cheats/spoils"]["passed"] == passed
 
 
 def test_a_baseline_without_a_score_is_nothing_to_compare_with(
@@ -170,7 +170,7 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
     assert status == 1
     assert rows["baseline"]["scores"][0]["status"] == "error"
     assert "ended with exit status 9" in rows["baseline"]["verdict"]
-    assert rows["reference"]["holds"]
+    assert rows["reference"]["passed"]
     assert rows["cheats/spoils"]["verdict"] == "must be compared with the baseline, which has no reward"
 
 

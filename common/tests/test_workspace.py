@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.task.workspace import lay_out, lay_out_and_make, make
+from re_bench.task.workspace import create_and_make, create_workspace, make
 from re_bench.testing import run_process
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ def contents(directory: Path) -> dict[str, str]:
 
 def made(task: TaskFolder, workspace: Path) -> dict[str, Any]:
     """Lay out the reference, run its command, and return what that saw."""
-    lay_out_and_make(task, workspace, "reference", profile="cpu")
+    create_and_make(task, workspace, "reference", profile="cpu")
     seen: dict[str, Any] = json.loads((workspace / "seen.json").read_text())
     return seen
 
 
 def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: TaskFolder, tmp_path: Path) -> None:
-    lay_out(made_up, tmp_path / "agent", profile="cpu")
+    create_workspace(made_up, tmp_path / "agent", profile="cpu")
     expected = {"notes": "starter\n", "look_for": "/", "data": "prepared for cpu", "both": "baseline", "number": "0"}
     assert contents(tmp_path / "agent") == expected
-    lay_out(made_up, tmp_path / "cheat", "cheats/words", profile="gpu")
+    create_workspace(made_up, tmp_path / "cheat", "cheats/words", profile="gpu")
     assert contents(tmp_path / "cheat") == expected | {
         "data": "prepared for gpu",
         "make.sh": "printf ten > number\n",
@@ -63,7 +63,7 @@ def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
         ("reference", "gpu", False),
         ("baseline", "cpu", False),
     ):
-        lay_out(made_up, tmp_path / f"{variant}-{profile}", variant, profile=profile)
+        create_workspace(made_up, tmp_path / f"{variant}-{profile}", variant, profile=profile)
         assert ("weights" in contents(tmp_path / f"{variant}-{profile}")) == there
 
 
@@ -79,7 +79,7 @@ def test_a_workspace_that_cannot_be_prepared_is_not_there(
 ) -> None:
     task = change(made_up, "score.py", old, new)
     with pytest.raises(ReBenchError, match="KeyError"):
-        lay_out(task, tmp_path / "workspace", profile="cpu")
+        create_workspace(task, tmp_path / "workspace", profile="cpu")
     assert not (tmp_path / "workspace").exists()
 
 
@@ -87,7 +87,7 @@ def test_what_is_there_already_is_left_alone(made_up: TaskFolder, tmp_path: Path
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work").write_text("of days")
     with pytest.raises(UsageError, match="File exists; give a directory that does not exist yet"):
-        lay_out_and_make(made_up, tmp_path / "mine", "reference", profile="cpu")
+        create_and_make(made_up, tmp_path / "mine", "reference", profile="cpu")
     assert contents(tmp_path / "mine") == {"work": "of days"}
 
 
@@ -133,7 +133,7 @@ def test_a_cache_among_the_packages_does_not_show(
 
 def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
     del backend  # there is one
-    lay_out_and_make(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
+    create_and_make(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
     assert (tmp_path / "workspace" / "number").read_text() == "ten"
 
 
@@ -164,7 +164,7 @@ def test_a_command_that_fails_is_our_error_and_leaves_nothing(
     task = change(made_up, "task.toml", '"train.py", "10"]\ntime_limit_s = 30', '"train.py", "10"]\ntime_limit_s = 2')
     task = change(task, "reference/train.py", 'print("trained")', new)
     with pytest.raises(ReBenchError, match=rf"^made_up: reference: the command python train.py 10 failed {reason}"):
-        lay_out_and_make(task, tmp_path / "workspace", "reference", profile="cpu")
+        create_and_make(task, tmp_path / "workspace", "reference", profile="cpu")
     assert not (tmp_path / "workspace").exists()
 
 
@@ -174,7 +174,7 @@ def test_the_end_of_what_it_printed_is_shown(
     del backend  # there is one
     failing = 'print("step\\n" * 5000, "loss nan"); raise SystemExit(7)'
     task = change(made_up, "reference/train.py", 'print("trained")', failing)
-    lay_out(task, tmp_path / "workspace", "reference", profile="cpu")
+    create_workspace(task, tmp_path / "workspace", "reference", profile="cpu")
     with pytest.raises(ReBenchError, match=r"\(exit status 7\):\n") as caught:
         make(task, tmp_path / "workspace", "reference", profile="cpu")
     assert str(caught.value).endswith("step\n loss nan\n")
@@ -187,9 +187,9 @@ def test_a_profile_with_a_gpu_needs_one_to_make_and_none_to_lay_out(
     del backend  # there is one
     if any(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("this machine has a GPU")
-    lay_out_and_make(made_up, tmp_path / "agent", profile="gpu")
+    create_and_make(made_up, tmp_path / "agent", profile="gpu")
     with pytest.raises(UsageError, match="no GPU 0 here"):
-        lay_out_and_make(made_up, tmp_path / "workspace", "reference", profile="gpu")
+        create_and_make(made_up, tmp_path / "workspace", "reference", profile="gpu")
     assert not (tmp_path / "workspace").exists()
 
 
@@ -221,7 +221,7 @@ def test_copied_prepared_files_are_a_workspaces_own(made_up: TaskFolder, tmp_pat
         for name in ("own", "both"):
             (directory / name).write_text("of one workspace")
 
-    lay_out(made_up, workspace, "cheats/words", profile="cpu", template=template, randomize=randomize)
+    create_workspace(made_up, workspace, "cheats/words", profile="cpu", template=template, randomize=randomize)
     assert not (tmp_path / "cache").exists()
     assert (workspace / "data").read_text() == "prepared before"
     assert os.access(workspace / "deep" / "program", os.X_OK)
@@ -248,7 +248,7 @@ def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
     change(made_up, "score.py", "    def score(", RANDOMIZE)
     drawn = {}
     for name, seed in {"one": 1 << 100, "same": 1 << 100, "other": 7, "free": None}.items():
-        lay_out(made_up, tmp_path / name, profile="cpu", seed=seed)
+        create_workspace(made_up, tmp_path / name, profile="cpu", seed=seed)
         drawn[name] = (tmp_path / name / "own").read_text()
     assert drawn["one"] == drawn["same"]
     assert len(set(drawn.values())) == 3
@@ -265,7 +265,7 @@ def test_after_its_command_a_workspace_is_its_owners_alone(
     (made_up.directory / "starter" / "notes").chmod(0o664)
     script = f"printf 1 > number; mkdir -m 777 deep/mine; ln -s {outside} link"
     (made_up.directory / "cheats" / "words" / "make.sh").write_text(script)
-    lay_out_and_make(made_up, workspace, "cheats/words", profile="cpu")
+    create_and_make(made_up, workspace, "cheats/words", profile="cpu")
     assert (workspace / "deep" / "mine").is_dir()
     assert (workspace / "link").is_symlink()
     ours = [path for path in (workspace, *workspace.rglob("*")) if not path.is_symlink()]
@@ -277,6 +277,6 @@ def test_after_its_command_a_workspace_is_its_owners_alone(
 def test_what_cannot_be_copied_is_our_error_and_leaves_nothing(made_up: TaskFolder, tmp_path: Path) -> None:
     (made_up.directory / "baseline" / "data").symlink_to("nowhere")
     with pytest.raises(ReBenchError, match=r"^made_up: baseline: cannot be laid out in .*: .*No such file") as caught:
-        lay_out(made_up, tmp_path / "workspace", profile="cpu")
+        create_workspace(made_up, tmp_path / "workspace", profile="cpu")
     assert not isinstance(caught.value, UsageError)
     assert not (tmp_path / "workspace").exists()

@@ -197,7 +197,7 @@ def test_a_flipped_bit_is_seen(evaluation: Path, tmp_path: Path) -> None:
     bundle.write_bytes(gzip.compress(tar))
     assert any("SHA-256" in problem for problem in verify(bundle, sample=0).problems)
     bundle.write_bytes(whole[: len(whole) // 2])
-    assert not verify(bundle, sample=0).holds
+    assert not verify(bundle, sample=0).passed
 
 
 @pytest.mark.parametrize("content", [b"short", b"x" * 10_000])
@@ -232,7 +232,7 @@ def test_the_command(
     assert json.loads(packed.stdout)["path"] == "evaluation.bundle.tar.gz", packed.stderr
     verified = re_bench("bundle", "--verify", "evaluation.bundle.tar.gz", "--json", cwd=tmp_path)
     result = json.loads(verified.stdout)
-    assert (verified.returncode, result["holds"], result["compared"]) == (0, True, 0), verified.stderr
+    assert (verified.returncode, result["passed"], result["compared"]) == (0, True, 0), verified.stderr
     assert len(result["rescored"]) == 5
     assert {entry["outcome"] for entry in result["rescored"]} == {"not compared"}  # its tasks are made up
     assert any("alpha: this task is not here" in note for note in result["notes"])

@@ -95,10 +95,10 @@ def scored(**changes: Any) -> Score:
     ("logged", "now", "outcome"),
     [
         ({}, {}, "agrees"),
-        ({"final_raw": 9.0}, {"final_raw": 9.0}, "agrees"),
-        ({"final_raw": 9.0}, {"final_raw": 1.0}, "differs"),
-        ({"final_raw": 9.0}, {}, "differs"),
-        ({}, {"final_raw": 1.0}, "differs"),
+        ({"private_raw": 9.0}, {"private_raw": 9.0}, "agrees"),
+        ({"private_raw": 9.0}, {"private_raw": 1.0}, "differs"),
+        ({"private_raw": 9.0}, {}, "differs"),
+        ({}, {"private_raw": 1.0}, "differs"),
         ({"reward": None}, {}, "differs"),
     ],
 )

@@ -148,7 +148,7 @@ def test_the_score_so_far_is_the_final_score_of_the_log_until_there(
         Attempt(
             n=number, time="", task="t", profile="cpu", status="invalid" if raw is None else "valid", raw=raw,
             reward=None if raw is None else 2 - raw, message="",
-            final_raw=None if raw is None or not anchored else final,
+            private_raw=None if raw is None or not anchored else final,
         )
         for number, (raw, final) in enumerate(raws, 1)
     ]  # fmt: skip
@@ -326,13 +326,13 @@ def test_an_open_session_is_a_run_that_goes_on(tmp_path: Path) -> None:
 def test_the_newest_validation_counts(evaluation: Path, tmp_path: Path) -> None:
     old, new = make_validation(tmp_path / "old.json"), make_validation(tmp_path / "new.json")
     values = json.loads(new.read_text())
-    values["reports"][0]["holds"] = False
+    values["reports"][0]["passed"] = False
     new.write_text(json.dumps(values))
     os.utime(old, (1_000_000, 1_000_000))
     for files in ([old, new], [new, old]):
         task = read_report([evaluation, *files]).tasks[0]
         assert task.validation is not None
-        assert task.validation.holds is False
+        assert task.validation.passed is False
         assert [row.reward for row in task.validation.rows] == [0.0, 1.0, None]
 
 

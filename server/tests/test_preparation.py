@@ -30,7 +30,7 @@ from server_process import (
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.discovery import open_task
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 from re_bench_server import preparation
 from re_bench_server.catalog import ServedTask, build_catalog
 from re_bench_server.preparation import Preparations, State
@@ -222,7 +222,7 @@ def test_workspace_matches_the_command_and_is_isolated(site: Path, tmp_path: Pat
 
 def workspaces_match_the_command(server: Server, tmp_path: Path, task_id: str) -> None:
     task = TASKS[task_id]
-    lay_out(task, tmp_path / "workspace", profile="cpu")
+    create_workspace(task, tmp_path / "workspace", profile="cpu")
     expected = contents(tmp_path / "workspace")
     until(lambda: states(server)[task_id] == "ready")
     sessions = [Raw(server, task_id) for _ in range(2)]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, StandIn, Task, main
-from re_bench.sandbox.deadline import counted_as_untrusted
+from re_bench.sandbox.deadline import charge_to_submission
 from rust_codecontests import pool, workspace
 from rust_codecontests.answers import collect_answers
 from rust_codecontests.grading import held_out_problems, judge_answers
@@ -61,7 +61,7 @@ class RustCodeContests(Task[ProfileSettings]):
                 raise InvalidSubmissionError(label + str(fault)) from None
             job.progress("judging")
             keep_programs(job.records, problems, answers)
-            with counted_as_untrusted():
+            with charge_to_submission():
                 answers = refuse_foreign(answers, calls, judge, deadline)
             judgements = judge_answers(judge, problems, answers, deadline)
         result = report(label, answers, judgements, usage, clock.load())

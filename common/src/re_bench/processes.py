@@ -127,7 +127,7 @@ def request_stop() -> Iterator[None]:
 
 
 @contextmanager
-def stop_on(event: threading.Event | None) -> Iterator[None]:
+def stop_thread_on(event: threading.Event | None) -> Iterator[None]:
     """Let ``event`` also stop this thread during the block; None: only requests for all threads."""
     before = getattr(_this_thread, "stop", None)
     _this_thread.stop = event
@@ -138,7 +138,7 @@ def stop_on(event: threading.Event | None) -> Iterator[None]:
 
 
 def stop_requested() -> bool:
-    """Return whether all threads, or this one (see :func:`stop_on`), should stop."""
+    """Return whether all threads, or this one (see :func:`stop_thread_on`), should stop."""
     event = getattr(_this_thread, "stop", None)
     return bool(_stop_requests) or (event is not None and event.is_set())
 
@@ -244,7 +244,7 @@ def command_line(pid: int) -> list[str]:
     return []
 
 
-def began_with(pid: int, variable: str) -> str | None:
+def initial_environment(pid: int, variable: str) -> str | None:
     """Return an environment variable of a process at its start; None if unset or not readable."""
     with suppress(psutil.Error, OSError):
         value: str | None = psutil.Process(pid).environ().get(variable)

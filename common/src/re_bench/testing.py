@@ -24,7 +24,7 @@ from re_bench.cli.main import main
 from re_bench.data.files import sha256_of
 from re_bench.sandbox import open_backend
 from re_bench.task.staging import stage
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 from re_bench.text.corpus import pinned_wheels
 from re_bench.text.prepared import Recipe, wheel_text_entry
 
@@ -234,7 +234,7 @@ def laid_out(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPa
     target = tmp_path_factory.mktemp("laid_out") / "workspace"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
-        lay_out(tiny, target, profile="cpu")
+        create_workspace(tiny, target, profile="cpu")
     return target
 
 

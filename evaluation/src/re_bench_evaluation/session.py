@@ -21,9 +21,9 @@ from re_bench.data.jsonl import read_tail
 from re_bench.errors import ReBenchError
 from re_bench.processes import (
     all_processes,
-    began_with,
     command_line,
     end_processes,
+    initial_environment,
     raise_if_stop_requested,
     tree,
 )
@@ -166,9 +166,11 @@ def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
     """
     agents, servers = [], []
     for pid in all_processes():
-        if _is_of(directory, began_with(pid, _SERVER_MARK)):
+        if _is_of(directory, initial_environment(pid, _SERVER_MARK)):
             servers.append(pid)
-        elif _is_of(directory, began_with(pid, _AGENT_MARK)) or _is_hidden_agent(directory, kinds, command_line(pid)):
+        elif _is_of(directory, initial_environment(pid, _AGENT_MARK)) or _is_hidden_agent(
+            directory, kinds, command_line(pid)
+        ):
             agents.append(pid)
     end_processes({pid for agent in agents for pid in tree(agent)}, (signal.SIGKILL, _END_S))
     # What a server has started ends with it, so it alone is asked to end, and the others only if they are left.

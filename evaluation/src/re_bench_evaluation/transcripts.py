@@ -213,7 +213,7 @@ def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
         "reward": attempt.reward,
     }
     extra |= {"submission": attempt.submission or None, "seconds": attempt.seconds}
-    extra |= {} if attempt.final_raw is None else {"final_raw": attempt.final_raw}
+    extra |= {} if attempt.private_raw is None else {"private_raw": attempt.private_raw}
     return Step("system", seconds_since_1970(attempt.time) if time is None else time, text, "attempt", extra=extra)
 
 

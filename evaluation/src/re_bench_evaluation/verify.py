@@ -62,7 +62,7 @@ class Verification:
     rescored: tuple[Rescored, ...]
 
     @property
-    def holds(self) -> bool:
+    def passed(self) -> bool:
         """Whether nothing is wrong; how many scores were compared is another question."""
         return not self.problems
 
@@ -73,7 +73,7 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {**asdict(self), "holds": self.holds, "compared": self.compared}
+        return {**asdict(self), "passed": self.passed, "compared": self.compared}
 
 
 def verify(
@@ -159,7 +159,7 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
     for name, said, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
         if not _agree(said, logged):
             yield f"{name} is {said} in run.json, and {logged} by the attempt log"
-    deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.raw_for_final == final.raw]
+    deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.deciding_raw == final.raw]
     if deciding and not any(map(run.submission, deciding)):
         yield "the submission that decides its score is not in the bundle, so that it cannot be checked"
 
@@ -199,7 +199,7 @@ def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[Logge
         raw = run.contents.final(run.task_record.aggregation, None).raw
         for attempt in run.attempts:
             if attempt.status != "error" and run.submission(attempt):
-                decides = attempt.raw_for_final is not None and attempt.raw_for_final == raw
+                decides = attempt.deciding_raw is not None and attempt.deciding_raw == raw
                 ranked.append((not decides, chance.random(), run, attempt))
     ranked.sort(key=lambda entry: entry[:2])
     return [(run, attempt) for _group, _chance, run, attempt in ranked[:size]]
@@ -241,7 +241,7 @@ def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: A
     if attempt.reward is None and score.reward is None:
         return "not compared", "it has no reward, as the profile has no anchors"
     pairs = [("reward", attempt.reward, score.reward)]
-    if attempt.final_raw is not None or score.final_raw is not None:  # which then decides the score of the run
+    if attempt.private_raw is not None or score.private_raw is not None:  # which then decides the score of the run
         pairs.append(("final reward", _final_reward(attempt, anchors), _final_reward(score, anchors)))
     words = [f"{name} {number(then)} then and {number(now)} now" for name, then, now in pairs]
     text = f"{', '.join(words)}, tolerance {tolerance:g}"
@@ -252,6 +252,6 @@ def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: A
 
 def _final_reward(scored: Attempt | Score, anchors: Anchors | None) -> float | None:
     """Return the reward of what counts for the final score apart from the raw score, by the task's own anchors."""
-    if scored.final_raw is None or anchors is None:
+    if scored.private_raw is None or anchors is None:
         return None
-    return normalise(scored.final_raw, anchors.starting, anchors.reference)
+    return normalise(scored.private_raw, anchors.starting, anchors.reference)

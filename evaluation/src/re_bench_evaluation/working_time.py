@@ -119,7 +119,7 @@ def scorings(attempts: Iterable[Attempt]) -> list[Interval]:
 
 
 def _handed_in(attempt: Attempt, periods: Sequence[Interval], waits: list[Interval]) -> Elapsed | None:
-    clock = attempt.handed_in
+    clock = attempt.submitted_at
     scored = seconds_since_1970(attempt.time)
     if scored is None or not periods:
         return clock

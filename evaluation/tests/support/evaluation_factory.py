@@ -178,13 +178,13 @@ def make_log(path: Path, task: TaskRecord, shape: Shape, luck: random.Random, sk
     bad_luck = luck.random() < 0.1  # nothing that the run hands in is valid
     source = [f"def solve(x):\n    return x  # {luck.random()}\n", *(f"# line {line}\n" for line in range(30))]
     for number in range(1, shape.attempts + 1):
-        handed_in, seconds = step * number * luck.uniform(0.9, 1.0), luck.uniform(1, 40)
+        submitted_at, seconds = step * number * luck.uniform(0.9, 1.0), luck.uniform(1, 40)
         source[luck.randrange(1, len(source))] = f"value = {luck.random()}\n"
         text = shape.sources[number % len(shape.sources)] if shape.sources else "".join(source)
         submission = _keep(path, text) if shape.submissions else ""
         valid = not bad_luck and luck.random() < 0.75
         reward = luck.gauss(skill * number / shape.attempts, 0.15) if valid else None
-        details: Any = {"handed_in": handed_in, "seconds": seconds, "submission": submission}
+        details: Any = {"handed_in": submitted_at, "seconds": seconds, "submission": submission}
         log.append(_attempt(task, reward, luck.choice(shape.messages), **details))
     return log.read()
 
@@ -206,8 +206,8 @@ def make_validation(path: Path, tasks: Sequence[TaskRecord] = TASKS) -> Path:
     for task in tasks:
         rows = [_validation_row(task, variant) for variant in ("baseline", "reference", "cheats/link")]
         report = {"task": task.name, "profile": task.profile, "rows": rows, "note": "", "problems": [], "skipped": []}
-        reports.append(report | {"holds": True})
-    path.write_text(json.dumps({"reports": reports, "holds": True}) + "\n")
+        reports.append(report | {"passed": True})
+    path.write_text(json.dumps({"reports": reports, "passed": True}) + "\n")
     return path
 
 
@@ -218,7 +218,7 @@ def _validation_row(task: TaskRecord, variant: str) -> dict[str, Any]:
         "raw": None if reward is None else _raw(task, reward), "reward": reward, "message": "", "details": {},
         "seconds": 2.5,
     }  # fmt: skip
-    return {"variant": variant, "scores": [score], "holds": True, "verdict": "refused" if reward is None else "ok"}
+    return {"variant": variant, "scores": [score], "passed": True, "verdict": "refused" if reward is None else "ok"}
 
 
 def _anchors(task: TaskRecord) -> tuple[float, float]:
@@ -232,10 +232,10 @@ def _raw(task: TaskRecord, reward: float) -> float:
 
 
 def _attempt(
-    task: TaskRecord, reward: float | None, message: str, *, handed_in: float, seconds: float, submission: str
+    task: TaskRecord, reward: float | None, message: str, *, submitted_at: float, seconds: float, submission: str
 ) -> Attempt:
     raw = None if reward is None else _raw(task, reward)
-    scored = BEGAN + dt.timedelta(seconds=handed_in + seconds)
+    scored = BEGAN + dt.timedelta(seconds=submitted_at + seconds)
     return Attempt(
         time=scored.isoformat(timespec="milliseconds"), task=task.name, profile=task.profile,
         status="invalid" if raw is None else "valid", raw=raw,
@@ -273,7 +273,7 @@ def _step(when: float, action: str, arguments: Mapping[str, str], text: str) -> 
     details |= {"notes": [], "tool": None, "journal": 0}
     return [
         _event("action", when - 5, **details),
-        _event("observation", when, text=text, snapshot=None, handed_in=None),
+        _event("observation", when, text=text, snapshot=None, submitted_at=None),
     ]
 
 

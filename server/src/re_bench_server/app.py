@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.gpu.devices import keep_off_timed
+from re_bench.gpu.devices import hide_timed_gpus
 from re_bench.processes import StoppedError
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.bubblewrap import Bubblewrap
@@ -54,7 +54,7 @@ class AppState:
         self.gpus = None
         if plan is not None:
             self.gpus = SessionGpus(plan)
-            keep_off_timed(plan)  # for the preparation of tasks
+            hide_timed_gpus(plan)  # for the preparation of tasks
         self.scoring_queue = Queue(self.settings.scorings)
         self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
         scoring_gpu = plan.timed[0] if plan is not None else None

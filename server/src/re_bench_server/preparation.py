@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import StoppedError, raise_if_stop_requested, stop_on, stop_requested
+from re_bench.processes import StoppedError, raise_if_stop_requested, stop_requested, stop_thread_on
 from re_bench.task.prepare import PrepareWorker
-from re_bench.task.workspace import lay_out, make_template
+from re_bench.task.workspace import create_workspace, make_template
 from re_bench_server.logs import log
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class Preparation:
         """
 
         def create() -> None:
-            with stop_on(abandoned):
+            with stop_thread_on(abandoned):
                 raise_if_stop_requested()
-                lay_out(
+                create_workspace(
                     self.served.task,
                     workspace,
                     profile=self.served.profile_name,
@@ -155,7 +155,7 @@ class Preparation:
             raise_if_stop_requested()
         try:
             raise_if_stop_requested()
-            with stop_on(None):  # a request must not end the process, which all sessions share
+            with stop_thread_on(None):  # a request must not end the process, which all sessions share
                 self._worker.randomize_workspace(workspace)
         finally:
             self._worker_lock.release()

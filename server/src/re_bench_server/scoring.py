@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.attempts.store import Store
 from re_bench.gpu.devices import only_gpus
-from re_bench.runs.score_process import failed_attempt, final_so_far, parse_score, scorer_words
+from re_bench.runs.score_process import failed_attempt, final_so_far, parse_score, scorer_argv
 from re_bench.scoring.score import GPU_WAIT
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.choices import instance_details
@@ -103,7 +103,7 @@ class Scorer:
         self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str], submitted_at: Elapsed
     ) -> tuple[Score | None, str]:
         """Return the score, or None and the reason if the scorer failed."""
-        argv = scorer_words(served.task, workspace, served.profile_name, self._sandbox, log=log, submitted=submitted_at)
+        argv = scorer_argv(served.task, workspace, served.profile_name, self._sandbox, log=log, submitted=submitted_at)
         with log.with_name("scorer.log").open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,

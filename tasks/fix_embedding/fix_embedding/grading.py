@@ -33,7 +33,7 @@ def mean_loss(
     losses: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     windows: NDArray[np.int64],
     profile: Profile,
-    say: Callable[[str], None] = lambda _line: None,
+    log: Callable[[str], None] = lambda _line: None,
 ) -> float:
     """Return the mean loss of all next tokens of ``windows``, or NaN as soon as that of one is not finite.
 
@@ -41,11 +41,11 @@ def mean_loss(
         losses: gives the losses of some windows, [windows, context].
         windows: [windows, context + 1].
         profile: says how many windows are evaluated at a time.
-        say: is told the progress.
+        log: is told the progress.
     """
     total, batch = 0.0, profile.scoring_batch
     for start in range(0, len(windows), batch):
-        say(f"evaluated {start} of {len(windows)} windows")
+        log(f"evaluated {start} of {len(windows)} windows")
         part = losses(windows[start : start + batch]).astype(np.float64)
         if not np.isfinite(part).all():
             return math.nan

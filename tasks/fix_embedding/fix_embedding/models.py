@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from fix_embedding import sandboxed
 from fix_embedding.grading import mean_loss, scored_windows
 from fix_embedding.profiles import PROFILES, Profile, Recipe
-from re_bench.data.cache import CacheEntry, cache_directory, file_lock, new_directory, undamaged
+from re_bench.data.cache import CacheEntry, cache_directory, file_lock, new_directory, report_damage
 from re_bench.data.files import sha256_of
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError
@@ -105,7 +105,7 @@ def open_models(profile: str, text: PreparedText) -> Models:
         return _published(profile)
     entry = models_entry(profile, text)
     record = entry.open()
-    with undamaged(entry.directory, entry.remedy):
+    with report_damage(entry.directory, entry.remedy):
         large, small = (load_file(entry.directory / file) for file in FILES)
         return Models(large, small, float(record["models"]["large"]["heldout_loss"]))
 
@@ -122,12 +122,12 @@ def _published(profile: str) -> Models:
     return Models(states["large"], states["small"], _PUBLISHED_LOSS)
 
 
-def build(profile: str, text: PreparedText, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
+def build(profile: str, text: PreparedText, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
     """Train both models of a profile on ``text`` into ``directory``; return ``models.json``, without checksums."""
     settings = PROFILES[profile]
     models = {}
     for name in NAMES:
-        models[name], state = trained(name, settings, getattr(settings, name), text, say)
+        models[name], state = trained(name, settings, getattr(settings, name), text, log)
         path = directory / f"{name}.safetensors"
         # Half precision halves what is shipped; what it costs is in the loss, which is taken of these numbers.
         save_file(state, path)
@@ -143,7 +143,7 @@ def build(profile: str, text: PreparedText, directory: Path, say: Callable[[str]
 
 
 def trained(
-    name: str, entry: Profile, recipe: Recipe, text: PreparedText, say: Callable[[str], None]
+    name: str, entry: Profile, recipe: Recipe, text: PreparedText, log: Callable[[str], None]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train one model; return its entry of ``models.json`` and its state dict in half precision."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -155,13 +155,13 @@ def trained(
     )
     flops = model.flops_per_token(recipe.config.block_size)
     outcome = train(
-        model, batches, next_token_loss, settings, flops_per_token=flops, say=lambda line: say(f"{name}: {line}")
+        model, batches, next_token_loss, settings, flops_per_token=flops, log=lambda line: log(f"{name}: {line}")
     )
     state = {key: tensor.to("cpu", torch.float16).contiguous() for key, tensor in model.state_dict().items()}
     windows = scored_windows(text.heldout, entry.context, entry.heldout_tokens)
     sandboxed.put_into(model, state, device)
     loss = mean_loss(lambda part: sandboxed.losses(model, part), windows, entry)
-    say(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
+    log(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
     figures: dict[str, Any] = {"settings": asdict(settings), "batch": entry.training_batch}
     figures |= {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
     own = {key: value for key, value in asdict(recipe).items() if key != "sizes"}

@@ -31,12 +31,12 @@ COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
 
 def prepare(setup: Setup[Profile]) -> None:
     """Make the text of the profile, and its models if they are neither shipped nor built yet."""
-    text = prepare_text(setup.profile.text, say=setup.log).text
+    text = prepare_text(setup.profile.text, log=setup.log).text
     if setup.profile.large.published:
         from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
 
         for recipe in (setup.profile.large, setup.profile.small):
-            fetch_gpt2(PUBLISHED[recipe.published], say=setup.log)
+            fetch_gpt2(PUBLISHED[recipe.published], log=setup.log)
         return
 
     def make(directory: Path) -> dict[str, Any]:

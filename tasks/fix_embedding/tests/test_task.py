@@ -18,7 +18,7 @@ import torch
 from fix_embedding.workspace import corrupted
 from re_bench.errors import ReBenchError
 from re_bench.runs.score_process import score_submission
-from re_bench.task.workspace import lay_out, lay_out_and_make
+from re_bench.task.workspace import create_and_make, create_workspace
 from re_bench.text import open_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_only_the_order_of_the_embeddings_rows_is_changed(laid_out: Path, intact
 
 def test_every_workspace_has_an_order_of_its_own(tiny: TaskFolder, laid_out: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    lay_out(tiny, other, profile="cpu")
+    create_workspace(tiny, other, profile="cpu")
     one, two = (load(directory / "large_model.pth")[WTE] for directory in (laid_out, other))
     assert (one != two).any(1).float().mean() > 0.9
     # All else is equal, byte by byte: nothing but the rows themselves tells of their order.
@@ -91,8 +91,8 @@ def test_the_starting_solution_is_scored_and_checked(tiny: TaskFolder, workspace
     details = score.details
     assert score.raw is not None
     assert math.isclose(score.raw, math.log(details["loss"] - 0.5), abs_tol=0.0025)
-    assert score.final_raw is not None
-    assert math.isclose(score.final_raw, math.log(details["final_loss"] - 0.5), abs_tol=0.0025)
+    assert score.private_raw is not None
+    assert math.isclose(score.private_raw, math.log(details["final_loss"] - 0.5), abs_tol=0.0025)
     assert not re.search(r"[0-9]{2}", score.message), score.message
     assert (details["floor"], details["tokens"], details["file"]) == (0.5, 1024, "fixed_model.pth")
     assert 5 < details["loss"] < 7
@@ -135,16 +135,16 @@ def test_models_are_built_and_belong_to_a_text(tiny: TaskFolder, tmp_path: Path)
     assert set(contents["files"]) == {"large.safetensors", "small.safetensors"}
     assert {"hardware", "versions", "date"} <= set(contents)
     assert 5 < contents["models"]["large"]["heldout_loss"] < 7
-    lay_out(copy, tmp_path / "workspace", profile="cpu")
+    create_workspace(copy, tmp_path / "workspace", profile="cpu")
     record.write_text(json.dumps({**contents, "text": {"files": {}}}))
     with pytest.raises(ReBenchError):
-        lay_out(copy, tmp_path / "another", profile="cpu")
+        create_workspace(copy, tmp_path / "another", profile="cpu")
 
 
 @pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_and_the_example_run(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
     made = tmp_path / "reference"
-    lay_out_and_make(tiny, made, "reference", profile="cpu")
+    create_and_make(tiny, made, "reference", profile="cpu")
     assert not (made / "fixed_model.pth").exists()
     command = [sys.executable, "check.py"]
     assert subprocess.run(command, cwd=made, check=False, capture_output=True).returncode == 0

@@ -147,7 +147,7 @@ def optimizers_of(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
 
 
 def trained(
-    profile: str, tokens: NDArray[np.uint16], seed: int, *, steps: int | None = None, say: Callable[[str], None] = print
+    profile: str, tokens: NDArray[np.uint16], seed: int, *, steps: int | None = None, log: Callable[[str], None] = print
 ) -> tuple[Any, dict[str, Any]]:
     """Train one model; return it and figures: its first losses one by one, and how long it took.
 
@@ -156,7 +156,7 @@ def trained(
         tokens: of the training text.
         seed: of the first weights, windows and masks.
         steps: to stop after, within the warm-up, which does not depend on them; all of the recipe's if None.
-        say: is told the progress, line by line.
+        log: is told the progress, line by line.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     recipe, chosen = RECIPES[profile], PROFILES[profile]
@@ -186,7 +186,7 @@ def trained(
         report_every=1000,
     )
     draw = MaskedWindows(tokens, recipe, chosen.length, seed)
-    outcome = train(model, draw, kept, settings, optimizers=optimizers_of(model, recipe), say=say)
+    outcome = train(model, draw, kept, settings, optimizers=optimizers_of(model, recipe), log=log)
     figures = {
         "first_losses": [round(float(value), 4) for value in first],
         "steps": outcome.steps,
@@ -221,12 +221,12 @@ def heldout_loss(profile: str, state: dict[str, Tensor], tokens: NDArray[np.uint
     return total / positions
 
 
-def build(profile: str, text: PreparedText, seed: int, weights: Path, say: Callable[[str], None]) -> dict[str, Any]:
+def build(profile: str, text: PreparedText, seed: int, weights: Path, log: Callable[[str], None]) -> dict[str, Any]:
     """Train with one seed, write ``weights`` in half precision, and return the seed's part of the record."""
-    model, figures = trained(profile, text.train, seed, say=say)
+    model, figures = trained(profile, text.train, seed, log=log)
     state = {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in model.state_dict().items()}
     save_file(state, weights)
     weights.chmod(0o644)  # safetensors lets the owner alone read it
     loss = heldout_loss(profile, state, text.heldout)
-    say(f"seed {seed}: held-out loss {loss:.4f} after {figures['seconds']:.0f} s of training")
+    log(f"seed {seed}: held-out loss {loss:.4f} after {figures['seconds']:.0f} s of training")
     return {**figures, "heldout_loss": round(loss, 5), "sha256": sha256_of(weights)}

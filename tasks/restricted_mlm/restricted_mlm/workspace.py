@@ -37,7 +37,7 @@ _TAIL = 2000
 def prepare(setup: Setup[Profile]) -> None:
     """Make the text of the profile, and train the starting model, unless they are there."""
     profile, log = setup.profile_name, setup.log
-    prepare_text(setup.profile.text, say=log)
+    prepare_text(setup.profile.text, log=log)
     starting_model(profile).prepare(lambda directory: train_starting_model(profile, directory, log), log)
 
 
@@ -106,7 +106,7 @@ def starting_model(profile: str) -> CacheEntry:
     return CacheEntry(directory, f"the starting model of {profile}", (WEIGHTS,), remedy)
 
 
-def train_starting_model(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
+def train_starting_model(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
     """Train the starting model by the workspace's own ``train.py`` into ``directory``; return the manifest's contents.
 
     Raises:
@@ -114,7 +114,7 @@ def train_starting_model(profile: str, directory: Path, say: Callable[[str], Non
     """
     import torch  # noqa: PLC0415 - takes seconds, and most preparations find the model made
 
-    say("training the starting model ...")
+    log("training the starting model ...")
     workspace = directory / "workspace"
     shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
     add_files(profile, workspace)
@@ -131,7 +131,7 @@ def train_starting_model(profile: str, directory: Path, say: Callable[[str], Non
     if finished.returncode != 0:
         raise ReBenchError(f"training the starting model failed:\n{finished.stdout[-_TAIL:]}")
     for line in finished.stdout.splitlines():
-        say(line)
+        log(line)
     shutil.move(workspace / WEIGHTS, directory / WEIGHTS)
     shutil.rmtree(workspace)
     return {

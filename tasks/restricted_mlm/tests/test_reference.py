@@ -65,7 +65,7 @@ def quick_muon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick_muon")
 def test_training_begins_with_the_losses_of_the_record(record: dict[str, Any], text: PreparedText) -> None:
-    _model, figures = build.trained("cpu", text.train, 0, steps=STEPS, say=lambda _line: None)
+    _model, figures = build.trained("cpu", text.train, 0, steps=STEPS, log=lambda _line: None)
     seeds = record["seeds"]
     same, other = (pytest.approx(seeds[seed]["first_losses"][:STEPS], abs=ROUNDING) for seed in ("0", "1"))
     assert figures["first_losses"] == same

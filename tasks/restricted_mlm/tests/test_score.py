@@ -174,7 +174,7 @@ def test_labels_of_private_windows_change_no_public_score(scored: Any, monkeypat
     second = scored(model)
     assert second["raw"] == first["raw"]
     assert second["details"]["loss"] == first["details"]["loss"]
-    assert second["details"]["final_raw"] > first["details"]["final_raw"]
+    assert second["details"]["private_raw"] > first["details"]["private_raw"]
     assert not re.search(r"loss [0-9]|[0-9]{2}", first["message"]), first["message"]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.sandbox.calls import SandboxFaultError
-from re_bench.sandbox.deadline import counted_as_untrusted
+from re_bench.sandbox.deadline import charge_to_submission
 from re_bench_gateway import SessionLimits, Settings, models_of, serving
 from rust_codecontests import sandboxed
 from rust_codecontests.dataset import without_hidden_tests
@@ -82,7 +82,7 @@ def collect_answers(
     with serving(settings) as gateway:
         answers = list(_in_batches(job, gateway, problems))
         usage = gateway.usage()
-        with counted_as_untrusted():
+        with charge_to_submission():
             calls = read_calls(log)
         if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
             _check_model(gateway, model_name(job.task))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.data.cache import CacheEntry, cache_directory, cache_key, undamaged
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key, report_damage
 from re_bench.data.huggingface import identity
 from re_bench.errors import ReBenchError, UsageError
 from rust_codecontests import pool
@@ -76,7 +76,7 @@ def read(profile: str, split: str) -> list[Problem]:
     prepared = entry(profile, [split])
     prepared.open()
     path = prepared.directory / f"{split}.jsonl"
-    with undamaged(prepared.directory, prepared.remedy), path.open(encoding="utf-8") as file:
+    with report_damage(prepared.directory, prepared.remedy), path.open(encoding="utf-8") as file:
         return [from_record(json.loads(text)) for text in file]
 
 

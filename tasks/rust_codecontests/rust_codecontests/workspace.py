@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from rust_codecontests.dataset import Problem
 
 
-def prepare(profile: str, say: Callable[[str], None]) -> None:
+def prepare(profile: str, log: Callable[[str], None]) -> None:
     """Make the problems of the profile, unless they are there."""
 
     def make(directory: Path) -> dict[str, Any]:
         if profile in dataset.OWN:
             dataset.pinned_checksums(profile)  # refuses changed problems before their tests are made
-        return write(profile, directory, say)
+        return write(profile, directory, log)
 
-    dataset.entry(profile, dataset.SPLITS[profile]).prepare(make, say)
+    dataset.entry(profile, dataset.SPLITS[profile]).prepare(make, log)
 
 
 def create(profile: str, target: Path) -> None:
@@ -40,23 +40,23 @@ def create(profile: str, target: Path) -> None:
         shutil.copyfile(entry.directory / f"{split}.jsonl", target / "data" / f"{split}.jsonl")
 
 
-def write(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
+def write(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
     """Write the files of a profile into ``directory``, and return their manifest, without checksums."""
-    figures = write_splits(profile, dataset.SPLITS[profile], directory, say)
+    figures = write_splits(profile, dataset.SPLITS[profile], directory, log)
     return {"profile": profile, "key": dataset.key(profile), "figures": figures, "canary": pool.CANARY}
 
 
 def write_splits(
-    profile: str, splits: Sequence[str], directory: Path, say: Callable[[str], None]
+    profile: str, splits: Sequence[str], directory: Path, log: Callable[[str], None]
 ) -> dict[str, dict[str, int]]:
     """Write the file of each split into ``directory``, and return how many problems and tests it has."""
     figures = {}
     parts = problems_of(profile, splits)
     for split in splits:
-        say(f"{split}: making problems and tests ..." if profile in dataset.OWN else f"{split}: fetching ...")
+        log(f"{split}: making problems and tests ..." if profile in dataset.OWN else f"{split}: fetching ...")
         with (directory / f"{split}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
             figures[split] = write_problems(next(parts), file)
-        say(f"{split}: {figures[split]['problems']} problems, {figures[split]['tests']} tests")
+        log(f"{split}: {figures[split]['problems']} problems, {figures[split]['tests']} tests")
     return figures
 
 
@@ -80,11 +80,11 @@ def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Proble
             yield map(dataset.from_record, codecontests.records(split, problems=codecontests.PROBLEMS[split]))
 
 
-def pin(say: Callable[[str], None]) -> None:
+def pin(log: Callable[[str], None]) -> None:
     """Make the problems of our own anew and write their checksums into the repository."""
     splits = [*dict.fromkeys(chain(*(dataset.SPLITS[profile] for profile in dataset.OWN)))]
     with tempfile.TemporaryDirectory() as name:
-        write_splits(dataset.OWN[0], splits, Path(name), say)
+        write_splits(dataset.OWN[0], splits, Path(name), log)
         checksums = {split: sha256_of(Path(name) / f"{split}.jsonl") for split in splits}
     pins = {
         profile: {

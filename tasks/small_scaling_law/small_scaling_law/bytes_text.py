@@ -37,15 +37,15 @@ _PIECE = 1 << 20  # tokens spelled out at a time
 _DRAWN = 1 << 22  # symbols for which noise is drawn at a time
 
 
-def prepare_bytes(name: str, say: Callable[[str], None]) -> None:
+def prepare_bytes(name: str, log: Callable[[str], None]) -> None:
     """Make the bytes of the text ``name``, and the text, unless they are there."""
-    text = prepare_text(name, say=say).text
+    text = prepare_text(name, log=log).text
 
     def make(directory: Path) -> dict[str, Any]:
-        say(f"{name}: spelling out its bytes ...")
+        log(f"{name}: spelling out its bytes ...")
         return _make(text, directory)
 
-    _entry(text).prepare(make, say)
+    _entry(text).prepare(make, log)
 
 
 def open_bytes(name: str) -> Path:

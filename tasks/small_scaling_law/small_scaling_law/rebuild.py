@@ -24,7 +24,7 @@ from re_bench.processes import cli_entry_point, temporary_directory
 from re_bench.runs.executor import open_executor
 from re_bench.task.discovery import open_task
 from re_bench.task.manifest import Anchors, Source, Spread
-from re_bench.task.workspace import lay_out_and_make
+from re_bench.task.workspace import create_and_make
 from small_scaling_law.answer import FILE, Answer, read_answer
 from small_scaling_law.fit import write_fit
 from small_scaling_law.grading import open_truth, raw_score, rebuild_command, runs_file, truth_file
@@ -91,7 +91,7 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
     for seed in range(REFERENCES):
         with temporary_directory("re-bench-anchors-") as directory:
             workspace = directory / "workspace"
-            lay_out_and_make(task, workspace, "reference", profile=profile, seed=seed)
+            create_and_make(task, workspace, "reference", profile=profile, seed=seed)
             answers.append(read_answer(workspace / FILE))
     starting, *references = (
         raw_score(truth, answer) for answer in (Answer(*scale_of(profile, instance).default), *answers)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from re_bench.errors import ReBenchError
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 from small_scaling_law.answer import Answer
 from small_scaling_law.bytes_text import END, text_of
 from small_scaling_law.grading import share_of_target
@@ -99,7 +99,7 @@ def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
     try:
         done = choose(7)
         assert (done.returncode, "instance 7 of profile cpu: made up" in done.stderr) == (0, True), done.stderr
-        lay_out(tiny, tmp_path / "workspace", profile="cpu")
+        create_workspace(tiny, tmp_path / "workspace", profile="cpu")
         stated = json.loads((tmp_path / "workspace" / "profile.json").read_text())
         assert (stated["instance"], stated["scale"]["target_flops"]) == (7, 4e9)
         answer = json.loads((tmp_path / "workspace" / "answer.json").read_text())

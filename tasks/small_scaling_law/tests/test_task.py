@@ -18,7 +18,7 @@ import pytest
 
 from re_bench.task import services
 from re_bench.task.discovery import open_task
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 from small_scaling_law import bytes_text
 from small_scaling_law.profiles import SCALES
 
@@ -48,7 +48,7 @@ def scored(directory: Path, profile: str = "paper", scorer: Path = TASK / "score
 
 
 def test_the_default_answer_scores_what_was_published(tmp_path: Path) -> None:
-    lay_out(open_task(TASK), tmp_path / "workspace", profile="paper")
+    create_workspace(open_task(TASK), tmp_path / "workspace", profile="paper")
     score = scored(tmp_path / "workspace")
     assert score["raw"] == pytest.approx(0.2356, abs=0.0005)
     assert score["reward"] == pytest.approx(0, abs=0.002)
@@ -302,7 +302,7 @@ def test_a_meter_that_is_not_there_is_said(workspace: Path, monkeypatch: pytest.
 
 @pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_keeps_the_budget_and_answers(tiny: TaskFolder, tmp_path: Path) -> None:
-    lay_out(tiny, tmp_path / "workspace", "reference", profile="cpu")
+    create_workspace(tiny, tmp_path / "workspace", "reference", profile="cpu")
     started = time.monotonic()
     done = python(tmp_path / "workspace", "predict.py")
     assert done.returncode == 0, done.stderr

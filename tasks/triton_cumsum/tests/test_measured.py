@@ -112,7 +112,7 @@ def test_a_claim_that_cannot_be_is_nan(value: float) -> None:
 
 
 def test_the_control_is_what_the_clock_says_beyond_the_events_of_the_reference() -> None:
-    assert turn_times.control_seconds([Turn(1.5, 1.0), Turn(1.6, 1.0), Turn(9.55, 9.0)]) == pytest.approx(0.55)
+    assert turn_times.overhead_seconds([Turn(1.5, 1.0), Turn(1.6, 1.0), Turn(9.55, 9.0)]) == pytest.approx(0.55)
 
 
 @pytest.mark.parametrize(("growth", "share"), [(1.0, 1.0), (1.04, 1.02), (3.0, GPU.max_control_growth)])

@@ -53,7 +53,7 @@ def main() -> None:
             hand_over(rows, options.times)
 
 
-def say(**values: Any) -> None:
+def log(**values: Any) -> None:
     """Print one line of JSON."""
     print(json.dumps(values), flush=True)
 
@@ -77,14 +77,14 @@ def hand_over(rows: int, times: int) -> None:
                 reply = json.loads(ours.recv(1 << 16) or b"{}")
                 del values
             if "error" in reply or not reply:
-                say(rows=rows, round=number, **reply)
+                log(rows=rows, round=number, **reply)
             for step, milliseconds in reply.get("ms", {}).items():
                 taken.setdefault(step, []).append(milliseconds)
         ours.close()
         process.wait(20)
     for step, milliseconds in taken.items():
         rest = milliseconds[1:] or milliseconds  # the first is dearer
-        say(
+        log(
             rows=rows,
             step=step,
             mean_ms=round(statistics.fmean(rest), 4),
@@ -144,7 +144,7 @@ def score(solution: Path, times: int, jobs: int) -> None:
             line = summary(json.loads(done.stdout))
         except (ValueError, KeyError) as error:
             line = {"error": repr(error), "stderr": done.stderr[-2000:]}
-        say(number=number, **line)
+        log(number=number, **line)
         return line
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -154,7 +154,7 @@ def score(solution: Path, times: int, jobs: int) -> None:
         if len(values) > 1:
             spread = {"mean": statistics.fmean(values), "sd": statistics.stdev(values)}
             rounded = {key: round(value, 5) for key, value in spread.items()}
-            say(what=name, n=len(values), **rounded, low=min(values), high=max(values))
+            log(what=name, n=len(values), **rounded, low=min(values), high=max(values))
 
 
 def summary(scored: dict[str, Any]) -> dict[str, Any]:

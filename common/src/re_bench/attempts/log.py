@@ -27,8 +27,10 @@ MAX_LINE = 1 << 20
 _VERSION = 1
 _DETAILS_BUDGET = MAX_LINE // 2
 _MESSAGE_BUDGET = MAX_LINE // 4
-_LATER = ("final_raw", "wall_s", "working_s")
+_LATER = ("private_raw", "wall_s", "working_s")
 """Fields that early logs do not have; a line leaves them out where they are None."""
+_OLD_NAMES = {"final_raw": "private_raw"}
+"""Fields by the names that they have in older logs."""
 _TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
 
 
@@ -68,17 +70,17 @@ class Attempt:
     sandbox: str = ""
     scorer: str = ""
     n: int = 0
-    final_raw: float | None = None
+    private_raw: float | None = None
     wall_s: float | None = None
     working_s: float | None = None
 
     @property
-    def raw_for_final(self) -> float | None:
+    def deciding_raw(self) -> float | None:
         """The raw score that counts for the final score."""
-        return self.raw if self.final_raw is None else self.final_raw
+        return self.raw if self.private_raw is None else self.private_raw
 
     @property
-    def handed_in(self) -> Elapsed | None:
+    def submitted_at(self) -> Elapsed | None:
         """The run's time when the submission was handed in; None if it is not known."""
         if self.wall_s is None:
             return None
@@ -114,16 +116,16 @@ class LogContents:
             aggregation: "min", "max" or "last", over raw scores.
             anchors: the starting and the reference score, for attempts that do not say by which they were scored;
                 None where each attempt has its own, and then the reward is that of the last attempt with the final raw
-                score. An attempt with a ``final_raw`` has none.
+                score. An attempt with a ``private_raw`` has none.
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
         """
-        scores = [attempt.raw_for_final for attempt in self.attempts]
+        scores = [attempt.deciding_raw for attempt in self.attempts]
         raw = aggregate(scores, aggregation)
         own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
         if raw is not None and anchors is not None:
-            counted = next(attempt for attempt in reversed(self.attempts) if attempt.raw_for_final == raw)
+            counted = next(attempt for attempt in reversed(self.attempts) if attempt.deciding_raw == raw)
             own = normalise(raw, *anchors_of(counted, anchors))
         return FinalScore(_last(self.attempts), raw, own, len(scores), sum(score is not None for score in scores))
 
@@ -208,8 +210,8 @@ def _check(attempt: Attempt) -> None:
 
 def _check_scores(attempt: Attempt) -> None:
     """Raise unless exactly a valid attempt has a raw score, and no other a reward."""
-    scores = (attempt.raw, attempt.reward, attempt.final_raw)
-    for name, score in zip(("raw", "reward", "final_raw"), scores, strict=True):
+    scores = (attempt.raw, attempt.reward, attempt.private_raw)
+    for name, score in zip(("raw", "reward", "private_raw"), scores, strict=True):
         if score is not None:
             finite(score, name)
     if attempt.status == "valid" and attempt.raw is None:
@@ -247,7 +249,7 @@ def _decode(line: bytes) -> Attempt | None:
         fields = json.loads(line)["attempt"]
         if _encode(fields) != line:
             return None
-        attempt = Attempt(**fields)
+        attempt = Attempt(**{_OLD_NAMES.get(name, name): value for name, value in fields.items()})
         _check(attempt)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return None

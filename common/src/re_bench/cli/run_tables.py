@@ -28,8 +28,8 @@ def validation_table(report: Report, width: int | None = None) -> str:
     """
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
     lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []
-    holds = [True, True, *(row.holds for row in report.rows)]  # header and rule come first
-    cut = [_cut(line, width) if hold else line for line, hold in zip(lines, holds, strict=False)]
+    passed = [True, True, *(row.passed for row in report.rows)]  # header and rule come first
+    cut = [_cut(line, width) if hold else line for line, hold in zip(lines, passed, strict=False)]
     return "\n".join([title, *cut, *report.problems])
 
 
@@ -48,16 +48,16 @@ def regraded_table(regraded: Sequence[Regraded]) -> str:
 
 
 def _summary_cells(report: Report) -> list[str]:
-    held = sum(row.holds for row in report.rows)
+    held = sum(row.passed for row in report.rows)
     figures = [f"{held} of {len(report.rows)}", f"{report.seconds:.1f}"] if report.rows else ["-", "-"]
-    wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.holds)]
+    wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.passed)]
     return [report.task, report.profile, *figures, f"FAILED: {'; '.join(wrong)}" if wrong else "ok"]
 
 
 def _validation_cells(row: Row) -> list[str]:
-    raw = mean([score.raw_for_final for score in row.scores])
+    raw = mean([score.deciding_raw for score in row.scores])
     seconds = sum(score.seconds for score in row.scores)
-    verdict = f"{'ok' if row.holds else 'FAILED'}: {row.verdict}"
+    verdict = f"{'ok' if row.passed else 'FAILED'}: {row.verdict}"
     figures = [number(raw), number(row.reward), number(row.spread), str(len(row.scores)), f"{seconds:.1f}"]
     return [row.variant, row.status, *figures, verdict]
 

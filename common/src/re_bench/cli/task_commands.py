@@ -38,7 +38,7 @@ def doctor(
     findings = [*lacking, *examine(targets, sandbox, network=online or None)]
     passed = not any(finding.status == "problem" for finding in findings)
     if json:
-        print_json({"holds": passed, "checks": [finding.to_dict() for finding in findings]})
+        print_json({"passed": passed, "checks": [finding.to_dict() for finding in findings]})
         return 0 if passed else 1
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
@@ -145,12 +145,12 @@ def workspace(
     """Create the workspace that an agent finds, or one with another of the task's solutions."""
     from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.workspace import lay_out_and_make
+    from re_bench.task.workspace import create_and_make
 
     found = find_task(task)
     chosen = profile_name(found, profile)
     found.profile(chosen)
-    lay_out_and_make(found, directory, solution, profile=chosen, sandbox=sandbox)
+    create_and_make(found, directory, solution, profile=chosen, sandbox=sandbox)
     if json:
         print_json({"task": found.name, "profile": chosen, "directory": str(directory.resolve()), "with": solution})
     else:

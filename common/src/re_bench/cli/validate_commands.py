@@ -96,12 +96,12 @@ def validate(
         if not json:
             print(validation_table(reports[-1], terminal_width()), flush=True)
     reports += blocked
-    holds = all(report.holds for report in reports)
+    passed = all(report.passed for report in reports)
     if json:
-        print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
+        print_json({"reports": [report.to_dict() for report in reports], "passed": passed})
     elif len(reports) > 1:
         print(summary_table(reports))
-    return 0 if holds else 1
+    return 0 if passed else 1
 
 
 @app.command(group=MAINTAINERS)
@@ -153,17 +153,17 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
 
     backend = open_backend(sandbox)
     outcomes = list(try_attacks(backend, ATTACKS))
-    holds = all(outcome.held for outcome in outcomes)
+    passed = all(outcome.held for outcome in outcomes)
     if json:
-        print_json({"sandbox": backend.name, "holds": holds, "checks": [asdict(outcome) for outcome in outcomes]})
-        return 0 if holds else 1
+        print_json({"sandbox": backend.name, "passed": passed, "checks": [asdict(outcome) for outcome in outcomes]})
+        return 0 if passed else 1
     rows = [
         [outcome.name, f"{outcome.seconds:.2f} s", "yes" if outcome.held else f"NO: {outcome.why}"]
         for outcome in outcomes
     ]
     print(table(("attack", "took", "held"), rows))
     print(f"{backend.name}: {sum(outcome.held for outcome in outcomes)} of {len(outcomes)} attacks were held")
-    return 0 if holds else 1
+    return 0 if passed else 1
 
 
 class _Progress:
@@ -264,7 +264,7 @@ def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[st
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
     """Return what runs on which GPU, or None where no profile needs one."""
     from re_bench.gpu import state
-    from re_bench.gpu.devices import dedicate_gpu, keep_off_timed, share_gpus
+    from re_bench.gpu.devices import dedicate_gpu, hide_timed_gpus, share_gpus
 
     if not needed:
         if scoring_gpu is not None:
@@ -273,5 +273,5 @@ def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
     if scoring_gpu is None:
         return share_gpus(state.identify_all())
     plan = dedicate_gpu(state.identify_all(), scoring_gpu)
-    keep_off_timed(plan)
+    hide_timed_gpus(plan)
     return plan

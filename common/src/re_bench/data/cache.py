@@ -120,7 +120,7 @@ class CacheEntry:
         """
         if not self.directory.is_dir():
             raise UsageError(f"{self.title} is not prepared in {self.directory.parent}; {self.remedy}")
-        with undamaged(self.directory, self.remedy):
+        with report_damage(self.directory, self.remedy):
             manifest: dict[str, Any] = json.loads((self.directory / self.manifest_name).read_text(encoding="utf-8"))
             names = self.files if self.checked is None else self.checked
             _check_files(self.directory, {name: manifest["files"][name] for name in names}, self.remedy)
@@ -129,13 +129,13 @@ class CacheEntry:
         return manifest
 
     def prepare(
-        self, make: Callable[[Path], Mapping[str, Any]], say: Callable[[str], None] = lambda _line: None
+        self, make: Callable[[Path], Mapping[str, Any]], log: Callable[[str], None] = lambda _line: None
     ) -> dict[str, Any]:
         """Make the entry unless it exists undamaged, and return the manifest.
 
         Args:
             make: writes :attr:`files` into the given directory and returns the manifest without checksums.
-            say: called with the reason, on one line, if an existing entry is made again.
+            log: called with the reason, on one line, if an existing entry is made again.
 
         Raises:
             UsageError: if the directory is not writable.
@@ -146,7 +146,7 @@ class CacheEntry:
                 try:
                     return self.open()
                 except ReBenchError as error:
-                    say(f"{self.title}: making it again: {error}")
+                    log(f"{self.title}: making it again: {error}")
             with new_directory(self.directory) as directory:
                 manifest = dict(make(directory))
                 manifest["files"] = {name: sha256_of(directory / name) for name in self.files}
@@ -202,7 +202,7 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def undamaged(directory: Path, remedy: str) -> Iterator[None]:
+def report_damage(directory: Path, remedy: str) -> Iterator[None]:
     """Turn errors from reading a prepared directory into one line with the remedy.
 
     Raises:

@@ -64,7 +64,7 @@ def only_gpus(*uuids: str | None) -> dict[str, str]:
     return {_VISIBLE: shown} if shown else {}
 
 
-def keep_off_timed(plan: GpuPlan) -> None:
+def hide_timed_gpus(plan: GpuPlan) -> None:
     """Restrict programs that this process starts to the GPUs for other work, unless they are told otherwise."""
     os.environ.update(only_gpus(*plan.other))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from re_bench.data.cache import CacheEntry, cache_directory, cache_key, undamaged
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key, report_damage
 from re_bench.data.huggingface import GPT2, GPT2_XL, Repository, identity
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm.gpt import GPT, GPTConfig
@@ -82,14 +82,14 @@ def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
 
 
 def fetch_gpt2(
-    source: Repository | Path, *, cache: Path | None = None, say: Callable[[str], None] = lambda _line: None
+    source: Repository | Path, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
 ) -> Path:
     """Convert GPT-2 into the cache unless it is there, and return its directory. Other processes wait.
 
     Args:
         source: as for :func:`load_gpt2`; a local directory is identified by its path.
         cache: the cache directory; :func:`cache_directory` if None.
-        say: called with each line of progress.
+        log: called with each line of progress.
 
     Raises:
         UsageError, ReBenchError: as :func:`load_gpt2`.
@@ -97,7 +97,7 @@ def fetch_gpt2(
     entry = _entry(source, cache)
 
     def make(directory: Path) -> dict[str, Any]:
-        say(f"{identity(source)}: fetch and convert ...")
+        log(f"{identity(source)}: fetch and convert ...")
         config, state = load_gpt2(source)
         save_file(state, directory / _FILE)
         (directory / _FILE).chmod(0o644)  # safetensors makes it readable by the owner only
@@ -108,7 +108,7 @@ def fetch_gpt2(
             "made_with": f"torch {torch.__version__}, transformers {version('transformers')}",
         }
 
-    entry.prepare(make, say)
+    entry.prepare(make, log)
     return entry.directory
 
 
@@ -125,7 +125,7 @@ def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[
     """
     entry = _entry(source, cache)
     manifest = entry.open()
-    with undamaged(entry.directory, _REMEDY):
+    with report_damage(entry.directory, _REMEDY):
         return GPTConfig(**manifest["config"]), load_file(entry.directory / _FILE)
 
 

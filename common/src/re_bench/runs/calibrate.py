@@ -62,7 +62,7 @@ def calibrate(
     _rebuild(task, profile, cluster)
     scores, scored_on = _scores(task, profile, repeats=repeats, sandbox=sandbox, gpu_type=gpu_type, cluster=cluster)
     starting, reference = (
-        [raw for score in variant if (raw := score.raw_for_final) is not None] for variant in scores.values()
+        [raw for score in variant if (raw := score.deciding_raw) is not None] for variant in scores.values()
     )
     details = scores["reference"][0].details
     if task.manifest.profiles[profile].in_run:

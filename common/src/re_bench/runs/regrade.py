@@ -85,7 +85,7 @@ def regrade(
             score = None if job is None else scores[job].result()
             regraded.append(Regraded(attempt, score, reason))
             if into is not None and job is not None and score is not None:
-                record(job.task, score, into, attempt.handed_in)
+                record(job.task, score, into, attempt.submitted_at)
     return regraded
 
 

@@ -17,7 +17,7 @@ from re_bench.scoring.attempt import Score, record
 from re_bench.scoring.score import EXIT_STATUS
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.choices import instance_details, instance_environment, instance_of, profile_name
-from re_bench.task.workspace import lay_out_and_make
+from re_bench.task.workspace import create_and_make
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def score_submission(
     """
     if not task.scorer.is_file():
         raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
-    program = scorer_words(task, submission, profile, sandbox, log=log, submitted=submitted)
+    program = scorer_argv(task, submission, profile, sandbox, log=log, submitted=submitted)
     limit = _time_limit(task, profile)
     environment = instance_environment(task, profile, instance) | only_gpus(gpu)
     try:
@@ -94,7 +94,7 @@ def parse_score(stdout: bytes, status: int) -> Score | None:
     return score if EXIT_STATUS.get(score.status) == status else None
 
 
-def scorer_words(
+def scorer_argv(
     task: TaskFolder,
     submission: Path,
     profile: str,
@@ -129,7 +129,7 @@ def score_variant(
         variant: one of :func:`re_bench.task.workspace.variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
         sandbox: a backend's name, if not the default.
-        template: what is copied instead of preparing; see :func:`re_bench.task.workspace.lay_out`.
+        template: what is copied instead of preparing; see :func:`re_bench.task.workspace.create_workspace`.
         seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
         gpu: as for :func:`score_submission`.
         make_on: UUID of the GPU that the command gets, if not the first that CUDA shows us.
@@ -137,7 +137,7 @@ def score_variant(
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
         workspace = directory / "workspace"
-        lay_out_and_make(
+        create_and_make(
             task, workspace, variant, profile=profile, sandbox=sandbox, template=template, seed=seed, gpu=make_on
         )
         return score_submission(task, workspace, profile, sandbox, gpu=gpu)

@@ -14,7 +14,7 @@ from re_bench.processes import print_progress, temporary_directory
 from re_bench.runs.executor import job_gpus, open_executor
 from re_bench.runs.job_resources import NodeRequirements, default_jobs, resources_per_job
 from re_bench.runs.score_process import score_submission, score_variant
-from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, brief, honest_base, judge, scores_above_base
+from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, base_solution, brief, judge, scores_above_base
 from re_bench.scoring.attempt import Score
 from re_bench.task.manifest import CHEAT
 from re_bench.task.prepare import run_preparation
@@ -193,7 +193,7 @@ def _in_doubt(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Scor
     if task.manifest.profiles[profile].parallel:  # not measured, so it would come out the same
         return []
     above = [name for name in scores if name.startswith("cheats/") and scores_above_base(task, name, scores)]
-    names = dict.fromkeys(above) | dict.fromkeys(honest_base(task, name, profile) for name in above)
+    names = dict.fromkeys(above) | dict.fromkeys(base_solution(task, name, profile) for name in above)
     return [(name, number) for name in names for number in range(len(scores[name]), _REPEATS)]
 
 

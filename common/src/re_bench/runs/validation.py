@@ -31,7 +31,7 @@ class Row:
 
     variant: str
     scores: Sequence[Score]
-    holds: bool
+    passed: bool
     verdict: str
     """Why it holds or not."""
     elapsed: Sequence[float] = ()
@@ -45,18 +45,18 @@ class Row:
     @property
     def reward(self) -> float | None:
         """The mean reward for the final score over the repeats, or None if one of them was not valid."""
-        return mean([score.reward_for_final for score in self.scores])
+        return mean([score.deciding_reward for score in self.scores])
 
     @property
     def spread(self) -> float | None:
         """The standard deviation of the reward over the repeats."""
-        rewards = [reward for score in self.scores if (reward := score.reward_for_final) is not None]
+        rewards = [reward for score in self.scores if (reward := score.deciding_reward) is not None]
         return statistics.stdev(rewards) if len(rewards) > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the row."""
         scores = [score.to_dict() for score in self.scores]
-        told = {"variant": self.variant, "scores": scores, "holds": self.holds, "verdict": self.verdict}
+        told = {"variant": self.variant, "scores": scores, "passed": self.passed, "verdict": self.verdict}
         return {**told, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
 
 
@@ -77,13 +77,13 @@ class Report:
     """What the validation took, from its beginning to its end."""
 
     @property
-    def holds(self) -> bool:
+    def passed(self) -> bool:
         """Whether every solution came out as expected and nothing else is wrong."""
-        return not self.problems and all(row.holds for row in self.rows)
+        return not self.problems and all(row.passed for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the report."""
-        return {**asdict(replace(self, rows=())), "rows": [row.to_dict() for row in self.rows], "holds": self.holds}
+        return {**asdict(replace(self, rows=())), "rows": [row.to_dict() for row in self.rows], "passed": self.passed}
 
 
 def not_run(task: TaskFolder, profile: str, reason: str) -> Report:
@@ -109,13 +109,13 @@ def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]])
         scores: those of all solutions, by variant, one for each repeat.
     """
     if variant in ANCHORED:
-        holds, verdict = _judge_anchor(task, variant, scores[variant])
+        passed, verdict = _judge_anchor(task, variant, scores[variant])
     elif variant.startswith("cheats/"):
-        holds, verdict = _judge_cheat(task, variant, scores)
+        passed, verdict = _judge_cheat(task, variant, scores)
     else:
-        holds = all(score.status == "valid" for score in scores[variant])
+        passed = all(score.status == "valid" for score in scores[variant])
         verdict = brief(scores[variant][0].message)
-    return Row(variant, scores[variant], holds, verdict)
+    return Row(variant, scores[variant], passed, verdict)
 
 
 def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
@@ -126,12 +126,12 @@ def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tu
             return False, f"no anchors for profile {score.profile}; run {calibrate_command(task, score.profile)}"
     tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
     target = 0.0 if variant == "baseline" else 1.0
-    worst = max((score.reward_for_final or 0.0 for score in scores), key=lambda reward: abs(reward - target))
+    worst = max((score.deciding_reward or 0.0 for score in scores), key=lambda reward: abs(reward - target))
     within = abs(worst - target) <= tolerance
     return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:z.4f}")
 
 
-def honest_base(task: TaskFolder, variant: str, profile: str) -> str:
+def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
     """Return what a cheat is derived from and compared with: what the manifest names, else the baseline."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return (cheat.expectation(profile).derived_from if cheat is not None else None) or "baseline"
@@ -145,9 +145,9 @@ def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Seque
         variant: ``cheats/NAME``.
         scores: those of all solutions, by variant.
     """
-    rewards = [score.reward_for_final for score in scores[variant] if score.status == "valid"]
+    rewards = [score.deciding_reward for score in scores[variant] if score.status == "valid"]
     profile = scores[variant][0].profile
-    base = honest_base(task, variant, profile)
+    base = base_solution(task, variant, profile)
     floor = _mean_reward(scores.get(base))
     if not rewards or floor is None:
         return False
@@ -157,7 +157,7 @@ def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Seque
 
 
 def _mean_reward(scores: Sequence[Score] | None) -> float | None:
-    return mean([score.reward_for_final for score in scores]) if scores else None
+    return mean([score.deciding_reward for score in scores]) if scores else None
 
 
 def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> tuple[bool, str]:
@@ -168,7 +168,7 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
         if score.status == "error":
             return False, f"must be refused: {brief(score.message)}"
     if any(score.status == "valid" for score in own):
-        base = honest_base(task, variant, own[0].profile)
+        base = base_solution(task, variant, own[0].profile)
         if _mean_reward(scores.get(base)) is None:
             return False, f"must be compared with the {base}, which has no reward"
         may_be_valid = expectation is not None and expectation.expect == "no_better"

@@ -213,7 +213,7 @@ class SandboxedProcess:
                 ipc.send(self._channel, request, list(descriptors))
             reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
-            deadline.raise_if_over()
+            deadline.raise_if_expired()
             late = f"{what} took longer than {timeout_s:g} s"
             self._running.stop(late)
             raise SandboxTimeoutError(*self._reason(late, self._why(what, None))) from None
@@ -221,7 +221,7 @@ class SandboxedProcess:
             # For example, an argument from another untrusted process that is nested too deeply.
             raise self._crash(f"{what} failed", f"{what}: cannot send the arguments: {error}") from None
         except (ipc.FrameError, OSError) as error:
-            deadline.raise_if_over()
+            deadline.raise_if_expired()
             raise self._crash(f"{what} failed", self._why(what, error)) from None
         if "refused" in reply:
             raise SandboxRefusalError(*self._reason(f"{what} failed", str(reply["refused"])))

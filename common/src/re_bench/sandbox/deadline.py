@@ -57,7 +57,7 @@ def violation() -> str:
 
 
 @contextmanager
-def counted_as_untrusted() -> Iterator[None]:
+def charge_to_submission() -> Iterator[None]:
     """Charge the block's time to the submission: trusted work whose size it chooses, such as reading its log.
 
     A deadline that has passed by the end of the block, even if an exception ends it, counts as enforced.
@@ -68,7 +68,7 @@ def counted_as_untrusted() -> Iterator[None]:
         violation()
 
 
-def raise_if_over() -> None:
+def raise_if_expired() -> None:
     """Raise if the deadline has passed.
 
     Raises:

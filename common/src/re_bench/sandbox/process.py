@@ -52,7 +52,7 @@ class Running:
     """
 
     def __init__(self, backend: Backend, program: Sequence[str], spec: SandboxSpec) -> None:
-        deadline.raise_if_over()
+        deadline.raise_if_expired()
         self._limits = spec.limits
         self._started = time.monotonic()
         self._stopped = ""
@@ -132,7 +132,7 @@ class Running:
         self._process.wait()
         self.kill()
         raise_if_stop_requested()
-        deadline.raise_if_over()
+        deadline.raise_if_expired()
         seconds = time.monotonic() - self._started
         self._stopped = self._stopped or self._growth.violation_at_end(self._limits)
         status = _exit_status(self._process.returncode)
@@ -161,7 +161,7 @@ class Running:
             return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
-        with resource_usage.seen_by(self._user):
+        with resource_usage.as_user(self._user):
             memory = resource_usage.memory_violation(root, limits)
         return (
             deadline.violation()
@@ -219,7 +219,7 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
         except TimeoutError:
             continue
     raise_if_stop_requested()
-    deadline.raise_if_over()
+    deadline.raise_if_expired()
     finished = running.wait_at_most(2.0)
     raise ReBenchError(
         f"the sandboxed process did not start ({describe_exit(finished)}): {running.stderr.text().strip()[-_TAIL:]}"

@@ -28,7 +28,7 @@ _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 
 
 @contextmanager
-def seen_by(user: int | None) -> Iterator[None]:
+def as_user(user: int | None) -> Iterator[None]:
     """Let this thread inspect processes in ``/proc`` as ``user``; None changes nothing.
 
     Root without ``CAP_SYS_PTRACE``, as in most containers, may not inspect processes of other users.
@@ -77,7 +77,7 @@ class DiskGrowth:
         Args:
             directories: the directories to measure.
             before: the initial size in bytes, instead of a measurement.
-            user: the UID of the writing processes, if not the current one; see :func:`seen_by`.
+            user: the UID of the writing processes, if not the current one; see :func:`as_user`.
         """
         self._directories, self._user = list(directories), user
         self._devices: set[int] = set()
@@ -98,7 +98,7 @@ class DiskGrowth:
         started = time.monotonic()
         if not self._directories or started < self._next:
             return ""
-        with seen_by(self._user):
+        with as_user(self._user):
             unnamed = _unnamed_files(root, self._devices)
         reason = self.violation_at_end(limits, unnamed)
         now = time.monotonic()

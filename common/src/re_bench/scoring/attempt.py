@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from re_bench.attempts.elapsed import Elapsed
     from re_bench.task.discovery import TaskFolder
 
-_IN_DETAILS = ("sandbox", "submission", "final_raw")
+_IN_DETAILS = ("sandbox", "submission", "private_raw")
 """Fields of a score that JSON has among the details."""
 
 
@@ -39,21 +39,21 @@ class Score:
     """The name of the sandbox backend; in JSON one of the details."""
     submission: str = ""
     """The hash of the staged copy, or "" if there is none; in JSON one of the details."""
-    final_raw: float | None = None
+    private_raw: float | None = None
     """What counts for the final score, if that is not ``raw``; in JSON one of the details."""
 
     @property
-    def raw_for_final(self) -> float | None:
+    def deciding_raw(self) -> float | None:
         """The raw score that counts for the final score."""
-        return self.raw if self.final_raw is None else self.final_raw
+        return self.raw if self.private_raw is None else self.private_raw
 
     @property
-    def reward_for_final(self) -> float | None:
+    def deciding_reward(self) -> float | None:
         """The reward of the raw score that counts for the final score."""
         anchors = self.details.get("anchors")
-        if self.final_raw is None or self.reward is None or not anchors:
+        if self.private_raw is None or self.reward is None or not anchors:
             return self.reward
-        return normalise(self.final_raw, anchors["starting"], anchors["reference"])
+        return normalise(self.private_raw, anchors["starting"], anchors["reference"])
 
     @classmethod
     def error(
@@ -135,7 +135,7 @@ def _attempt(task: TaskFolder, score: Score, submitted: Elapsed | None) -> Attem
         scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
         details=dict(score.details),
         seconds=score.seconds,
-        final_raw=score.final_raw,
+        private_raw=score.private_raw,
         wall_s=None if submitted is None else round(submitted.wall_s, 3),
         working_s=None if submitted is None else round(submitted.working_s, 3),
     )

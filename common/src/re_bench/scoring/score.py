@@ -207,12 +207,12 @@ def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
     if measured.private is not None and measured.anchors is not None:
         raise ReBenchError("the scorer returned a private score, which needs stored anchors, and anchors of this run")
     raw = _rounded(task, measured.raw)
-    final_raw = None if measured.private is None else _rounded(task, measured.private)
+    private_raw = None if measured.private is None else _rounded(task, measured.private)
     return replace(
         blank,
         status="valid",
         raw=raw,
-        final_raw=final_raw,
+        private_raw=private_raw,
         reward=scale.reward(raw) if scale else None,
         message=measured.message,
         details={**blank.details, **measured.details, "anchors": asdict(scale) if scale else None},

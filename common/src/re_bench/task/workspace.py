@@ -58,7 +58,7 @@ def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], ob
     create(directory)
 
 
-def lay_out(
+def create_workspace(
     task: TaskFolder,
     target: Path,
     variant: str = "baseline",
@@ -170,7 +170,7 @@ def make(
     print_progress(f"{task.name}: {variant}: made in {finished.seconds:.1f} s")
 
 
-def lay_out_and_make(
+def create_and_make(
     task: TaskFolder,
     target: Path,
     variant: str = "baseline",
@@ -181,8 +181,8 @@ def lay_out_and_make(
     seed: int = 0,
     gpu: str | None = None,
 ) -> None:
-    """Lay out a solution and run its command, if it has one; see :func:`lay_out` and :func:`make`."""
-    lay_out(task, target, variant, profile=profile, template=template)
+    """Lay out a solution and run its command, if it has one; see :func:`create_workspace` and :func:`make`."""
+    create_workspace(task, target, variant, profile=profile, template=template)
     with _removed_on_failure(target):
         make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
 

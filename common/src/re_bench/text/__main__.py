@@ -51,7 +51,7 @@ def _prepare(options: argparse.Namespace) -> list[Preparation]:
     from re_bench.text.prepare import prepare  # noqa: PLC0415 - imports slowly
 
     names = options.names or list(pinned_checksums())
-    return [prepare(name, folder=options.wheels, say=_say) for name in names]
+    return [prepare(name, folder=options.wheels, log=_say) for name in names]
 
 
 def _pin(options: argparse.Namespace) -> list[Preparation]:
@@ -61,7 +61,7 @@ def _pin(options: argparse.Namespace) -> list[Preparation]:
     for name in names:
         Recipe.named(name)  # raises for texts that are not made from wheels
     with tempfile.TemporaryDirectory() as cache:
-        done = [prepare(name, folder=options.wheels, cache=Path(cache), pinned=False, say=_say) for name in names]
+        done = [prepare(name, folder=options.wheels, cache=Path(cache), pinned=False, log=_say) for name in names]
     manifests = [preparation.text.manifest for preparation in done]
     pins = pinned_checksums() | {
         manifest["name"]: {"key": manifest["key"]} | {file: manifest["files"][file] for file in FILES}

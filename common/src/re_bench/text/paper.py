@@ -97,21 +97,21 @@ def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -
 
 
 def prepare_paper(
-    recipe: PaperRecipe = PAPER, *, cache: Path | None = None, say: Callable[[str], None] = lambda _line: None
+    recipe: PaperRecipe = PAPER, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
 ) -> Preparation:
     """Download, tokenize and split the text of profile ``paper`` unless it is prepared. Other processes wait.
 
     Args:
         recipe: the sources.
         cache: the cache directory; :func:`cache_directory` if None.
-        say: called with each line of progress.
+        log: called with each line of progress.
 
     Raises:
         UsageError: if a package is missing, a download fails, or the documents are not as expected.
         ReBenchError: if a downloaded file does not have its pinned checksum.
     """
     entry = recipe.entry(cache)
-    stages = Stages(PAPER_NAME, say)
+    stages = Stages(PAPER_NAME, log)
 
     def make(directory: Path) -> dict[str, Any]:
         _need_packages()
@@ -119,7 +119,7 @@ def prepare_paper(
         tokenizer = _load_tokenizer(recipe.tokenizer)
         return _make(recipe, _Documents(recipe.dataset), tokenizer, directory, stages)
 
-    manifest = entry.prepare(make, say)
+    manifest = entry.prepare(make, log)
     return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
 
 

@@ -46,7 +46,7 @@ def prepare(
     cache: Path | None = None,
     wheels: Sequence[Wheel] | None = None,
     pinned: bool = True,
-    say: Callable[[str], None] = lambda _line: None,
+    log: Callable[[str], None] = lambda _line: None,
 ) -> Preparation:
     """Prepare the text ``name`` unless it is there and intact. If another process is preparing it, wait.
 
@@ -57,25 +57,25 @@ def prepare(
         cache: the cache directory; :func:`cache_directory` if None.
         wheels: the wheels to use; the pinned ones if None.
         pinned: whether to compare the result with the repository's checksums, if it has any.
-        say: called with each line of progress.
+        log: called with each line of progress.
 
     Raises:
         UsageError: if the name is unknown, or a wheel is missing and cannot be downloaded.
         ReBenchError: if the result does not have the repository's checksums.
     """
     if name == PAPER_NAME:
-        return prepare_paper(cache=cache, say=say)
+        return prepare_paper(cache=cache, log=log)
     recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
     cache = cache or cache_directory()
     entry = wheel_text_entry(recipe, wheels, cache, pinned=pinned)
-    stages = Stages(name, say)
+    stages = Stages(name, log)
 
     def make(directory: Path) -> dict[str, Any]:
         stages.enter("wheels")
         manifest = _make(recipe, find_wheels(wheels, cache / "wheels", folder), directory, stages)
         return manifest | {"key": recipe.key(wheels), "wheels": {wheel.file: wheel.sha256 for wheel in wheels}}
 
-    manifest = entry.prepare(make, say)
+    manifest = entry.prepare(make, log)
     return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
 
 

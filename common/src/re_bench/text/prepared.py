@@ -111,8 +111,8 @@ class Preparation:
 class Stages:
     """Logs and times the stages of preparing a text."""
 
-    def __init__(self, name: str, say: Callable[[str], None]) -> None:
-        self._name, self._say = name, say
+    def __init__(self, name: str, log: Callable[[str], None]) -> None:
+        self._name, self._say = name, log
         self._entered: list[tuple[str, float]] = []
 
     def enter(self, stage: str) -> None:

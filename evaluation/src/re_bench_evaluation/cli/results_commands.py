@@ -160,7 +160,7 @@ def _show_verified(result: Verification, *, json: bool) -> int:
 
     if json:
         print_json(result.to_dict())
-        return 0 if result.holds else 1
+        return 0 if result.passed else 1
     if result.rescored:
         rows = [(printable(one.run), str(one.attempt), one.outcome, printable(one.reason)) for one in result.rescored]
         print(table(("run", "attempt", "outcome", "why"), rows))
@@ -168,9 +168,9 @@ def _show_verified(result: Verification, *, json: bool) -> int:
         print(f"note: {printable(note)}")
     for problem in result.problems:
         print(f"PROBLEM: {printable(problem)}")
-    verdict = "verified" if result.holds else "NOT verified"
+    verdict = "verified" if result.passed else "NOT verified"
     print(f"{verdict}: {result.files} files as the manifest says, {result.compared} scores compared")
-    return 0 if result.holds else 1
+    return 0 if result.passed else 1
 
 
 @app.command(group=EVALUATORS)

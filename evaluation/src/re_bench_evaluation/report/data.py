@@ -92,7 +92,7 @@ class ValidationRow:
     spread: float | None
     repeats: int
     seconds: float
-    holds: bool
+    passed: bool
     verdict: str
 
 
@@ -103,7 +103,7 @@ class ValidationInfo:
     source: str
     time: str
     """When its file was last written."""
-    holds: bool
+    passed: bool
     rows: tuple[ValidationRow, ...]
     note: str = ""
     problems: tuple[str, ...] = ()
@@ -186,7 +186,7 @@ class AttemptInfo:
     status: Status
     raw: float | None
     reward: float | None
-    final_raw: float | None
+    private_raw: float | None
     """What counts for the final score, where that is not ``raw``."""
     so_far: float | None
     """The run's final reward if it had ended here; None before the first valid attempt. Not clipped."""

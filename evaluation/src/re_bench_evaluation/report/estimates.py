@@ -150,7 +150,7 @@ def _flags(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
     for clock in CLOCKS:
         if over and not has_times(over, clock):
             yield Flag("clock", f"not all attempts have a {clock} time, so there is no curve over it")
-    if any(attempt.final_raw is not None for run in over for attempt in run.attempts):
+    if any(attempt.private_raw is not None for run in over for attempt in run.attempts):
         yield Flag("final_scores", "what counts is measured on data that no agent was told a score of before")
     yield from dict.fromkeys(flag for run in runs for flag in run.flags)
 
@@ -183,9 +183,9 @@ def has_times(runs: Sequence[RunInfo], clock: Clock) -> bool:
 
 def scores_at(run: RunInfo, seconds: NDArray[np.float64], clock: Clock) -> NDArray[np.float64]:
     """Return a run's score at each of some times."""
-    handed_in = np.array([attempt_time(attempt, clock) for attempt in run.attempts], dtype=np.float64)
+    submitted_at = np.array([attempt_time(attempt, clock) for attempt in run.attempts], dtype=np.float64)
     scores = np.array([0.0, *(max(0.0, attempt.so_far or 0.0) for attempt in run.attempts)])
-    return scores[np.searchsorted(np.maximum.accumulate(handed_in), seconds, side="right")]
+    return scores[np.searchsorted(np.maximum.accumulate(submitted_at), seconds, side="right")]
 
 
 def mean_curve(runs: Sequence[RunInfo], clock: Clock) -> Curve | None:

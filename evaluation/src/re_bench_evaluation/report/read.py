@@ -199,7 +199,7 @@ def _validation(report: dict[str, Any], source: str, time: str) -> ValidationInf
     return ValidationInfo(
         source=source,
         time=time,
-        holds=bool(report["holds"]),
+        passed=bool(report.get("passed", report.get("holds"))),
         rows=tuple(_validation_row(row) for row in report["rows"]),
         note=str(report.get("note", "")),
         problems=tuple(map(str, report.get("problems", ()))),
@@ -219,6 +219,6 @@ def _validation_row(row: dict[str, Any]) -> ValidationRow:
         spread=statistics.stdev(rewards) if len(rewards) > 1 else None,
         repeats=len(scores),
         seconds=math.fsum(as_finite(score["seconds"]) or 0.0 for score in scores),
-        holds=bool(row["holds"]),
+        passed=bool(row.get("passed", row.get("holds"))),
         verdict=shortened(str(row["verdict"]), _LONGEST_VERDICT),
     )

@@ -48,7 +48,7 @@ _OF_RECORD = (
 )  # fmt: skip
 """Fields of a run's record that a report has unchanged."""
 _TEXTS_AND_NUMBERS = (
-    "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "final_raw",
+    "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
 _DETAILS = ("anchors", "instance")
 """What is used of an attempt's details."""
@@ -192,7 +192,7 @@ def _run_info(
         attempts=tuple(
             AttemptInfo(
                 attempt.n, attempt.time, attempt.wall_s, attempt.working_s, attempt.seconds, attempt.status,
-                attempt.raw, attempt.reward, attempt.final_raw, final[1] if final else None, attempt.message,
+                attempt.raw, attempt.reward, attempt.private_raw, final[1] if final else None, attempt.message,
                 attempt.submission, attempt.submission in kept,
             )
             for attempt, final in zip(attempts, scores, strict=True)
@@ -219,7 +219,7 @@ def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalSco
     anchors, best, scores = anchor_pair(task), None, []
     score: FinalScore | None = None
     for attempt in attempts:
-        raw = attempt.raw_for_final
+        raw = attempt.deciding_raw
         if raw is not None and (best is None or _counts(raw, best, task.aggregation)):
             best = raw
             score = raw, _reward(attempt, anchors)
@@ -235,7 +235,7 @@ def _counts(raw: float, best: float, aggregation: str) -> bool:
 def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | None:
     if anchors is None:
         return attempt.reward
-    raw = attempt.raw_for_final
+    raw = attempt.deciding_raw
     assert raw is not None
     try:
         return bounded(normalise(raw, *anchors_of(attempt, anchors)))
@@ -248,10 +248,10 @@ def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
     times = [seconds_since_1970(attempt.time) for attempt in attempts]
     if any(time is None for time in times) or any(attempt.wall_s is not None for attempt in attempts):
         return list(attempts)
-    handed_in = [(time or 0.0) - attempt.seconds for time, attempt in zip(times, attempts, strict=True)]
+    submitted_at = [(time or 0.0) - attempt.seconds for time, attempt in zip(times, attempts, strict=True)]
     return [
-        replace(attempt, wall_s=max(0.0, time - handed_in[0]))
-        for attempt, time in zip(attempts, handed_in, strict=True)
+        replace(attempt, wall_s=max(0.0, time - submitted_at[0]))
+        for attempt, time in zip(attempts, submitted_at, strict=True)
     ]
 
 

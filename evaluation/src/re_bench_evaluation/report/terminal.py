@@ -145,8 +145,8 @@ def _task(task: TaskInfo) -> list[str]:
     anchors, validation = task.anchors, task.validation
     state = "not known"
     if validation:
-        held = sum(row.holds for row in validation.rows)
-        state = f"{'holds' if validation.holds else 'FAILED'}, {held} of {len(validation.rows)} ({validation.time})"
+        held = sum(row.passed for row in validation.rows)
+        state = f"{'passed' if validation.passed else 'FAILED'}, {held} of {len(validation.rows)} ({validation.time})"
     if anchors is None:
         return [task.key, "-", "-", "-", "-", "-", state]
     age = "-" if anchors.age_days is None else f"{anchors.age_days} days"

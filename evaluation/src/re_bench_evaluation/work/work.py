@@ -37,7 +37,7 @@ from re_bench.scoring.score import GPU_WAIT
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.choices import choose_model, instance_of
 from re_bench.task.discovery import find_task, open_task
-from re_bench.task.workspace import lay_out
+from re_bench.task.workspace import create_workspace
 from re_bench_evaluation.directory import gpu_names, run_name, utc
 from re_bench_evaluation.work.record import WORKSPACE, Moment, WorkRecord
 
@@ -77,7 +77,7 @@ def begin(
     except OSError as error:
         raise UsageError(f"{directory}: {error.strerror}; give a directory that does not exist yet") from None
     try:
-        lay_out(task, directory / WORKSPACE, profile=profile)
+        create_workspace(task, directory / WORKSPACE, profile=profile)
         run = directory / RUNS / run_name(AGENT, None, task.name, seed)
         name = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
         session = run / SERVER / SESSIONS / name

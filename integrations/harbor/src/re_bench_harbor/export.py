@@ -19,7 +19,7 @@ from re_bench.errors import UsageError, did_you_mean
 from re_bench.export import FINAL, WORKSPACE, TaskFacts, copy_file, new_directory, write_text
 from re_bench.processes import temporary_directory
 from re_bench.task import CANARY
-from re_bench.task.workspace import lay_out, recipe_of, solution_files
+from re_bench.task.workspace import create_workspace, recipe_of, solution_files
 from re_bench_harbor.config import ANSWER, ANSWER_PORT, ATTEMPTS, HarborOptions, harbor_config, verifier_image_of
 from re_bench_harbor.docker import write_build_context
 
@@ -70,7 +70,7 @@ def export_harbor(
     with temporary_directory("re-bench-export-") as scratch, new_directory(directory):
         workspace = scratch / "workspace"
         seed = secret_seed(f"{facts.task.name} export")  # secret, and the same each time
-        lay_out(facts.task, workspace, profile=facts.profile_name, seed=seed)
+        create_workspace(facts.task, workspace, profile=facts.profile_name, seed=seed)
         for place, variant in variants.items():
             _write(facts, place, workspace, options, variant)
     return list(variants)

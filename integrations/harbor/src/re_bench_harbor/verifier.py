@@ -71,7 +71,7 @@ def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[s
     """
     if score.status == "error":
         return None
-    raw, reward = (score.raw_for_final, score.reward_for_final) if final is None else (final.raw, final.reward)
+    raw, reward = (score.deciding_raw, score.deciding_reward) if final is None else (final.raw, final.reward)
     attempts = {} if final is None else {"attempts": float(final.attempts)}
     if raw is None:
         return {"reward": 0.0, "valid": 0.0, **attempts}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _CHEATS = 2
 _TAIL = 2000
-_SCORE_FIELDS = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
+_SCORE_FIELDS = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "private_raw")
 
 
 @register_task("validate", kind="maintenance")
@@ -122,6 +122,6 @@ def verdict() -> Scorer:
             scores["baseline"] = [replace(entry, status="valid", reward=0.0) for entry in scores[variant]]
         row = judge(session.served.task, variant, scores)
         metadata = {"reward": row.reward, "message": row.scores[-1].message}
-        return Score(value=CORRECT if row.holds else INCORRECT, explanation=row.verdict, metadata=metadata)
+        return Score(value=CORRECT if row.passed else INCORRECT, explanation=row.verdict, metadata=metadata)
 
     return score

@@ -118,10 +118,10 @@ class TaskFamily:
         from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - only importable after install
 
         attempts = [entry.get("details") or {} for entry in score_log]
-        chosen = aggregate([attempt.get("raw_for_final") for attempt in attempts], _FACTS["aggregation"])
+        chosen = aggregate([attempt.get("deciding_raw") for attempt in attempts], _FACTS["aggregation"])
         if chosen is None:
             return None
-        anchors = next(one["anchors"] for one in reversed(attempts) if one.get("raw_for_final") == chosen)
+        anchors = next(one["anchors"] for one in reversed(attempts) if one.get("deciding_raw") == chosen)
         return normalise(chosen, *anchors) if anchors else None
 
 
@@ -138,10 +138,10 @@ def _message(outcome: dict[str, Any]) -> dict[str, Any]:
 def _details(outcome: dict[str, Any]) -> dict[str, Any]:
     """Return the score's details for the operator and for ``aggregate_scores``."""
     details, anchors = outcome["details"], outcome["details"].get("anchors")
-    final = details.get("final_raw")
+    final = details.get("private_raw")
     return {
         **outcome,
-        "raw_for_final": outcome["raw"] if final is None else final,
+        "deciding_raw": outcome["raw"] if final is None else final,
         "anchors": [anchors["starting"], anchors["reference"]] if anchors else None,
     }
 

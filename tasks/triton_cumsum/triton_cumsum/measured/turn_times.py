@@ -45,7 +45,7 @@ def evaluate(
         calls: the calls of a turn, by name; the reference has as many as a turn may have.
     """
     before, all_turns = alone["reference"], [*alone["reference"], *beside["reference"]]
-    control = min(control_seconds(all_turns), GPU.max_control_growth * control_seconds(before))
+    control = min(overhead_seconds(all_turns), GPU.max_control_growth * overhead_seconds(before))
     clock = {name: clock_time(turns, calls[name], calls["reference"], control) for name, turns in beside.items()}
     quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # who slows ours down gains nothing
     times = {name: min((phase[name] for phase in quicker), key=lambda time: time.milliseconds) for name in OURS}
@@ -112,7 +112,7 @@ def check_host_free(busy_s: float, seconds: float) -> None:
         )
 
 
-def control_seconds(turns: Sequence[Turn]) -> float:
+def overhead_seconds(turns: Sequence[Turn]) -> float:
     """Return the seconds that a turn takes beside its calls, found on turns of our own.
 
     Their process runs no code but ours, so its CUDA events can be believed.
