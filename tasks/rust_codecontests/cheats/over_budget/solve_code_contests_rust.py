@@ -1,4 +1,4 @@
-"""Cheat: spend the whole budget on nothing, then ask for programs by more calls, by many choices, and with forged tokens.
+"""Cheat: spend the whole budget on nothing, then ask for programs all at the same time, by many choices, and with forged tokens.
 
 Stopped because the gateway reserves the most that a call can cost before it makes it, refuses what does not fit, and knows
 one token: no better. Programs that it gives all the same are handed in, which shows in the score.
@@ -41,6 +41,7 @@ async def generate_solution(client, semaphore, problem):
         _spent.append(asyncio.create_task(spend(own)))
     await asyncio.shield(_spent[0])
     forged = [own.with_options(api_key=key) for key in ("sk-more", client.api_key + "0", client.api_key.upper())]
-    jobs = [(own, number) for number in (1, 1, 8, 8, 32, 128)] + [(other, 1) for other in forged]
-    answers = await asyncio.gather(*(programs(asking, problem, number) for asking, number in jobs))
-    return next((found[0] for found in answers if found), "")
+    for asking, number in [*((own, number) for number in (1, 8, 32, 128)), *((other, 1) for other in forged)]:
+        if found := await programs(asking, problem, number):
+            return max(found, key=len)
+    return ""
