@@ -59,7 +59,7 @@ NAVIGATION = {
     "Task authors": ["task-authors", "text", "models", "gateway"],
     "Evaluators": ["evaluations", "reports", "results", "transcripts", "environment", "human-baselines"],
     "With other tools": ["inspect", "inspect-sandbox", "inspect-mlab", "exports", "images", "scale"],
-    "How it is built": ["architecture", "design", "sandboxes", "threat-model", "../CONTRIBUTING"],
+    "How it is built": ["architecture", "sandboxes", "threat-model", "../CONTRIBUTING"],
     "Reference": ["commands", "api"],
 }
 """The pages beside every page, by caption. A page that stands nowhere is a warning, and so an error."""
