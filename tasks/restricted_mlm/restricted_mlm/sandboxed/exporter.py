@@ -1,4 +1,4 @@
-"""Runs the submission: imports ``model.py`` and writes its model down as a graph and its tensors."""
+"""Run the submission: import ``model.py`` and export its model as a graph and tensors."""
 
 import importlib
 import os
@@ -17,7 +17,7 @@ _kept: list[bytes] = []
 
 @dataclass(frozen=True)
 class Exported:
-    """A model that was written down."""
+    """An exported model."""
 
     graph: str
     """As JSON."""
@@ -26,7 +26,7 @@ class Exported:
 
 
 def export(directory: Path, shape: list[int]) -> Exported:
-    """Import the model in ``directory`` and write it down for tokens of ``shape`` [batch, length]."""
+    """Import the model in ``directory`` and export it for tokens of ``shape`` [batch, length]."""
     import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
     from safetensors.torch import save  # noqa: PLC0415
 
