@@ -143,8 +143,8 @@ class Sectors:
 class Counter(BoundsChecker):
     """Also counts the bytes of one launch, in total and for the largest program, and how long programs wait.
 
-    A load moves the sectors that are not in the program's cache, except words that programs of the launch have stored for
-    each other. A store moves all sectors that it writes to; an atomic reads and writes one per lane.
+    A load moves the sectors that are not in the program's cache, except words that programs of the launch have stored
+    for each other. A store moves all sectors that it writes to; an atomic reads and writes one per lane.
     """
 
     def __init__(self, kernel: str, tensors: Iterable[Any], warps: int = WARPS) -> None:

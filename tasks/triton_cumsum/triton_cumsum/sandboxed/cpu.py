@@ -1,8 +1,8 @@
 """Profile ``cpu``: the functions of its two processes.
 
 The runner has the submission (:func:`load_submission`, :func:`record`); its replies are untrusted, as it shares memory
-with the submission. The meter never loads the submission's module. It replays the trace on other values, so that a trace
-cannot contain part of an answer, and counts its cost (:func:`replay`). Both run with ``TRITON_INTERPRET=1``.
+with the submission. The meter never loads the submission's module. It replays the trace on other values, so that a
+trace cannot contain part of an answer, and counts its cost (:func:`replay`). Both run with ``TRITON_INTERPRET=1``.
 """
 
 from pathlib import Path

@@ -6,8 +6,8 @@ allocate from the arena, and reserves addresses for inputs; :func:`wake` precede
 of one call.
 
 A turn's inputs are new memory that is mapped after the clock has started: one row of ``stride`` elements for each call,
-in which the input starts at another place in each turn. Everything else on the host happens while the GPU works: ``turn``
-replies when all calls have been made, and the stream writes ``signal`` to the word when the results are ready.
+in which the input starts at another place in each turn. Everything else on the host happens while the GPU works:
+``turn`` replies when all calls have been made, and the stream writes ``signal`` to the word when the results are ready.
 """
 
 import os

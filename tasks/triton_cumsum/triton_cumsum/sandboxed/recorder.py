@@ -1,7 +1,7 @@
 """Record the operators and kernel launches of one run of ``prefix_sum`` as a trace.
 
-This runs in the process of the submission, so the trace is untrusted: the meter replays it and counts. A submission that
-hides steps from the recorder has a trace with a wrong result.
+This runs in the process of the submission, so the trace is untrusted: the meter replays it and counts. A submission
+that hides steps from the recorder has a trace with a wrong result.
 """
 
 from __future__ import annotations

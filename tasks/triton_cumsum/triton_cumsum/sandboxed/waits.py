@@ -1,10 +1,10 @@
 """Model the waits between programs of a launch: each program has a clock and sees only stores visible at its time.
 
 The interpreter runs the programs one after the other, so none has to wait. Here a program starts when the device has
-moved the bytes of those before it, and its clock advances with the bytes that it moves. A store becomes visible to other
-programs ``wait_s`` later; until then a load returns the earlier value. A program that looks back at its neighbours
-therefore finds what it would find on a GPU, and a program that polls a word repeats the load until its clock reaches the
-word's time.
+moved the bytes of those before it, and its clock advances with the bytes that it moves. A store becomes visible to
+other programs ``wait_s`` later; until then a load returns the earlier value. A program that looks back at its
+neighbours therefore finds what it would find on a GPU, and a program that polls a word repeats the load until its clock
+reaches the word's time.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Waits:
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
         """Record an atomic access that changes memory, before it happens: it waits for earlier ones of other programs.
 
-        With ``counts`` it adds one. If all programs only draw a ticket this way, they do not wait for each other; each gets
-        its ticket later. Other values carry information between programs.
+        With ``counts`` it adds one. If all programs only draw a ticket this way, they do not wait for each other; each
+        gets its ticket later. Other values carry information between programs.
         """
         if not addresses.size:
             return

@@ -1,9 +1,9 @@
 """Check a graph without values: shapes, dtypes and the amount of work, before anything is computed.
 
 The operators run on torch's device ``meta``, whose tensors have a shape and a dtype but no memory; dtypes claimed by
-the graph are ignored. Every result must be float32 or int64, and float32 if an input is: an integer made from floats would
-be a rounding or a comparison. Integers made from tokens take no relu and index no integers: otherwise activations could
-be integers, and any function a table of integers that they index.
+the graph are ignored. Every result must be float32 or int64, and float32 if an input is: an integer made from floats
+would be a rounding or a comparison. Integers made from tokens take no relu and index no integers: otherwise activations
+could be integers, and any function a table of integers that they index.
 """
 
 from __future__ import annotations
