@@ -50,7 +50,7 @@ class CpuTimes:
         return sum(max(seconds, 0.0) for seconds in grown) + self.stolen - start.stolen
 
     def others_since(self, start: CpuTimes) -> float:
-        """Return what others have had of our cores.
+        """Return the CPU seconds of our cores that others used.
 
         A submission can hide its work from ``own`` (by ignoring SIGCHLD), but cannot move it to ``others``.
         """

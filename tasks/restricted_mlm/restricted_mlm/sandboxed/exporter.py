@@ -35,7 +35,7 @@ def export(directory: Path, shape: list[int]) -> Exported:
     from restricted_mlm.sandboxed.restricted.refusal import RefusedError  # noqa: PLC0415
 
     os.chdir(directory)
-    sys.path.insert(0, str(directory))  # after our own imports, so that no name of ours is shadowed
+    sys.path.insert(0, str(directory))  # after our own imports, so that the submission cannot shadow them
     torch.manual_seed(0)
     model = importlib.import_module("model").get_trained_model()
     try:
