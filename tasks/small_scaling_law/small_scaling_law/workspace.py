@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TASK = "small_scaling_law"
 FOLDER = next(directory for directory in Path(__file__).parents if (directory / "task.toml").is_file())
-"""The task's folder; in a wheel the package is in it, else it is in the folder."""
+"""The task's folder: in a checkout it contains this package, in a wheel it is this package."""
 COPIED = {
     "gpt.py": GPT_FILE,
     "training.py": TRAINING_FILE,
