@@ -1,7 +1,7 @@
 """fix_embedding: raw = ln(held-out loss - floor), lower is better.
 
-One sandbox reads the submission's file, another puts its tensors into our own model and evaluates it. This process
-passes bytes on and takes the means.
+One sandbox reads the submission's file, another loads its tensors into our own model and evaluates it. This process
+forwards bytes and computes the means.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class FixEmbedding(Task[Profile]):
-    """Repair a corrupted embedding; ``workspace`` is imported late, since it needs torch, and scoring does not."""
+    """Repair a corrupted embedding; ``workspace`` is imported late because it needs torch, unlike scoring."""
 
     profiles = PROFILES
     randomized = True
 
     def prepare(self, setup: Setup[Profile]) -> None:
-        """Make the text, and the models if they are neither shipped nor built yet."""
+        """Prepare the text, and the models unless they are shipped."""
         from fix_embedding import workspace  # noqa: PLC0415
 
         workspace.prepare(setup)
@@ -41,7 +41,7 @@ class FixEmbedding(Task[Profile]):
         workspace.create(setup, directory)
 
     def randomize_workspace(self, setup: Setup[Profile], directory: Path, seed: int | None) -> None:
-        """Add a freshly corrupted large model, also as ``fixed_model.pth``, the start."""
+        """Add a newly corrupted large model, also as ``fixed_model.pth``, the starting solution."""
         from fix_embedding import workspace  # noqa: PLC0415
 
         workspace.add_corrupted_model(setup, directory, seed)

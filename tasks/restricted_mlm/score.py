@@ -1,7 +1,7 @@
 """restricted_mlm: raw = ln(held-out masked loss - floor), losses in nats, lower is better.
 
-One sandbox runs the submission and writes its model down as a list of allowed operators, another one, where no code of
-the submission is, checks the list and runs it. The labels are here alone.
+One sandbox runs the submission and exports its model as a list of allowed operators; another one, without the
+submission's code, checks and runs the list. Only this process has the labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_S = 60.0
-"""Seconds that a batch may take; reading the model may take twice as many."""
+"""Maximum seconds per batch; twice that for reading the model."""
 
 
 class RestrictedMLM(Task[Profile]):
@@ -31,7 +31,7 @@ class RestrictedMLM(Task[Profile]):
     profiles = PROFILES
 
     def prepare(self, setup: Setup[Profile]) -> None:
-        """Make the text of the profile, and train the starting model, unless they are there."""
+        """Prepare the text of the profile, and train the starting model, unless they exist."""
         workspace.prepare(setup)
 
     def create_workspace(self, setup: Setup[Profile], directory: Path) -> None:
@@ -39,7 +39,7 @@ class RestrictedMLM(Task[Profile]):
         workspace.create(setup, directory)
 
     def score(self, job: Job[Profile]) -> RawScore:
-        """Export the submission's model as a list of allowed operators, and compute the loss of what the list gives."""
+        """Export the submission's model as a list of allowed operators, and compute the loss of that list."""
         profile, gpu, shape = job.profile, job.gpu(), [job.profile.batch, job.profile.length]
         public, private = grading.heldout_batches(profile, heldout_tokens(job, profile.text), job.profile_name)
         with job.sandbox(exporter, gpu=gpu.uuid) as untrusted:

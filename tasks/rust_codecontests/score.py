@@ -1,8 +1,8 @@
 """rust_codecontests: raw = the share of held-out problems that the programs solve, higher is better.
 
-The submission's module runs in a sandbox without network, and talks to the model through a metered gateway. It is given
-statements and public tests, and hands over source texts. The judge compiles and runs them in sandboxes of their own on
-all tests; the hidden ones are nowhere else.
+The submission's module runs in a sandbox without network, and calls the model through a metered gateway. It gets
+statements and public tests, and returns source texts. The judge compiles and runs them in separate sandboxes on
+all tests; only the judge has the hidden ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RustCodeContests(Task[ProfileSettings]):
     profiles = PROFILES
 
     def prepare(self, setup: Setup[ProfileSettings]) -> None:
-        """Make the problems of the profile, unless they are there."""
+        """Prepare the problems of the profile, unless they exist."""
         workspace.prepare(setup.profile_name, setup.log)
 
     def create_workspace(self, setup: Setup[ProfileSettings], directory: Path) -> None:
@@ -40,11 +40,11 @@ class RustCodeContests(Task[ProfileSettings]):
         workspace.create(setup.profile_name, directory)
 
     def stand_in(self) -> StandIn:
-        """Return the stand-in for the model that knows the problems which agents have, and no held-out one."""
+        """Return the stand-in model for the problems that agents have, without held-out ones."""
         return pool.answer(splits=pool.SHOWN)
 
     def score(self, job: Job[ProfileSettings]) -> RawScore:
-        """Have the held-out problems solved, judge the programs, and count.
+        """Get solutions of the held-out problems, judge them, and count.
 
         Raises:
             InvalidSubmissionError: if the submission's module cannot be imported.

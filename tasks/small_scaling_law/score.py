@@ -1,7 +1,6 @@
 """small_scaling_law: raw = 1 - [(L(answer) - L(best)) + |prediction - L(answer)|], higher is better.
 
-Nothing of a submission is run, and nothing but three numbers of it is read. The agent's ledger is not among them: what
-counts is what the answer says, and where the truth puts it.
+No code of a submission runs; only its three numbers are read. The agent's ledger is not read.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class SmallScalingLaw(Task[Scale]):
     profiles = SCALES
 
     def prepare(self, setup: Setup[Scale]) -> None:
-        """Make the bytes of the profile's text, if it has experiments."""
+        """Prepare the bytes of the profile's text, if it has experiments."""
         workspace.prepare(setup)
 
     def create_workspace(self, setup: Setup[Scale], directory: Path) -> None:
@@ -33,17 +32,17 @@ class SmallScalingLaw(Task[Scale]):
         workspace.create(setup, directory)
 
     def meter(self, setup: Setup[Scale], directory: Path) -> Meter:
-        """Make each run in a workspace that the agent does not see, and keep the ledger there."""
+        """Make each run in a workspace that is hidden from the agent, and keep the ledger there."""
         return meter.open_meter(setup, directory)
 
     def rebuild(self, setup: Setup[Scale], cluster: str | None) -> None:
         """Sweep, and fit the truth to the runs; ``paper`` has a published one."""
-        from small_scaling_law import rebuild  # noqa: PLC0415 - needs scipy, which scoring does not
+        from small_scaling_law import rebuild  # noqa: PLC0415 - imports scipy, which scoring does not need
 
         rebuild.rebuild(setup.profile_name, setup.instance, cluster=cluster)
 
     def score(self, job: Job[Scale]) -> RawScore:
-        """Read the answer, and ask the truth of the chosen instance what a run like that costs and reaches."""
+        """Read the answer, and look up the cost and loss of its run in the truth of the chosen instance."""
         profile, instance = job.profile_name, job.instance_number
         answer, truth = read_answer(job.submission / FILE), open_truth(profile, instance)
         share = share_of_target(answer, scale_of(profile, instance))
@@ -59,7 +58,7 @@ class SmallScalingLaw(Task[Scale]):
             "error": error,
             "truth": truth.name,
         }
-        # The message reaches the agent, which is not told how good its answer is.
+        # The message reaches the agent, which must not learn its score.
         return RawScore(raw_score(truth, answer), "a valid answer", details, open_anchors(profile, instance))
 
 

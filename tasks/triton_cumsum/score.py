@@ -15,10 +15,10 @@ class TritonCumsum(Task[Cpu | Gpu]):
     profiles = PROFILES
 
     def score(self, job: Job[Cpu | Gpu]) -> RawScore:
-        """Check the submission for exactness; time it in turns with ours where there is a GPU, else model its time."""
+        """Check the submission for exactness; time it on a GPU, or model its time without one."""
         if isinstance(job.profile, Cpu):
             return modelled.score(cast("Job[Cpu]", job))
-        from triton_cumsum.measured import scoring  # noqa: PLC0415 - which needs a GPU
+        from triton_cumsum.measured import scoring  # noqa: PLC0415 - needs a GPU
 
         return scoring.score(cast("Job[Gpu]", job))
 

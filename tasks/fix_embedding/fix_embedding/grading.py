@@ -1,4 +1,4 @@
-"""The held-out loss of a model: which windows are scored, and the means of what the evaluating process answers."""
+"""The held-out loss of a model: the choice of scored windows and the mean of their losses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> NDArray[np.int64]:
     """Return windows of ``tokens``, int64 of shape [windows, context + 1], with about ``targets`` next tokens in all.
 
-    They are evenly spread over the consecutive windows, so that every part of the text counts alike; all of them if
-    the text has no more.
+    They are evenly spread over the text; all windows if the text has no more.
     """
     every = np.concatenate(list(consecutive_windows(tokens, 1024, context)))
     count = min(max(targets // context, 1), len(every))
@@ -35,13 +34,13 @@ def mean_loss(
     profile: Profile,
     log: Callable[[str], None] = lambda _line: None,
 ) -> float:
-    """Return the mean loss of all next tokens of ``windows``, or NaN as soon as that of one is not finite.
+    """Return the mean loss of all next tokens of ``windows``, or NaN if one loss is not finite.
 
     Args:
-        losses: gives the losses of some windows, [windows, context].
+        losses: returns the losses of some windows, [windows, context].
         windows: [windows, context + 1].
-        profile: says how many windows are evaluated at a time.
-        log: is told the progress.
+        profile: sets how many windows are evaluated at a time.
+        log: receives progress messages.
     """
     total, batch = 0.0, profile.scoring_batch
     for start in range(0, len(windows), batch):

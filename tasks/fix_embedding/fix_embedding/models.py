@@ -1,9 +1,8 @@
-"""The intact models, large and small: where they lie, how they are opened, and how they are trained.
+"""The intact models, large and small: location, loading and training.
 
-``python -m fix_embedding.models --profile cpu [--out DIR]`` trains those of a profile. Those of profile ``cpu`` are
-shipped in the package, those of profile ``gpu`` are built into the cache. On one H200 that it had not for itself, each
-profile took 200 to 260 s. The bits depend on the GPU and on versions, which ``models.json`` names, beside recipes,
-losses and the SHA-256 of the files.
+``python -m fix_embedding.models --profile cpu [--out DIR]`` trains the models of a profile. Profile ``cpu``
+ships them in the package, profile ``gpu`` builds them into the cache. Each profile took 200 to 260 s on a shared H200.
+The bits depend on the GPU and on versions. ``models.json`` records these, the recipes, losses and SHA-256 of the files.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ FILES = tuple(f"{name}.safetensors" for name in NAMES)
 """The file of each."""
 
 RECORD = "models.json"
-"""The file beside them that says how they came about: SHA-256 of their files, recipes, losses, hardware, versions."""
+"""Their record: SHA-256 of the files, recipes, losses, hardware, versions."""
 
 SHIPPED = ("cpu",)
 """Profiles whose models are part of the package."""
 
 WARMUP = 30
-"""One step in so many is warm-up."""
+"""One step in this many is warm-up."""
 
 FINAL = 0.02
-"""Share of the learning rate at the end."""
+"""Final learning rate as a share of the highest."""
 
 _PUBLISHED_LOSS = 2.55
-"""Of GPT-2 XL on OpenWebText, as the original task says."""
+"""Loss of GPT-2 XL on OpenWebText, from the original task."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +64,18 @@ class Models:
     """A state dict, as ``small``."""
     small: dict[str, Any]
     large_loss: float
-    """Of the large model on the scored text."""
+    """Loss of the large model on the scored text."""
 
 
 def models_directory(profile: str) -> Path:
-    """Return the directory of a profile's models: with the task if they are shipped, else in the cache."""
+    """Return the directory of a profile's models: in the package if they are shipped, otherwise in the cache."""
     return (Path(__file__).parent / "models" if profile in SHIPPED else cache_directory() / "fix_embedding") / profile
 
 
 def models_entry(profile: str, text: PreparedText) -> CacheEntry:
     """Return the trained models of a profile.
 
-    When it is opened, they must have been trained on ``text``: for another one their tokens mean nothing.
+    Opening the entry fails unless they were trained on ``text``.
     """
     shipped = profile in SHIPPED
     command = "python -m fix_embedding.models" if shipped else "re-bench prepare fix_embedding"
@@ -95,11 +94,11 @@ def open_models(profile: str, text: PreparedText) -> Models:
 
     Args:
         profile: a name in :data:`PROFILES`.
-        text: what they must have been trained on, unless they are published ones.
+        text: the text that they must have been trained on, unless they are published models.
 
     Raises:
-        UsageError: if they are not here.
-        ReBenchError: if a file is not what it must be, or they were trained on another text.
+        UsageError: if they are missing.
+        ReBenchError: if a checksum does not match, or they were trained on another text.
     """
     if PROFILES[profile].large.published:
         return _published(profile)
@@ -129,9 +128,9 @@ def build(profile: str, text: PreparedText, directory: Path, log: Callable[[str]
     for name in NAMES:
         models[name], state = trained(name, settings, getattr(settings, name), text, log)
         path = directory / f"{name}.safetensors"
-        # Half precision halves what is shipped; what it costs is in the loss, which is taken of these numbers.
+        # Half precision halves the files. The recorded loss is computed from these values.
         save_file(state, path)
-        path.chmod(0o644)  # safetensors lets the owner alone read it
+        path.chmod(0o644)  # safetensors makes it readable by the owner only
     return {
         "profile": profile,
         "text": {key: text.manifest[key] for key in ("name", "key", "files")},
@@ -180,7 +179,7 @@ def main() -> None:
         target = (options.out or models_directory(name)).resolve()
         text = open_text(PROFILES[name].text)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Models that are there are no reason not to train: that is what CacheEntry.prepare is for.
+        # Train even if models exist, unlike CacheEntry.prepare.
         lock = cache_directory() / "fix_embedding" / f".{name}.lock"
         with file_lock(lock), new_directory(target) as directory:
             record = build(name, text, directory, print_progress)

@@ -1,4 +1,4 @@
-"""The sizes of the task: one entry for each profile, which everything else reads."""
+"""The sizes of the task: one entry for each profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model comes about: trained by ``models.py``, or published and only loaded."""
+    """How a model is made: trained by ``models.py``, or loaded from a published one."""
 
     sizes: Sizes
     steps: int = 0
@@ -33,14 +33,14 @@ class Recipe:
     @property
     def config(self) -> GPTConfig:
         """The configuration of the model."""
-        from re_bench.lm.gpt import GPTConfig  # noqa: PLC0415 - imports torch, which the scorer does without
+        from re_bench.lm.gpt import GPTConfig  # noqa: PLC0415 - imports torch, which the scorer does not need
 
         return GPTConfig(**self.sizes._asdict())
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What the instructions recommend to spend on repairing: training steps, each on ``batch`` windows."""
+    """The recommended effort for a repair: training steps, each on ``batch`` windows."""
 
     steps: int
     batch: int
@@ -57,13 +57,13 @@ class Profile:
     training_batch: int
     """Windows in a step of ``models.py``."""
     dtype: str
-    """Of the large model's tensors in the workspace, and so of the submission's."""
+    """Dtype of the large model's tensors in the workspace and in submissions."""
     heldout_tokens: int
     """Scored tokens: as many whole windows as fit, spread evenly over the held-out text."""
     scoring_batch: int
-    """Windows that the scorer evaluates at a time; a change may change the loss in its last digits."""
+    """Windows that the scorer evaluates at a time; it affects the last digits of the loss."""
     floor: float
-    """What is taken from the loss before the logarithm, in nats; no model reaches it."""
+    """Subtracted from the loss before the logarithm, in nats; no model reaches it."""
     budget: Budget
 
     @property

@@ -1,4 +1,4 @@
-"""The data and the workspaces of fix_embedding: the text, the models, and a freshly corrupted large model."""
+"""The data and the workspaces of fix_embedding: the text, the models, and a newly corrupted large model."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 EMBEDDING = "transformer.wte.weight"
 COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
-"""Modules of ours that an agent finds as they are; they import nothing else of ours."""
+"""Modules that are copied unchanged into workspaces; they import nothing else of re_bench."""
 
 
 def prepare(setup: Setup[Profile]) -> None:
-    """Make the text of the profile, and its models if they are neither shipped nor built yet."""
+    """Prepare the text of the profile, and its models unless they are shipped."""
     text = prepare_text(setup.profile.text, log=setup.log).text
     if setup.profile.large.published:
         from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
@@ -66,9 +66,9 @@ def create(setup: Setup[Profile], directory: Path) -> None:
 
 
 def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None) -> None:
-    """Add a freshly corrupted large model to a workspace, also as ``fixed_model.pth``, the start.
+    """Add a newly corrupted large model to a workspace, also as ``fixed_model.pth``, the starting solution.
 
-    With a ``seed`` it is the same one each time; who knows the seed knows how to repair it.
+    The same ``seed`` gives the same permutation; knowing the seed is enough to repair the model.
     """
     state = corrupted(_intact_models(setup.profile_name).large, seed)
     _save(state, setup.profile.dtype, directory / "large_model.pth")
@@ -77,12 +77,12 @@ def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None
 
 @cache
 def _intact_models(profile: str) -> Models:
-    """Return the models of a profile; a process that writes many workspaces reads and checks them once."""
+    """Return the models of a profile, cached per process."""
     return open_models(profile, open_text(PROFILES[profile].text))
 
 
 def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """Return the state dict with the rows of the embedding in an order drawn from ``seed`` or by the system."""
+    """Return the state dict with the embedding's rows permuted, from ``seed`` or the system's randomness."""
     rows = len(state[EMBEDDING])
     draw = secrets.SystemRandom() if seed is None else random.Random(seed)
     order = draw.sample(range(rows), rows)
@@ -90,7 +90,7 @@ def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
 
 
 def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]:
-    """Return what ``profile.json`` tells the agent."""
+    """Return the content of ``profile.json``."""
     return {
         "profile": profile,
         "large": asdict(settings.large.config),
@@ -104,5 +104,5 @@ def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]
 
 
 def _save(state: dict[str, Any], dtype: str, path: Path) -> None:
-    """Save plain copies in their usual order, so that nothing of where a tensor came from is in the file."""
+    """Save plain copies in the usual order, so that the file does not reveal a tensor's origin."""
     torch.save({name: tensor.to(getattr(torch, dtype), copy=True).contiguous() for name, tensor in state.items()}, path)

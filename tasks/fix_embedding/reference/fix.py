@@ -1,18 +1,17 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The reference: the rows of the embedding are all there, in the wrong places; find the place of each.
+"""The reference: recover the permutation of the embedding's rows.
 
-1. The rest of the model still knows which row follows which: one-token contexts give the probability of every row
-   after every other. The training text tells how often each token follows each other. Two tables of the same thing,
-   but for the unknown order: a graph matching problem.
-2. It is solved by soft assignment (Gold and Rangarajan 1996): every token is spread over rows; how well a token and
-   a row agree follows from where their neighbours are; and the spread is sharpened step by step. The first guess
-   comes from how often tokens and rows occur at all.
-3. Whole contexts settle the rest. Given the hidden states of a text, its likelihood is linear in which row belongs
-   to which token: a token gains with a row what the sum of the hidden states before the token gives with that row. So
-   the best order is a linear assignment.
+1. One-token contexts give the model's probability of every row after every other row; the training text gives the same
+   table for tokens. Apart from the unknown permutation the tables agree: a graph matching problem.
+2. It is solved by soft assignment (Gold and Rangarajan 1996). Every token has a distribution over rows, the agreement
+   of a token and a row follows from their neighbours, and the distributions are sharpened step by step. The first
+   guess compares the frequencies of tokens and rows.
+3. Whole contexts correct the rest. Given the hidden states of a text, its likelihood is linear in the assignment: the
+   gain of a token and a row is the product of that row and the sum of the hidden states before the token. The best
+   permutation is therefore a linear assignment.
 
-The logarithm of a model's table is a product of hidden states and embedding, and what agrees with it is one of means of
-these; ``matching.py`` takes such products block by block, so that no table of all pairs is ever in memory.
+The logarithm of a model's table is a product of hidden states and embedding, and the agreement is a product of their
+means. ``matching.py`` computes such products in blocks, so that no table of all pairs is ever in memory.
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ PROFILE = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 EMBEDDING = "transformer.wte.weight"
 SOFTNESS = [0.5 * 0.75**step for step in range(16)]
-"""Of the spread, in nats of agreement; sharper from step to step, until few more tokens find a row."""
+"""Temperatures of the distributions, in nats of agreement, from step to step."""
 ENOUGH, FEW = 1 / 10, 1 / 80
-"""Shares of all tokens: so many must have been placed, and so few be placed by a step, for it to be the last."""
+"""Stop when the first share of all tokens is placed and a step places less than the second."""
 SMOOTHING = 5.0
-"""Occurrences that a token must have for its neighbours to count half."""
+"""Number of occurrences at which a token's neighbours have half of their full weight."""
 FREQUENCY_WEIGHT = 0.05
-"""Of the first guess beside the neighbours."""
+"""Weight of the first guess relative to the neighbours."""
 RARE = 1e-12
-"""The least share of all text that a row is taken to have."""
+"""Lower bound of a row's share of the text."""
 READ = 1 << 27
 """Tokens of the text that are counted, at most."""
 PASSES = (64, 256, 1024)
-"""Batches of whole contexts, from round to round."""
+"""Batches of whole contexts in each round."""
 BIGRAM_WEIGHT = 0.2
-"""Of what an occurrence in the text says by its neighbours, beside what one in a whole context says."""
+"""Weight of an occurrence's neighbours relative to an occurrence in a whole context."""
 SETTLED = 1 / 10
-"""Share of the tokens of which fewer move in the last round."""
+"""Stop when fewer than this share of the tokens move in a round."""
 
 
 class Rows(NamedTuple):
-    """What the model knows of its rows. The log-probability that b follows a is ``hidden[a] @ rows[b] - total[a]``."""
+    """Statistics of the model's rows. The log-probability that b follows a is ``hidden[a] @ rows[b] - total[a]``."""
 
     rows: Tensor
     """The embedding, [rows, width]."""
@@ -70,7 +69,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, model: GPT) -> Rows:
-        """Ask the model."""
+        """Compute the statistics."""
         rows = model.transformer["wte"].weight.detach().clone()
         places = torch.arange(len(rows), device=DEVICE)[:, None]
         hidden = torch.cat([model.hidden(part)[:, 0] for part in places.split(512)])
@@ -83,25 +82,25 @@ class Rows(NamedTuple):
         return cls(rows, hidden, total, share.clamp_min(RARE).log())
 
     def features(self) -> Tensor:
-        """Return of each row whose means are wanted: the row, the hidden state after it, and 1."""
+        """Return the features whose means are needed: for each row the row, the hidden state after it, and 1."""
         return torch.cat([self.rows, self.hidden, torch.ones_like(self.total)[:, None]], 1)
 
 
 class Bigrams(NamedTuple):
-    """Which tokens stand beside which in the text."""
+    """Frequencies of neighbouring tokens in the text."""
 
     after: Tensor
     """The share of b among the tokens after a, [a, b], sparse."""
     before: Tensor
     """The share of a among the tokens before b, [b, a], sparse."""
     counts: Tensor
-    """How often each token occurs."""
+    """Number of occurrences of each token."""
     frequency: Tensor
-    """Logarithms of the shares of the text that each token is."""
+    """Logarithm of each token's share of the text."""
 
     @classmethod
     def of(cls, tokens: np.ndarray, size: int) -> Bigrams:
-        """Count them."""
+        """Count the tokens."""
         kinds, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
         for start in range(0, min(READ, len(tokens) - 1), 1 << 22):
             part = tokens[start : start + (1 << 22) + 1].astype(np.int64)
@@ -123,11 +122,11 @@ class Bigrams(NamedTuple):
 def agreement(known: Rows, text: Bigrams, means: Tensor, weight: float = FREQUENCY_WEIGHT) -> Table:
     """Return how well each row agrees with each token, if ``means`` [token, ...] are of :meth:`Rows.features`.
 
-    What is the same for all rows of a token is left out.
+    Terms that are equal for all rows of a token are omitted.
     """
     width = known.rows.shape[1]
     after, before = text.after @ means, text.before @ means
-    # Minus the square of the difference of the logarithms of how often row and token occur is part of it.
+    # Includes minus the squared difference of the log frequencies of row and token.
     occurs = torch.stack([-after[:, -1], 2 * weight * text.frequency - before[:, -1]], 1)
     left = torch.cat([after[:, :width], before[:, width:-1], occurs, torch.full_like(occurs[:, :1], -weight)], 1)
     right = torch.cat([known.hidden, known.rows, torch.stack([known.total, known.share, known.share**2], 1)], 1)
@@ -135,7 +134,7 @@ def agreement(known: Rows, text: Bigrams, means: Tensor, weight: float = FREQUEN
 
 
 def match_bigrams(known: Rows, text: Bigrams) -> Tensor:
-    """Return a row for each token, by the rows and tokens before and after."""
+    """Return a row for each token, from the rows and tokens before and after."""
     features, placed = known.features(), 0
     means, _ = agreement(known, text, torch.zeros_like(features), weight=2.0).spread(features)
     for softness in SOFTNESS:
@@ -149,7 +148,7 @@ def match_bigrams(known: Rows, text: Bigrams) -> Tensor:
 
 
 def match_contexts(model: GPT, known: Rows, text: Bigrams, order: Tensor) -> Tensor:
-    """Return a better row for each token than ``order`` has, by whole contexts."""
+    """Return an assignment that improves ``order``, using whole contexts."""
     width = known.rows.shape[1]
     for passes in PASSES:
         table = agreement(known, text, known.features()[order])
@@ -164,7 +163,7 @@ def match_contexts(model: GPT, known: Rows, text: Bigrams, order: Tensor) -> Ten
 
 
 def hidden_sums(model: GPT, embedding: Tensor, passes: int) -> Tensor:
-    """Return for each token the sum of the final hidden states before it in so many batches, [token, width]."""
+    """Return for each token the sum of the final hidden states before it in the batches, [token, width]."""
     model.transformer["wte"].weight.data.copy_(embedding)
     sums = torch.zeros_like(embedding)
     tokens = np.memmap(HERE / "data" / "train.bin", "<u2", "r")
@@ -178,7 +177,7 @@ def hidden_sums(model: GPT, embedding: Tensor, passes: int) -> Tensor:
 
 
 def report(text: str) -> None:
-    """Say on stderr how far it is."""
+    """Print progress to stderr."""
     print(f"{time.monotonic() - BEGAN:6.1f} s  {text}", file=sys.stderr, flush=True)
 
 

@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Matching of tokens and rows by tables too large to be built: products of two thin matrices, made block by block."""
+"""Match tokens and rows with tables too large for memory: products of two thin matrices, computed in blocks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BLOCK = 1 << 26
-"""Entries of a table that are in memory at a time: 256 MiB, and as much again for each step of a formula."""
+"""Entries of a table in memory at a time: 256 MiB, for each intermediate result."""
 SINKHORN = 6
-"""Times that a table is normalised over rows and over tokens."""
+"""Iterations of normalising a table over rows and over tokens."""
 CANDIDATES = 128
-"""Rows for each token that are looked at in an assignment."""
+"""Candidate rows for each token in an assignment."""
 INCREMENT = 0.02
-"""Of a bid over what the row is worth to the bidder, in nats; a token may miss the best assignment by so much."""
+"""Increment of bids, in nats; the assignment is optimal to within this much per token."""
 LEAST = 1.0
-"""Nats under its last candidate with which a token is still content."""
+"""Nats below its last candidate at which a token gives up."""
 ROUNDS = 5_000
-"""Of bids, after which tokens that still outbid each other get none of these rows."""
+"""Rounds of bids; tokens that still compete after them get none of these rows."""
 
 
 class Table(NamedTuple):
@@ -34,16 +34,16 @@ class Table(NamedTuple):
     """[rows, rank]"""
 
     def blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield all of it as successive tokens and their part of the table, which may be overwritten."""
+        """Yield blocks of tokens with their part of the table, which may be overwritten."""
         step = max(1, BLOCK // len(self.right))
         for start in range(0, len(self.left), step):
             part = slice(start, start + step)
             yield part, self.left[part] @ self.right.T
 
     def normalisers(self) -> tuple[Tensor, Tensor]:
-        """Return what to take from every token and every row, in nats, for shares that add up to about one both ways.
+        """Return the offsets of tokens and rows, in nats, that make shares add up to about one both ways.
 
-        It is Sinkhorn's algorithm; what it normalises last is the rows.
+        This is Sinkhorn's algorithm, ending with the rows.
         """
         of_tokens, of_rows = torch.zeros_like(self.left[:, 0]), torch.zeros_like(self.right[:, 0])
         for _ in range(SINKHORN):
@@ -64,15 +64,15 @@ class Table(NamedTuple):
         return means, largest
 
     def assign(self) -> Tensor:
-        """Return for each token its row, such that no row is used twice and the entries add up to about the most.
+        """Return a row for each token, without duplicates, with about the largest sum of entries.
 
-        A token gets one of the CANDIDATES rows of which it has most. Tokens that do not get any, because others gain
-        more with them, get what rows are left.
+        A token gets one of its CANDIDATES best rows. Tokens that are outbid everywhere get the
+        remaining rows.
         """
         of_tokens, of_rows = self.normalisers()
         parts = [block.sub_(of_rows).topk(min(CANDIDATES, len(of_rows))) for _, block in self.blocks()]
         values = torch.cat([part.values for part in parts]) - of_tokens[:, None]
-        # On the CPU: thousands of small steps, which a GPU that others use too takes minutes for.
+        # On the CPU: thousands of small steps, which take minutes on a shared GPU.
         order = auction(values.cpu(), torch.cat([part.indices for part in parts]).cpu(), len(of_rows))
         left = torch.ones(len(of_rows), dtype=torch.bool)
         left[order[order >= 0]] = False
@@ -83,11 +83,11 @@ class Table(NamedTuple):
 def auction(values: Tensor, rows: Tensor, size: int) -> Tensor:
     """Return for each token the row that it wins, or -1 (Bertsekas 1988, all tokens at once).
 
-    A token without a row bids for the one of which it has most at the present prices, and outbids whoever has it; it
-    gives up when the prices leave it with less than LEAST under its last candidate.
+    A token without a row bids for the best one at the current prices and outbids its owner. It gives up when the
+    prices leave it with less than LEAST under its last candidate.
 
     Args:
-        values: what each token has of its candidates, in falling order, in nats, [tokens, candidates].
+        values: each token's values of its candidates, in falling order, in nats, [tokens, candidates].
         rows: these candidates, from 0 to ``size`` - 1.
         size: the number of rows.
     """

@@ -1,6 +1,6 @@
-"""Check the saved model as the scorer does, before it is scored: ``python check.py``.
+"""Check the saved model as the scorer does: ``python check.py``.
 
-It has to be one file, ``fixed_model.safetensors`` or ``fixed_model.pth``, with exactly the tensors of the large model.
+It must be one file, ``fixed_model.safetensors`` or ``fixed_model.pth``, with exactly the tensors of the large model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> int:
-    """Say what is found; the exit status is 0 if the scorer would read it."""
+    """Print the result; the exit status is 0 if the scorer would accept the file."""
     tensors = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["tensors"]
     try:
         name, state = checks.read(HERE, tensors)

@@ -1,6 +1,6 @@
-"""Shows how to load, evaluate, train and save: ``python train.py [--steps N]``.
+"""Example of loading, evaluating, training and saving: ``python train.py [--steps N]``.
 
-It trains the embedding of the large model as it is, which repairs little. Change it as you like.
+It trains the embedding of the large model, which repairs little. Change it as you like.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def on_device(window: np.ndarray) -> torch.Tensor:
-    """Return a batch as a tensor where the models are."""
+    """Return a batch as a tensor on the models' device."""
     return torch.from_numpy(window).to(DEVICE)
 
 
 def load(name: str, path: Path) -> GPT:
-    """Return a model; ``name`` is ``large`` or ``small``, which says how it is built."""
+    """Return the model ``name``, ``large`` or ``small``."""
     model = GPT(GPTConfig(**PROFILE[name]))
     model.load_state_dict(torch.load(path, weights_only=True))
     return model.float().to(DEVICE)
@@ -38,7 +38,7 @@ def windows(batch: int, seed: int) -> RandomWindows:
 
 
 def evaluate(model: GPT, batches: int = 20) -> float:
-    """Return the loss on the same windows every time; you have training text only."""
+    """Return the loss on fixed windows of the training text; there is no held-out text here."""
     model.eval()
     draw = windows(16, seed=12345)
     with torch.inference_mode():
@@ -46,7 +46,7 @@ def evaluate(model: GPT, batches: int = 20) -> float:
 
 
 def train(model: GPT, steps: int) -> None:
-    """Train the embedding alone, which is the unembedding too."""
+    """Train only the embedding, which is also the unembedding."""
     embedding = model.transformer["wte"].weight
     optimizer = torch.optim.AdamW([embedding], lr=1e-3, weight_decay=0.0)
     draw = windows(PROFILE["budget"]["batch"], seed=1)
@@ -61,7 +61,7 @@ def train(model: GPT, steps: int) -> None:
 
 
 def save(model: GPT) -> None:
-    """Save in the dtypes that the scorer wants."""
+    """Save in the dtypes that the scorer expects."""
     dtypes = {name: getattr(torch, wanted["dtype"]) for name, wanted in PROFILE["tensors"].items()}
     state = {name: tensor.to("cpu", dtypes[name]) for name, tensor in model.state_dict().items()}
     torch.save(state, HERE / "fixed_model.pth")

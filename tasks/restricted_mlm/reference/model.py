@@ -1,10 +1,10 @@
-"""Our solution: gated shifts and attention, with normalisation and softmax made of allowed operations.
+"""The reference: gated shifts and attention, with normalisation and softmax made of allowed operations.
 
 re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
-Neither exp nor division is allowed, but both can be computed: relus make step functions, Newton's method divides and
-takes roots, and a polynomial squared eight times is exp. So any model can be trained, with torch's fast operators, and
-handed in with allowed ones in their place. `tools/build_reference.py` trains this one.
+exp and division are not allowed but can be computed: relus make step functions, Newton's method divides and
+takes roots, and a polynomial squared eight times is exp. So any model can be trained with torch's fast operators and
+submitted with allowed ones in their place. `tools/build_reference.py` trains this one.
 """
 
 import json
@@ -19,9 +19,9 @@ from torch.nn.functional import linear, pad, relu
 HERE = Path(__file__).parent
 EPSILON = 1e-5
 STEEP = 1e20
-"""1 - relu(1 - relu(STEEP x)) is 1 for positive x and 0 for negative, but for a range too narrow to matter."""
+"""1 - relu(1 - relu(STEEP x)) is 1 for positive x and 0 for negative, except in a negligibly narrow range."""
 POWERS = torch.arange(-9, 10)
-"""The inverse root is right for numbers between 4 to the first and 4 to the last of these."""
+"""The inverse root is right for numbers between 4 to the power of the first and the last of these."""
 
 
 class Sizes(NamedTuple):
@@ -29,7 +29,7 @@ class Sizes(NamedTuple):
 
     width: int
     blocks: str
-    """S and a distance: gated shift; A: attention; M: MLP. Training computes masked positions alone behind the bar."""
+    """S and a distance: gated shift; A: attention; M: MLP. After the bar, training computes only masked positions."""
     heads: int
 
 
@@ -42,11 +42,11 @@ HEAD_WIDTH = 64
 
 
 class Allowed(nn.Module):
-    """Normalisation and softmax of allowed operations."""
+    """Normalisation and softmax made of allowed operations."""
 
     def __init__(self) -> None:
         super().__init__()
-        # A first guess of x ** -0.5: the highest, and lower by a drop beyond each threshold.
+        # A first guess of x ** -0.5: it starts high and drops at each threshold.
         self.register_buffer("thresholds", 4.0**POWERS, persistent=False)
         self.register_buffer("drops", -(2.0 ** (-0.5 - POWERS)), persistent=False)
         self.highest = 2.0 ** (0.5 - int(POWERS[0]))
@@ -83,19 +83,19 @@ def largest(x):
 
 
 def shifted(x, offset):
-    """Return ``x`` [batch, length, width] with every position moved by ``offset``, zeros coming in at the end."""
+    """Return ``x`` [batch, length, width] shifted by ``offset`` positions, padded with zeros."""
     if offset == 0:
         return x
     return pad(x[:, :-offset], (0, 0, offset, 0)) if offset > 0 else pad(x[:, -offset:], (0, 0, 0, -offset))
 
 
 def taken(x, positions):
-    """Return ``x`` [batch, length, width] at ``positions`` [batch, number]; all of it if these are None."""
+    """Return ``x`` [batch, length, width] at ``positions`` [batch, number], or everywhere if None."""
     return x if positions is None else x.gather(1, positions.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
 
 
 class Linear(nn.Module):
-    """A matrix; with ``zero``, one that starts as zeros."""
+    """A matrix, initialised to zero if ``zero``."""
 
     def __init__(self, inputs, outputs, *, zero=False) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class Shift(nn.Module):
         self.out = Linear(width, width, zero=True)
 
     def forward(self, everything, x, positions):
-        """Return ``x``, which is ``everything`` at ``positions``, with what its neighbourhood adds."""
+        """Return ``x``, which is ``everything`` at ``positions``, plus the output of the gated shift."""
         h = self.norm(everything)
         near = torch.cat([taken(shifted(h, offset), positions) for offset in (-self.distance, 0, self.distance)], -1)
         return x + self.out(self.value(near) * relu(self.gate(near)))
@@ -157,7 +157,7 @@ class Attention(nn.Module):
         return x.view(x.shape[0], x.shape[1], self.heads, HEAD_WIDTH).transpose(1, 2)
 
     def forward(self, everything, x, positions):
-        """Return ``x``, which is ``everything`` at ``positions``, with what it finds elsewhere."""
+        """Return ``x``, which is ``everything`` at ``positions``, plus the output of attention."""
         h = self.norm(everything)
         q = self.operations.normalised(self.split(self.q(taken(h, positions)))) * (self.scale * HEAD_WIDTH**-0.5)
         k, v = self.operations.normalised(self.split(self.k(h))), self.split(self.v(h))
@@ -178,13 +178,13 @@ class Mlp(nn.Module):
         self.up, self.out = Linear(sizes.width, 3 * sizes.width), Linear(3 * sizes.width, sizes.width, zero=True)
 
     def forward(self, _everything, x, _positions):
-        """Return ``x`` with what the layers add."""
+        """Return ``x`` plus the output of the layers."""
         h = relu(self.up(self.norm(x)))
         return x + self.out(h * h)
 
 
 class Trunk(nn.Module):
-    """All between the embedding and the logits."""
+    """Everything between the embedding and the logits."""
 
     def __init__(self, vocabulary, length, sizes, operations) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ class Trunk(nn.Module):
 
 
 class ReferenceModel(nn.Module):
-    """Embedding and trunk. ``operations`` may be others in training than those that are allowed, the default."""
+    """Embedding and trunk. ``operations`` defaults to the allowed ones; training may use others."""
 
     def __init__(self, vocabulary, length, sizes, operations=None) -> None:
         super().__init__()
@@ -224,7 +224,7 @@ class ReferenceModel(nn.Module):
 
 
 def get_trained_model():
-    """Return the model that was trained; its weights are stored in half precision."""
+    """Return the trained model; its weights are stored in half precision."""
     profile = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
     name = profile["profile"]
     file = HERE / f"{name}.safetensors"

@@ -1,6 +1,6 @@
-"""The reference's training: the model of ``reference/model.py`` with torch's own normalisation and softmax.
+"""Train the reference: the model of ``reference/model.py`` with torch's own normalisation and softmax.
 
-Windows, masks and first weights come from the seed alone, so that every machine sees the same losses but for rounding.
+Windows, masks and initial weights depend only on the seed, so losses are the same on every machine up to rounding.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 DIRECTORY = STARTER.with_name("reference")
 SHIPPED = ("cpu",)
-"""Profiles whose weights are part of the task; those of others lie in the cache."""
+"""Profiles whose weights are shipped; the others' are in the cache."""
 FIRST = 8
-"""Steps whose losses the record keeps, each by itself."""
+"""First steps whose losses are recorded individually."""
 COUNTED = 100_000_000
-"""Tokens of whose counts the head's first bias is made, at most."""
+"""Maximum number of tokens counted for the head's initial bias."""
 BETAS = (0.9, 0.98)
 
 
@@ -49,18 +49,18 @@ class Recipe:
     steps: int
     batch: int
     masked: int
-    """Positions of each window that are masked; more than the scorer's share, since each of them teaches."""
+    """Masked positions per window; more than in scoring, because each gives a gradient."""
     muon: float
-    """The highest learning rate of the blocks' matrices, as the others of what they are named after."""
+    """The highest learning rate of the blocks' matrices; the next three are those of the parts they are named after."""
     embedding: float
     head: float
     rest: float
     decay: float
-    """Of Muon's weights."""
+    """Weight decay of Muon."""
     final: float = 0.01
-    """Share of the learning rates at the end, reached along a cosine."""
+    """Final learning rates as a share of the highest, reached along a cosine."""
     warmup: float = 0.03
-    """Share of the steps."""
+    """Warm-up as a share of the steps."""
 
 
 RECIPES = {
@@ -68,7 +68,7 @@ RECIPES = {
     "gpu": Recipe(6_600, 512, 28, muon=0.012, embedding=0.03, head=0.003, rest=0.01, decay=0.02),
     "paper": Recipe(40_000, 256, 28, muon=0.01, embedding=0.03, head=0.003, rest=0.01, decay=0.02),
 }
-"""That of ``paper`` has not been run."""
+"""Recipes by profile; ``paper`` has not been run."""
 
 
 def record_path(profile: str) -> Path:
@@ -77,12 +77,12 @@ def record_path(profile: str) -> Path:
 
 
 def cached_directory(profile: str) -> Path:
-    """Return where the weights of a profile lie that are not shipped; what is there, workspaces of references get."""
+    """Return the directory of a profile's weights that are not shipped; workspaces of references get its content."""
     return cache_directory() / "restricted_mlm" / "reference" / profile
 
 
 class Fast:
-    """What ``Allowed`` in ``reference/model.py`` computes, by torch's own operators."""
+    """The functions of ``Allowed`` in ``reference/model.py`` with torch's own operators."""
 
     def __init__(self, epsilon: float) -> None:
         self._epsilon = epsilon
@@ -97,7 +97,7 @@ class Fast:
 
 
 def new_model(profile: str, *, fast: bool) -> nn.Module:
-    """Return an untrained model, of torch's own operators where it is to be fast, else of allowed ones."""
+    """Return an untrained model, with torch's own operators if it should be fast, otherwise with allowed ones."""
     module, chosen = import_file(DIRECTORY / "model.py", "restricted_mlm_reference_model"), PROFILES[profile]
     operations = Fast(module.EPSILON) if fast else module.Allowed()
     model: nn.Module = module.ReferenceModel(chosen.vocabulary, chosen.length, module.SIZES[profile], operations)
@@ -121,7 +121,7 @@ class MaskedWindows:
 
 
 def loss_of(model: Any, batch: Tensor, chosen: Profile, dtype: torch.dtype) -> Tensor:
-    """Return the mean cross-entropy at masked positions, which alone reach the last layers and the head."""
+    """Return the mean cross-entropy at masked positions; the last layers and the head compute only these."""
     tokens, positions = batch[:, : chosen.length], batch[:, chosen.length :]
     x = model.embedding(tokens.scatter(1, positions, chosen.mask_id)).to(dtype)
     weights = {name: weight.to(dtype) for name, weight in model.trunk.named_parameters()}
@@ -149,14 +149,14 @@ def optimizers_of(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
 def trained(
     profile: str, tokens: NDArray[np.uint16], seed: int, *, steps: int | None = None, log: Callable[[str], None] = print
 ) -> tuple[Any, dict[str, Any]]:
-    """Train one model; return it and figures: its first losses one by one, and how long it took.
+    """Train one model; return it and figures: its first losses and the duration.
 
     Args:
         profile: a name in :data:`RECIPES`.
         tokens: of the training text.
         seed: of the first weights, windows and masks.
-        steps: to stop after, within the warm-up, which does not depend on them; all of the recipe's if None.
-        log: is told the progress, line by line.
+        steps: stop after this many, within the warm-up; None for all steps of the recipe.
+        log: receives progress messages.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     recipe, chosen = RECIPES[profile], PROFILES[profile]
@@ -198,9 +198,9 @@ def trained(
 
 
 def heldout_loss(profile: str, state: dict[str, Tensor], tokens: NDArray[np.uint16]) -> float:
-    """Return the loss of the model of allowed operations with the weights ``state``, as the scorer computes it.
+    """Return the loss of the model with allowed operations and the weights ``state``, computed as in scoring.
 
-    The masks are drawn from the seed 0 instead of a machine's secret, over all windows.
+    The masks of all windows are drawn from seed 0 instead of a machine's secret.
     """
     chosen, device = PROFILES[profile], "cuda" if torch.cuda.is_available() else "cpu"
     model = new_model(profile, fast=False)
@@ -226,7 +226,7 @@ def build(profile: str, text: PreparedText, seed: int, weights: Path, log: Calla
     model, figures = trained(profile, text.train, seed, log=log)
     state = {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in model.state_dict().items()}
     save_file(state, weights)
-    weights.chmod(0o644)  # safetensors lets the owner alone read it
+    weights.chmod(0o644)  # safetensors makes it readable by the owner only
     loss = heldout_loss(profile, state, text.heldout)
     log(f"seed {seed}: held-out loss {loss:.4f} after {figures['seconds']:.0f} s of training")
     return {**figures, "heldout_loss": round(loss, 5), "sha256": sha256_of(weights)}

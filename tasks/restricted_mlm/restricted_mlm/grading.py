@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _BITS = 64
 _MAX_HEADER_BYTES = 3 << 20
-"""Of the tensors as safetensors, beside their values."""
+"""Maximum size of a safetensors header."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Batch:
     """One batch."""
 
     tokens: NDArray[np.int64]
-    """What the model gets, [batch, length]: the mask's id at every masked position."""
+    """The model's input, [batch, length]: the mask's id at every masked position."""
     positions: NDArray[np.int64]
-    """The masked positions, counted through the flattened batch."""
+    """The masked positions, as indices into the flattened batch."""
     labels: NDArray[np.int64]
-    """The tokens that were there."""
+    """The original tokens."""
 
 
 def heldout_batches(profile: Profile, tokens: NDArray[np.uint16], profile_name: str) -> tuple[list[Batch], list[Batch]]:
@@ -64,16 +64,16 @@ def batches(
     """Return the masked batches for the public score and those for the private one, the same for the same seed.
 
     Args:
-        windows: of the held-out text, [number, length], none of which overlap.
-        public: which of them the public score is of.
-        batch: windows in a batch, neighbours only by chance. Windows that do not fill one are left out.
-        most: how many batches to take at most, of both parts in their share; None for all.
-        mask_id: stands at every masked position.
+        windows: non-overlapping windows of the held-out text, [number, length].
+        public: which of them are for the public score.
+        batch: windows in a batch, in random order. An incomplete last batch is dropped.
+        most: maximum number of batches, divided between both parts; None for all.
+        mask_id: token id at masked positions.
         share: the probability of a position to be masked. Every token is masked in this share, so that another seed
             gives nearly the same loss.
-        seed: of 128 bits. Who knows it knows order and masks.
+        seed: 128 bits that determine order and masks; secret.
     """
-    draw = np.random.Philox(key=seed)  # its raw numbers, because numpy promises that these never change
+    draw = np.random.Philox(key=seed)  # raw numbers: numpy guarantees that they never change
     made: list[list[Batch]] = []
     for part in (windows[public], windows[~public]):
         order = np.argsort(draw.random_raw(len(part)), kind="stable")
@@ -85,7 +85,7 @@ def batches(
 def _masked(
     windows: NDArray[np.int64], batch: int, mask_id: int, share: float, draw: np.random.Philox
 ) -> Iterator[Batch]:
-    """Yield the batches of ``windows`` that have masked positions, of each token every 1/share-th in a drawn order."""
+    """Yield the batches of ``windows`` with masked positions: for each token, every 1/share-th in random order."""
     by_token = np.lexsort((draw.random_raw(windows.size), windows.reshape(-1)))
     steps = np.floor(np.arange(windows.size + 1) * share + draw.random_raw() / (1 << _BITS))
     flat = np.zeros(windows.size, bool)
@@ -99,7 +99,7 @@ def _masked(
 
 
 def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return -ln softmax(logits)[label] for each row, computed in float64, and :data:`MOST_NATS` where it is more.
+    """Return -ln softmax(logits)[label] for each row, computed in float64, capped at :data:`MOST_NATS`.
 
     Args:
         logits: [positions, vocabulary].
@@ -112,7 +112,7 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
 
 
 def check_size(size: int, profile: Profile) -> None:
-    """Do nothing, or refuse tensors that are too large to be taken.
+    """Refuse tensors that are too large.
 
     Raises:
         InvalidSubmissionError: if ``size`` bytes are more than a model of the profile may have.
@@ -129,9 +129,9 @@ def mean_loss(
     """Return the mean cross-entropy over the masked positions of ``batches``, in nats.
 
     Args:
-        logits: gives those of a batch at its masked positions, [positions, vocabulary].
-        batches: of which there is one at least.
-        log: gets lines of progress.
+        logits: returns the logits of a batch at its masked positions, [positions, vocabulary].
+        batches: at least one.
+        log: receives progress messages.
 
     Raises:
         InvalidSubmissionError: if a logit is not finite.
@@ -140,7 +140,7 @@ def mean_loss(
     for number, batch in enumerate(batches, 1):
         log(f"batch {number} of {len(batches)}")
         given = logits(batch)
-        if not np.isfinite(given).all():  # which batch it was, held-out tokens decide
+        if not np.isfinite(given).all():  # do not name the batch: that depends on held-out tokens
             raise InvalidSubmissionError("the model gives logits that are not finite")
         total += float(cross_entropy(given, batch.labels).sum())
     return total / sum(batch.positions.size for batch in batches)

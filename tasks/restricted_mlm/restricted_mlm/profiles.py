@@ -1,19 +1,19 @@
-"""The sizes of the task: one entry for each profile, which scorer, preparation and workspace all read."""
+"""The sizes of the task: one entry for each profile."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MASKED_SHARE = 0.15
-"""The probability with which a position is masked, each for itself."""
+"""The probability that a position is masked."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The starting model and how it is trained."""
+    """The starting model and its training."""
 
     width: int
-    """Of the embedding."""
+    """Width of the embedding."""
     hidden: tuple[int, ...]
     """Widths of the hidden layers between the flattened embeddings and the outputs of all positions."""
     steps: int
@@ -24,7 +24,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Budget:
-    """What the instructions recommend to spend on the final training, and what our reference spends at most."""
+    """The recommended budget of the final training, which the reference keeps."""
 
     minutes: int
     hardware: str
@@ -37,22 +37,22 @@ class Profile:
     text: str
     """The prepared text, by its name for :func:`re_bench.text.open_text`."""
     vocabulary: int
-    """Token ids, the mask's included."""
+    """Number of token ids, including the mask's."""
     mask_id: int
     batch: int
-    """Windows that the model is exported and scored with at a time."""
+    """Windows per batch in export and scoring."""
     batches: int | None
-    """The most batches that are scored, of windows that do not overlap; None for all."""
+    """Maximum number of scored batches; None for all."""
     floor: float
-    """What is taken from the loss before the logarithm, in nats; no model reaches it."""
+    """Subtracted from the loss before the logarithm, in nats; no model reaches it."""
     baseline: Baseline
     budget: Budget
     max_operations: float
-    """Of one batch; ``sandboxed/restricted/plan.py`` says what counts as one."""
+    """Maximum operations per batch, counted as in ``sandboxed/restricted/plan.py``."""
     max_elements: int
-    """Of one tensor."""
+    """Maximum elements of a tensor."""
     max_bytes: int
-    """Of all tensors of a model together."""
+    """Maximum bytes of all tensors of a model."""
     length: int = 128
     """Tokens in a window."""
 

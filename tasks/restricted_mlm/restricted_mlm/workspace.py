@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STARTER = next(top / "starter" for top in (HERE.parent, HERE) if (top / "task.toml").is_file())
-"""In a checkout the task's folder is around this package, in a wheel the two are one."""
+"""The task's folder: in a checkout it contains this package, in a wheel it is this package."""
 COPIED = {"training.py": TRAINING_FILE, "batches.py": Path(batches.__file__)}
-"""Modules of ours that an agent finds as they are, by their names there; they import nothing else of ours."""
+"""Modules copied unchanged into workspaces, by their names there; they import nothing else of re_bench."""
 TEXT = ("train.bin", "tokenizer.json")
 WEIGHTS = "basic_model.pt"
 _TAIL = 2000
 
 
 def prepare(setup: Setup[Profile]) -> None:
-    """Make the text of the profile, and train the starting model, unless they are there."""
+    """Prepare the text of the profile, and train the starting model, unless they exist."""
     profile, log = setup.profile_name, setup.log
     prepare_text(setup.profile.text, log=log)
     starting_model(profile).prepare(lambda directory: train_starting_model(profile, directory, log), log)
@@ -50,7 +50,7 @@ def create(setup: Setup[Profile], directory: Path) -> None:
 
 
 def add_files(profile: str, target: Path) -> None:
-    """Add everything to the workspace ``target`` but the weights."""
+    """Add everything except the weights to the workspace ``target``."""
     chosen = PROFILES[profile]
     (target / "data").mkdir(exist_ok=True)
     source = open_text(chosen.text).directory
@@ -70,7 +70,7 @@ def add_restricted(target: Path) -> None:
 
 
 def described(profile: str, chosen: Profile) -> dict[str, Any]:
-    """Return what ``profile.json`` tells the agent."""
+    """Return the content of ``profile.json``."""
     baseline = chosen.baseline
     return {
         "profile": profile,
@@ -97,7 +97,7 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
 
 
 def starting_model(profile: str) -> CacheEntry:
-    """Return the entry in the cache of the starting model's weights; its name changes with all they are made from."""
+    """Return the cache entry of the starting model's weights; its name depends on everything they are made from."""
     chosen = PROFILES[profile]
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
     sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]
@@ -107,12 +107,12 @@ def starting_model(profile: str) -> CacheEntry:
 
 
 def train_starting_model(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
-    """Train the starting model by the workspace's own ``train.py`` into ``directory``; return the manifest's contents.
+    """Train the starting model with the workspace's ``train.py`` in ``directory``; return the manifest's content.
 
     Raises:
         ReBenchError: if the training fails.
     """
-    import torch  # noqa: PLC0415 - takes seconds, and most preparations find the model made
+    import torch  # noqa: PLC0415 - slow, and usually not needed
 
     log("training the starting model ...")
     workspace = directory / "workspace"

@@ -1,8 +1,8 @@
-"""Check that the model of a file has allowed operators only: ``python check.py [model.py]``.
+"""Check that a model uses only allowed operators: ``python check.py [model.py]``.
 
-It exports the model as the scorer does, with the same files (``restricted/``), holds it to the table of allowed
-operators, and compares what the list of operators gives with what ``forward`` gives. Prints ``ok: ...`` and ends with
-0, or prints the operator that is not allowed with its line and ends with 1.
+Exports the model with the scorer's code (``restricted/``), checks it against the table of allowed operators, and
+compares the exported list with ``forward``. Prints ``ok: ...`` and exits with 0, or prints the operator that is not
+allowed, with its line, and exits with 1.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from safetensors.torch import save
 
 HERE = Path(__file__).parent
 LARGEST_DIFFERENCE = 1e-3
-"""Between the logits of the list and of ``forward``, relative to the largest logit; sums may be in another order."""
+"""Tolerance between the logits of the list and of ``forward``, relative to the largest; summation order may differ."""
 
 
 def load(path: Path) -> Any:
-    """Return what ``get_trained_model()`` of the file at ``path`` returns."""
+    """Return the result of ``get_trained_model()`` in the file ``path``."""
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -78,7 +78,7 @@ def compare(model: Any, run: interpret.Interpreter, tokens: torch.Tensor) -> Non
 
 
 def main() -> int:
-    """Check one file; the exit status is 0 if the scorer would take it."""
+    """Check one file; the exit status is 0 if the scorer would accept it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", type=Path, default=HERE / "model.py")
     path = parser.parse_args().model.resolve()

@@ -1,9 +1,8 @@
 """Train the reference of a profile: ``python tools/build_reference.py --profile cpu [--seed N] [--out DIR]``.
 
-The weights of seed 0 are what is scored: those of profile ``cpu`` are shipped in ``reference/``, those of ``gpu`` are
-built into the cache, where ``re-bench workspace --with reference`` finds them. Beside them lies the record
-``PROFILE.json``: text, recipe, and for each seed its losses, hardware and the SHA-256 of its weights. That of the
-``gpu`` weights that were measured is in ``reference/`` too.
+The weights of seed 0 are scored. Profile ``cpu`` ships them in ``reference/``; ``gpu`` builds them into the cache, for
+``re-bench workspace --with reference``. The record ``PROFILE.json`` next to them has text, recipe, and for each seed
+the losses, hardware and SHA-256 of its weights. ``reference/`` also has the record of the measured ``gpu`` weights.
 """
 
 from __future__ import annotations

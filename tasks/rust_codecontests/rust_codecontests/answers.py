@@ -1,4 +1,4 @@
-"""What a submission answers: its process is asked for programs here, batch by batch; nothing it says is believed."""
+"""Get a submission's programs from its process, batch by batch; its replies are untrusted."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ if TYPE_CHECKING:
 MODULE = "solve_code_contests_rust"
 OUT_OF_TIME = "out of time"
 ENDED, MALFORMED = "process ended", "malformed reply"
-"""What may have gone wrong with its whole batch."""
+"""Failures of a whole batch."""
 NOT_THE_MODELS = "not the model's"
-"""What the scorer says of a program that did not come out of the model."""
+"""Failure of a program that did not come from the model."""
 MAX_REQUEST_BYTES = 256 << 10
-"""Longest request to the model: many times its context."""
+"""Maximum size of a request: many times the model's context."""
 _GRACE_S = 10.0
 _LATE_S = 2.0
 _STEP_S = 1.0
 _TEXT = 500
 _OF_IMAGES = "/opt/venv/bin"
-"""Where the task's image has Python with the task's packages, for the sandbox ``container``."""
+"""Python with the task's packages in the task's image, for the sandbox ``container``."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a submission answered to one problem: a program, or why there is none."""
+    """A submission's answer to one problem: a program, or the reason for none."""
 
     source: str | None
     failure: str = ""
-    """One of a few fixed words, which its author may read."""
+    """One of a few fixed texts, which may be shown to the author."""
     text: str = ""
-    """In the submission's own words, which its author may not read: it could put the problem there."""
+    """The submission's own text, not shown to its author, because it could contain the problem."""
 
 
 def collect_answers(
     job: Job[ProfileSettings], problems: Sequence[Problem]
 ) -> tuple[list[Answer], Usage, list[ModelCall]]:
-    """Return the submission's answers to all problems, in order, what it has used of the model, and the model's calls.
+    """Return the submission's answers to all problems, in order, its use of the model, and the model's calls.
 
     The gateway's log is kept in the scoring's records.
 
@@ -90,12 +90,12 @@ def collect_answers(
 
 
 def _check_model(gateway: Gateway, model: str) -> None:
-    """Make a call of our own: a submission's calls may all have failed because they are such as no server answers.
+    """Make a test call: all calls of a submission may have failed because no server would answer them.
 
     Raises:
-        ReBenchError: if it too is not answered.
+        ReBenchError: if it is not answered either.
     """
-    import httpx2  # noqa: PLC0415 - they take a second to import, and hardly a scoring needs them
+    import httpx2  # noqa: PLC0415 - slow to import, and rarely needed
     import openai  # noqa: PLC0415
 
     transport = httpx2.HTTPTransport(uds=str(gateway.socket))
@@ -117,7 +117,7 @@ def _check_model(gateway: Gateway, model: str) -> None:
 def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
     """Yield the answers to all problems. Each batch gets a process of its own."""
     profile = job.profile
-    sysroot = find_toolchain().sysroot  # Rust and the gateway's socket are what the process sees besides
+    sysroot = find_toolchain().sysroot  # the process also sees Rust and the gateway's socket
     search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
     visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
     environment = {"PATH": search, "RUST_EDITION": profile.edition}
@@ -130,7 +130,7 @@ def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[
             except InvalidSubmissionError as fault:
                 if start == 0:
                     raise
-                # By now it has seen problems, so that its words must not reach its author.
+                # It has seen problems, so its text must not reach its author.
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
                 continue
             try:
@@ -142,7 +142,7 @@ def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[
 def _solved(
     process: SandboxedProcess, profile: ProfileSettings, gateway: Gateway, batch: Sequence[Problem]
 ) -> list[Answer]:
-    """Have a batch solved in its time by a :class:`LoadClock`, which stands while other programs run."""
+    """Solve a batch within its time on a :class:`LoadClock`, which excludes other programs' time."""
     clock, told = LoadClock(), [without_hidden_tests(problem) for problem in batch]
     grace_s = profile.batch_s + _GRACE_S
     process.call_within(grace_s, sandboxed.begin, told, gateway.socket, gateway.token, profile.streams)
@@ -150,10 +150,10 @@ def _solved(
         if process.call_within(left_s + _GRACE_S, sandboxed.work, min(left_s, _STEP_S)):
             break
     replies, sources = process.call_within(_GRACE_S, sandboxed.answers, len(batch), SOURCE_BYTES)
-    if clock.seconds() > profile.batch_s + _LATE_S:  # it did not let itself be interrupted in time
+    if clock.seconds() > profile.batch_s + _LATE_S:  # it was not interrupted in time
         return [Answer(None, OUT_OF_TIME)] * len(batch)
     if len(replies) != len(batch) or not all(0 <= reply.size <= SOURCE_BYTES for reply in replies):
-        return [Answer(None, MALFORMED)] * len(batch)  # one malformed answer makes all of them worthless
+        return [Answer(None, MALFORMED)] * len(batch)  # one malformed answer invalidates all
     return [_answer(reply, source) for reply, source in zip(replies, sources, strict=True)]
 
 

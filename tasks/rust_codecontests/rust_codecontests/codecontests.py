@@ -1,8 +1,8 @@
-"""The problems of profile ``paper``: CodeContests, as its authors put it on the Hugging Face hub.
+"""The problems of profile ``paper``: CodeContests, as published on the Hugging Face hub.
 
-RE-Bench's own held-out set is described as an "easy" part of this data set, by a rule that is not known. Its scores are
-fractions of 165 problems, and the whole test split has 165; so nothing is left out here. Problems whose statements need
-an image are among them.
+RE-Bench describes its held-out set as an "easy" part of this data set, selected by an unknown rule. Its scores are
+fractions of 165 problems, and the whole test split has 165, so all of it is used, including problems whose statements
+need an image.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ CODECONTESTS = Repository(
         ),
     },
 )
-"""Validation and test split are 51,829,044 and 63,077,400 bytes of parquet. Commit and checksums were taken from what
-several independent projects have recorded; what is fetched is compared with them."""
+"""Validation and test split are 51,829,044 and 63,077,400 bytes of parquet. Commit and checksums are those
+recorded by several independent projects; downloads are compared with them."""
 
 PROBLEMS = {"valid": 117, "test": 165}
-"""How many problems each split has."""
+"""Number of problems in each split."""
 
 _TESTS = ("public_tests", "private_tests", "generated_tests")
 _COLUMNS = ("name", "description", *_TESTS, "time_limit", "memory_limit_bytes", "difficulty")
@@ -50,12 +50,12 @@ def records(
 
     Args:
         split: ``valid`` or ``test``.
-        source: a repository of the hub, which is fetched unless it is in the hub's cache; or a directory like it.
-        problems: how many there must be; None for any number.
+        source: a repository of the hub, fetched unless it is in the hub's cache, or a directory like it.
+        problems: required number of problems; None for any.
 
     Raises:
-        UsageError: if a package is missing, or the split cannot be fetched, has another form or number of problems.
-        ReBenchError: if a file that was fetched is not what is pinned.
+        UsageError: if a package is missing, or the split cannot be fetched or has a wrong form or number of problems.
+        ReBenchError: if a fetched file does not match its checksum.
     """
     count = 0
     try:

@@ -1,7 +1,7 @@
-"""The problems of a profile, as ``prepare.py`` has put them into the cache, and what of them a submission is given.
+"""The problems of a profile in the cache, and the part of them that a submission gets.
 
-A file holds the problems of a split, one JSON object a line, under the field names of CodeContests, and in every line
-the canary. ``test.jsonl`` is held out: it stays in the cache, which no sandbox shows.
+A file has the problems of a split, one JSON object per line with the field names of CodeContests, and the canary in
+every line. ``test.jsonl`` is held out: it stays in the cache, which no sandbox shows.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SPLITS = {"cpu": ("train", "valid", "test"), "cpu-test2": ("train", "valid", "test2"), "paper": ("valid", "test")}
-"""The splits of each profile, the held-out one last. CodeContests' own training split has gigabytes that nothing here
-needs."""
+"""The splits of each profile, the held-out one last. CodeContests' training split has gigabytes and is not
+used."""
 OWN = ("cpu", "cpu-test2")
 """The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
-"""For each profile with problems of our own their key, and the SHA-256 of each file that is made of them."""
+"""For each profile with our own problems: their key, and the SHA-256 of each file made from them."""
 
-_VERSION = 1  # raise it with every change of what is written, which changes the keys
+_VERSION = 1  # raise it with every change of the output; this changes the keys
 _NANOS = 10**9
 _HIDDEN = ("private_tests", "generated_tests")
 
@@ -45,11 +45,11 @@ class Problem:
     """The statement, with the public tests as examples at its end."""
     public: tuple[Test, ...]
     private: tuple[Test, ...]
-    """Hidden, made by hand."""
+    """Hidden tests, made by hand."""
     generated: tuple[Test, ...]
-    """Hidden, made at random."""
+    """Hidden random tests."""
     time_limit_s: float
-    """CPU seconds for each test."""
+    """CPU seconds per test."""
     memory_limit_mib: int
     difficulty: str
 
@@ -67,8 +67,8 @@ def read(profile: str, split: str) -> list[Problem]:
         split: one of its splits.
 
     Raises:
-        UsageError: if there is no such split, or it is not prepared here.
-        ReBenchError: if the prepared file is not what its manifest says.
+        UsageError: if there is no such split, or it is not prepared.
+        ReBenchError: if the prepared file does not match its manifest.
     """
     if split not in SPLITS.get(profile, ()):
         splits = ", ".join(f"{name} has {' '.join(names)}" for name, names in SPLITS.items())
@@ -81,7 +81,7 @@ def read(profile: str, split: str) -> list[Problem]:
 
 
 def to_record(problem: Problem) -> dict[str, Any]:
-    """Return all of a problem under the field names of CodeContests."""
+    """Return a problem with the field names of CodeContests."""
     nanos = round(problem.time_limit_s * _NANOS)
     return {
         "name": problem.name,
@@ -96,15 +96,15 @@ def to_record(problem: Problem) -> dict[str, Any]:
 
 
 def without_hidden_tests(problem: Problem) -> dict[str, Any]:
-    """Return what a submission is given: the record without its hidden tests."""
+    """Return the record without hidden tests, for submissions."""
     return {name: value for name, value in to_record(problem).items() if name not in _HIDDEN}
 
 
 def from_record(fields: Mapping[str, Any]) -> Problem:
-    """Return the problem of a record; further fields do not matter.
+    """Return the problem of a record; further fields are ignored.
 
     Raises:
-        KeyError, TypeError, ValueError: for one that is not as :func:`to_record` makes them.
+        KeyError, TypeError, ValueError: if it does not have the form of :func:`to_record`.
     """
     limit = fields["time_limit"]
     return Problem(
@@ -125,11 +125,11 @@ def to_json_line(problem: Problem) -> str:
 
 
 def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
-    """Return the entry in the cache of a profile's problems; its name differs with all that they are made from.
+    """Return the cache entry of a profile's problems; its name depends on everything they are made from.
 
     Args:
         profile: one of :data:`SPLITS`.
-        splits: those whose files are checked when it is opened.
+        splits: splits whose files are checked when it is opened.
     """
     return CacheEntry(
         cache_directory() / "rust_codecontests" / f"{profile}-{key(profile)}",
@@ -142,7 +142,7 @@ def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
 
 
 def key(profile: str) -> str:
-    """Return twelve hex digits that differ with all that the problems of a profile are made from."""
+    """Return twelve hex digits that depend on everything the problems of a profile are made from."""
     return cache_key(_VERSION, *(_own_sources(SPLITS[profile]) if profile in OWN else [identity(CODECONTESTS)]))
 
 
@@ -152,12 +152,10 @@ def held_out_split(profile: str) -> str:
 
 
 def pinned_checksums(profile: str) -> dict[str, str]:
-    """Return the SHA-256 that the repository has for the files of a profile of :data:`OWN`.
-
-    With other files a score here could not be compared with scores elsewhere.
+    """Return the pinned SHA-256 of the files of a profile of :data:`OWN`, which makes scores comparable.
 
     Raises:
-        ReBenchError: if they are those of other problems than the present ones.
+        ReBenchError: if the problems have changed since they were pinned.
     """
     pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))[profile]
     if (present := key(profile)) != pins["key"]:

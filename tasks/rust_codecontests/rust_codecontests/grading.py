@@ -19,8 +19,8 @@ def held_out_problems(profile: str) -> list[Problem]:
     """Return the problems that a submission is scored on, hidden tests included.
 
     Raises:
-        UsageError: if they are not prepared here.
-        ReBenchError: if the prepared file is not what its manifest says.
+        UsageError: if they are not prepared.
+        ReBenchError: if the prepared file does not match its manifest.
     """
     return dataset.read(profile, dataset.held_out_split(profile))
 
@@ -28,9 +28,9 @@ def held_out_problems(profile: str) -> list[Problem]:
 def judge_answers(
     judge: Judge, problems: Sequence[Problem], answers: Sequence[Answer], deadline: float
 ) -> list[Judgement | None]:
-    """Compile every program and run it on all tests of its problem; where there is no program, there is None.
+    """Compile every program and run it on all tests of its problem; return None for a missing program.
 
-    What has not begun at ``deadline``, by ``time.monotonic``, is not judged, and so not solved.
+    Programs not started by ``deadline`` (``time.monotonic``) are not judged and count as unsolved.
     """
     programs = [
         (answer.source, problem.tests, Limits(problem.time_limit_s, problem.memory_limit_mib), len(problem.public))

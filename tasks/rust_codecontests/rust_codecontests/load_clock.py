@@ -1,4 +1,4 @@
-"""A clock for a submission's own time that leaves room for what else the machine does."""
+"""A clock for a submission's time that excludes the load of other programs."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MOST_SLOWDOWN = 3
-"""However busy the machine is, this many seconds of wall-clock time count as one at least."""
+"""Maximum wall-clock seconds that count as one, however busy the machine is."""
 _CHILDREN = Path("/proc/thread-self/children")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; those after steal are parts of the first two
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; later ones are included in the first two
 _CPU_TIMES = slice(11, 15)  # of /proc/PID/stat after the name: user and system, and both of children that ended
 
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU seconds since the machine started, of our cores and of processes."""
+    """CPU seconds since boot, of our cores and of processes."""
 
     busy: float
-    """In which the cores have worked, or the machine's host has taken them; 0 if unknown."""
+    """Busy seconds of the cores, including time stolen by the host; 0 if unknown."""
     stolen: float
-    """Those that the host has taken."""
+    """Seconds stolen by the host."""
     own: float
-    """Of this process and its descendants, with those that ended and were waited for."""
+    """Seconds of this process and its descendants, including those already reaped."""
     others: Mapping[int, float]
-    """The same of each other process that can be seen, by its number."""
+    """The same for each other visible process, by PID."""
 
     @classmethod
     def read(cls, cores: set[int]) -> Self:
-        """Return the times of now."""
+        """Return the current times."""
         own = list(tree(os.getpid()))
         others = set[int]()
-        if _CHILDREN.exists():  # as not in every kernel; without it our own descendants would seem to be others
+        if _CHILDREN.exists():  # missing in some kernels; without it our descendants would count as others
             others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
         return cls(*_core_times(cores), sum(_seconds_of(own).values()), _seconds_of(others))
 
     def seen_since(self, start: CpuTimes) -> float:
-        """Return what processes that can still be seen and are not ours, and the host, have had since ``start``."""
+        """Return the CPU seconds of other visible processes and the host since ``start``."""
         grown = (seconds - start.others.get(process, 0.0) for process, seconds in self.others.items())
         return sum(max(seconds, 0.0) for seconds in grown) + self.stolen - start.stolen
 
     def others_since(self, start: CpuTimes) -> float:
-        """Return what others have had of our cores.
+        """Return the CPU seconds of our cores that others used.
 
-        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but not put it among the ``others``.
+        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but cannot move it to ``others``.
         """
         unexplained = (self.busy - start.busy) - (self.own - start.own)
         return max(min(unexplained, self.seen_since(start)), 0.0)
 
 
 class LoadClock:
-    """Counts wall-clock time without the share of our cores that others have taken since it was made.
+    """Counts wall-clock time since its creation without the share of our cores that others used.
 
-    Others are all processes that do not descend from this one, where they can be seen, and the machine's host.
+    Others are all visible processes that do not descend from this one, and the machine's host.
     """
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class LoadClock:
         self._started, self._start = time.monotonic(), CpuTimes.read(self._cores)
 
     def seconds(self) -> float:
-        """Return the time since the clock was made, as the machine would have shown it with nothing else to do."""
+        """Return the time since the creation of the clock, as it would be on an idle machine."""
         elapsed = time.monotonic() - self._started
         return max(elapsed / MOST_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
 
     def load(self) -> dict[str, float]:
-        """Return for the log what share of our cores others had, how many these are, and the wall-clock time."""
+        """Return figures for the log: others' share of our cores, the number of cores, and the wall-clock time."""
         elapsed = time.monotonic() - self._started
         share = round(self._others_share(elapsed), 3)
         return {"cores": len(self._cores), "share_of_others": share, "seconds": round(elapsed, 1)}
@@ -85,7 +85,7 @@ class LoadClock:
 
 
 def _core_times(cores: set[int]) -> tuple[float, float]:
-    """Return the seconds in which some cores were busy, and those that the host took of these."""
+    """Return the busy seconds of some cores, and how many of these the host stole."""
     busy = stolen = 0
     with suppress(OSError, ValueError):
         for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
@@ -98,7 +98,7 @@ def _core_times(cores: set[int]) -> tuple[float, float]:
 
 
 def _seconds_of(processes: Iterable[int]) -> dict[int, float]:
-    """Return the CPU seconds of each process with those that ended and that it waited for."""
+    """Return the CPU seconds of each process, including its reaped children."""
     seconds = {}
     for process in processes:
         with suppress(OSError):

@@ -12,7 +12,7 @@ from rust_codecontests.stand_in.prompt_reading import text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-_NAME = 200  # characters of a model's name
+_NAME = 200  # maximum characters of a model's name
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,19 @@ class ModelCall:
     """A call to the model that was answered, in full or in part."""
 
     start: float
-    """When it came, in seconds since the epoch."""
+    """Time of the request, in seconds since the epoch."""
     end: float
-    """When it was answered."""
+    """Time of the reply."""
     prompts: tuple[str, ...]
-    """What was written in its messages, one after the other; and all text of the request, its fields' names too."""
+    """The text of its messages; and all text of the request, including field names."""
     answers: tuple[str, ...]
     """The texts of its choices."""
     model: str = ""
-    """By the name that the server gave in its answer."""
+    """The model's name in the server's reply."""
 
 
 def read_calls(log: Path) -> list[ModelCall]:
-    """Return the calls in a gateway's log that have an answer, in the order in which they came."""
+    """Return the answered calls in a gateway's log, in the order of requests."""
     with log.open(encoding="utf-8") as lines:
         calls = [_call(entry) for entry in map(json.loads, lines) if entry.get("response")]
     return sorted(calls, key=lambda call: call.start)
@@ -48,7 +48,7 @@ def _call(entry: dict[str, Any]) -> ModelCall:
 
 
 def _strings(value: object, *, keys: bool = False) -> list[str]:
-    """Return all that is text in a value of JSON, wherever a client has put it."""
+    """Return all text in a JSON value."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):

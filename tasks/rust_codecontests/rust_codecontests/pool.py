@@ -1,7 +1,7 @@
-"""What the stand-in model knows of this task's problems: their statements and pools of correct and flawed programs.
+"""The stand-in model's problems: their statements and pools of correct and flawed programs.
 
-The gateway makes the model from here, by :func:`answer`; for sessions of agents of the splits that they have. Nothing
-of it is for sandboxes.
+The gateway creates the model with :func:`answer`; in sessions it only has the splits that agents have. Sandboxes must
+not see any of this.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from re_bench.api import StandIn as StandInModel
 
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
-"""A line of every file of a problem, which nobody is shown who is to solve it."""
+"""A line of every file of a problem, removed before a solver sees the text."""
 
 PROBLEMS = Path(__file__).parent / "problems"
 SHOWN = ("train", "valid")
-"""The splits that agents get whole."""
+"""The splits that agents get in full."""
 SPLITS = (*SHOWN, "test", "test2")
 VERDICTS = {
     "wa": "wrong answer",
@@ -33,7 +33,7 @@ VERDICTS = {
     "re": "runtime error",
     "ce": "compile error",
 }
-"""The verdict on a wrong program by the first word of its file's name."""
+"""Verdicts on wrong programs by the first word of the file name."""
 
 
 def directories(splits: Sequence[str] = SPLITS, problems: Path = PROBLEMS) -> list[Path]:
@@ -42,10 +42,10 @@ def directories(splits: Sequence[str] = SPLITS, problems: Path = PROBLEMS) -> li
 
 
 def read(directory: Path) -> Problem:
-    """Read what the stand-in model knows of the problem in a directory.
+    """Read the stand-in model's data of the problem in a directory.
 
     Raises:
-        ReBenchError: if the directory is not as tasks/rust_codecontests/README.md says.
+        ReBenchError: if the directory does not have the form in tasks/rust_codecontests/README.md.
     """
     try:
         difficulty = tomllib.loads((directory / "problem.toml").read_text())["difficulty"]
@@ -67,12 +67,12 @@ def statement(directory: Path) -> str:
 
 
 def answer(seed: int = 0, secret: int = 0, splits: Sequence[str] = SPLITS) -> StandInModel:
-    """Return the stand-in model of some splits, as the gateway calls it."""
+    """Return the stand-in model of some splits, for the gateway."""
     return StandIn([read(directory) for directory in directories(splits)], seed=seed, secret=secret).answer
 
 
 def source(path: Path) -> str:
-    """Return a program without what is written on top of it for maintainers: its flaw, a canary."""
+    """Return a program without its header for maintainers: flaw and canary."""
     lines = path.read_text().splitlines()
     while lines and (not lines[0].strip() or lines[0].startswith("// Flaw:") or "canary" in lines[0]):
         del lines[0]

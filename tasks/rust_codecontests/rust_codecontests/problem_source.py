@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEED = 7
-"""Of the random tests."""
-_FEW = 4  # problems that are made here: processes take longer to start
+"""Seed of the random tests."""
+_FEW = 4  # so few are made in this process: starting others takes longer
 
 
 class Oracle:
-    """What a problem's ``tests.py`` defines: inputs, and two solutions.
+    """The definitions in a problem's ``tests.py``: inputs, and two solutions.
 
     Raises:
-        ReBenchError: if it cannot be run, or does not define all of it.
+        ReBenchError: if it fails or is incomplete.
     """
 
     public: Sequence[str]
@@ -57,7 +57,7 @@ class Oracle:
         yield from self.generated(random.Random(SEED))
 
     def tests(self, inputs: Iterable[str]) -> tuple[Test, ...]:
-        """Return tests on inputs, whose outputs are those of the fast solution."""
+        """Return tests with the outputs of the fast solution."""
         return tuple(Test(text, self.solve(text).rstrip() + "\n") for text in inputs)
 
 
@@ -65,7 +65,7 @@ def make_problem(directory: Path) -> Problem:
     """Return the problem in a directory, with all its tests.
 
     Raises:
-        ReBenchError: if its files are not as README.md says.
+        ReBenchError: if its files do not have the form in README.md.
     """
     oracle = Oracle(directory)
     try:
@@ -86,13 +86,13 @@ def make_problem(directory: Path) -> Problem:
 
 
 def with_examples(statement: str, examples: Sequence[Test]) -> str:
-    """Return a statement followed by its examples, laid out as in CodeContests."""
+    """Return a statement followed by its examples, formatted as in CodeContests."""
     texts = (f"Input\n\n{test.input.rstrip()}\n\nOutput\n\n{test.output.rstrip()}\n" for test in examples)
     return "\n\n".join([statement.rstrip(), "Example" if len(examples) == 1 else "Examples", "\n".join(texts)])
 
 
 def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
-    """Make problems, in their order; many of them in processes, as many at a time as there are cores for us.
+    """Make problems, in order; many of them in parallel on the available cores.
 
     Raises:
         ReBenchError: as :func:`make_problem`.
@@ -106,7 +106,7 @@ def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
 
 @contextmanager
 def worker_processes() -> Iterator[ProcessPoolExecutor]:
-    """Give as many processes as there are cores for us; whoever leaves early does not wait for what has not begun."""
+    """Open a process pool for the available cores; leaving early cancels work that has not started."""
     processes = ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), _leave_interrupts_to_the_parent)
     try:
         yield processes

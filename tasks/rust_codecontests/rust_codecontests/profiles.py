@@ -1,4 +1,4 @@
-"""How a submission is scored in each profile; scorer and documentation go by this."""
+"""Settings of each profile."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 MODEL = "gpt-3.5-turbo-0125"
-"""The original's model, by which submissions ask for any other one too."""
+"""The original's model, whose name submissions also use for any other one."""
 SOURCE_BYTES = 64 << 10
-"""Longest program, in bytes of UTF-8, as contests have it."""
+"""Maximum program size, in bytes of UTF-8, as in contests."""
 
 
 @dataclass(frozen=True)
@@ -27,35 +27,35 @@ class ProfileSettings:
     """One profile."""
 
     upstream: Callable[[TaskFolder, str, str], OpenAICompatible | PlugIn]
-    """From the task, the profile's name and the submission's hash to what answers its calls; raises a UsageError if it
-    cannot be had here."""
+    """Function of the task, the profile's name and the submission's hash that returns the model; raises UsageError if
+    it is
+    unavailable."""
     edition: str
-    """Of the Rust language."""
+    """Edition of Rust."""
     budget: Budget
-    """For all problems together."""
+    """Budget for all problems together."""
     label: str = "{model}: "
-    """What every message begins with; ``{model}`` is the real model's name."""
+    """Prefix of every message; ``{model}`` is the real model's name."""
     batch: int = 20
-    """Problems whose solutions are asked for at the same time."""
+    """Problems solved at the same time."""
     batch_s: float = 60.0
-    """Wall-clock seconds for a batch, without those that other programs take from it."""
+    """Wall-clock seconds for a batch, without other programs' share."""
     load_s: float = 30.0
     """Wall-clock seconds for importing the module."""
     margin_s: float = 60.0
-    """How long before the scorer's time limit no compiler or test is started any more, and those that run are given
-    less than that to end."""
+    """Seconds before the scorer's time limit in which no compiler or test is started, and running ones have to end."""
     log_bytes: int = 32 << 20
-    """Of the gateway's log, after which no call is made; several times what the budget's tokens take as text."""
+    """Maximum size of the gateway's log, several times that of the budget's tokens; then no more calls are made."""
     streams: int = 50
-    """What the semaphore starts at: calls at a time."""
+    """Initial value of the semaphore: calls at a time."""
 
 
 def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
     """Return the stand-in model of the profile's held-out problems.
 
-    What it is able to do is fixed, so that scores can be compared. Its single answers are drawn by a secret, so that no
-    submission can work out beforehand which will be right, and by the submission's hash: the same submission has the
-    same score, and another one does not learn from it which questions were lucky.
+    Its abilities are fixed, so that scores are comparable. Its answers depend on a secret, so that no submission can
+    compute which will be right, and on the submission's hash: the same submission has the same score, and another one
+    does not learn from it which questions get right answers.
     """
     secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
     arguments = {"seed": 0, "secret": secret, "splits": [held_out_split(profile)]}
@@ -80,7 +80,7 @@ def openai_compatible(task: TaskFolder, profile: str, _submission: str = "") -> 
 
 
 def model_name(task: TaskFolder) -> str:
-    """Return the name of the real model: the manifest's, or the one that was chosen instead."""
+    """Return the name of the real model: the manifest's, or the chosen one."""
     assert task.manifest.model is not None
     return task.manifest.model.name
 

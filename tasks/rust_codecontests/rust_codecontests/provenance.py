@@ -1,8 +1,8 @@
-"""Whether a program came out of the model: by its tokens, against what the gateway's log says that the model wrote.
+"""Check whether a program came from the model, by comparing its tokens with the answers in the gateway's log.
 
-A program is the model's if it is one stretch of one answer, but for what :class:`Provenance` allows to be the
-submission's own, and if the model was not told it before. The constants are stated in instructions.md, and measured
-in docs/tasks/rust_codecontests.md.
+A program is the model's if it is a contiguous part of one answer, except for changes that :class:`Provenance` allows,
+and if it was not in an earlier prompt. The constants are stated in instructions.md and measured in
+docs/tasks/rust_codecontests.md.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from rust_codecontests.rust_tokens import Program
 
 OWN_TOKENS = 64
-"""Most tokens before and after the model's, the same in all programs; and of those that prompts had first."""
+"""Maximum tokens around the model's part, equal in all programs; also of code from prompts."""
 OWN_CHARACTERS = 600
-"""Most characters of them, for a token can be a long string."""
+"""Maximum characters of them, because a token can be a long string."""
 EDIT_TOKENS, EDIT_PLACES = 4, 2
-"""Most tokens that may be changed so that a program compiles, and in how many places."""
+"""Maximum tokens, and places, that may be changed to make a program compile."""
 EDIT_CHARACTERS = 64
-"""Most characters of the tokens that stand there instead."""
+"""Maximum characters of the new tokens."""
 EDITED_SHARE = 0.1
-"""Of the problems, the most whose programs may be changed so."""
+"""Maximum share of problems whose programs may be changed this way."""
 RUN = 8
-"""Tokens that must be equal for a stretch to count as the same."""
+"""Equal tokens required for a match."""
 WINDOW = 12
-"""Tokens by which a prompt is compared with a program, with any names."""
+"""Tokens per window in comparing prompts with programs, ignoring names."""
 
 _ENDS = ["\0"] * RUN
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -44,12 +44,12 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Origin:
-    """What a program was found to be."""
+    """The origin of a program."""
 
     is_model: bool
-    """Whether the model wrote it; if it was edited, provided that of one of ``unedited`` nothing compiles."""
+    """Whether the model wrote it; if edited, only if no program of one entry of ``unedited`` compiles."""
     unedited: tuple[tuple[str, ...], ...] = ()
-    """For each answer that it may have been made of, the program with fewer of the edits, each way."""
+    """For each answer that it may derive from, the programs with fewer of the edits."""
 
 
 REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
@@ -58,9 +58,9 @@ REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
 class Provenance:
     """Compares programs with the model's answers in one scoring.
 
-    Beside the model's own stretch, a program may have up to ``OWN_TOKENS`` around it that are the same in all such
-    programs, as a template of input and output is, and up to ``EDIT_TOKENS`` changed where it does not compile else.
-    Comments, layout, `use` of the standard library and attributes `allow` do not matter.
+    In addition to the model's part, a program may have up to ``OWN_TOKENS`` around it that are equal in all such
+    programs, such as a template for input and output, and up to ``EDIT_TOKENS`` changes that it needs to compile.
+    Comments, layout, `use` of the standard library and `allow` attributes are ignored.
     """
 
     def __init__(self, calls: Sequence[ModelCall]) -> None:
@@ -71,7 +71,7 @@ class Provenance:
         self._all = "\0\0".join(map(_joined, self._pieces))
 
     def origins(self, sources: Sequence[str]) -> list[Origin]:
-        """Return where each of all programs of the scoring comes from."""
+        """Return the origins of all programs of the scoring."""
         programs = [read_program(source) for source in sources]
         texts = [program.tokens for program in programs]
         origins = [REFUSED] * len(sources)
@@ -99,7 +99,7 @@ class Provenance:
         return len(words) >= RUN and _joined(words) in self._all
 
     def _template(self, programs: Sequence[list[str]]) -> tuple[list[str], list[str]]:
-        """Return what stands before and after the model's stretch in most of some programs, in two at least."""
+        """Return the tokens before and after the model's part in most programs, at least two."""
         befores, afters = _shared(programs), [ending[::-1] for ending in _shared([words[::-1] for words in programs])]
         sides = [(a, b) for a in befores for b in afters if _is_little(a + b)]
         uses = [
@@ -110,7 +110,7 @@ class Provenance:
         return sides[uses.index(most)] if most > 1 else ([], [])
 
     def _told(self, programs: Sequence[list[str]]) -> Callable[[list[str]], list[str]]:
-        """Return what finds the words of a program that a prompt had before any answer."""
+        """Return a function that finds the tokens of a program that were in a prompt before any answer."""
         owners = dict.fromkeys((window for words in programs for window in _windows(_words(words))), "")
         events = [(call.start, "prompt", call.prompts) for call in self._calls]
         events += [(call.end, "answer", call.answers) for call in self._calls]
@@ -135,7 +135,7 @@ class Provenance:
 
 
 def _is_little(words: Sequence[str]) -> bool:
-    """Tell whether so much may be a submission's own, or told to the model."""
+    """Tell whether this much may be a submission's own, or from a prompt."""
     return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
 
 
@@ -144,14 +144,14 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _core(words: list[str], before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return a program without the template around it; as it is if it has none."""
+    """Return a program without the template around it, if it has one."""
     end = len(words) - len(after)
     has = words[: len(before)] == before and words[end:] == after and end - len(before) >= RUN
     return words[len(before) : end] if has else words
 
 
 def _shared(programs: Sequence[list[str]], most: int = 3) -> list[list[str]]:
-    """Return beginnings that two programs share, those of most programs first, and the empty one."""
+    """Return beginnings shared by at least two programs, most frequent first, and the empty one."""
     beginnings = Counter[tuple[str, ...]]()
     for one, other in pairwise(sorted(programs)):
         size = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -160,7 +160,7 @@ def _shared(programs: Sequence[list[str]], most: int = 3) -> list[list[str]]:
 
 
 def _by_runs(pieces: Sequence[list[str]], programs: Sequence[list[str]]) -> dict[tuple[str, ...], list[list[str]]]:
-    """Return the pieces that have each run of some programs."""
+    """Return the pieces that contain each run of some programs."""
     wanted = {run for words in programs for run in _runs(words)}
     having = defaultdict[tuple[str, ...], list[list[str]]](list)
     for piece in pieces if wanted else ():
@@ -174,7 +174,7 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[str, ...], list[list[str]]]) -> Origin:
-    """Return the origin of a program that is not the model's as it stands, from a token on."""
+    """Return the origin of a program that is not the model's unchanged, from a token on."""
     shares = Counter[int]()
     by_id = {}
     for run in _runs(words):
@@ -193,17 +193,17 @@ def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[
 
 
 Edit = tuple[int, int, list[str]]
-"""Where it begins and ends among a program's tokens, and what the model has there."""
+"""Start and end among a program's tokens, and the model's tokens there."""
 
 
 def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
-    """Return how a program differs from the stretch of a piece that it follows."""
+    """Return the edits between a program and the part of a piece that it follows."""
     one, other = ([*_ENDS, *tokens, *_ENDS] for tokens in (words, piece))
     places = defaultdict[tuple[str, ...], list[int]](list)
     for place, run in enumerate(_runs(other)):
         places[run].append(place)
     edits: list[Edit] = []
-    position = done = reached = 0  # in the program, up to where it is explained, and where that is in the piece
+    position = done = reached = 0  # in the program, end of its explained part, and the same in the piece
     while position <= len(one) - RUN:
         ahead = places.get(tuple(one[position : position + RUN]), [])
         if (number := bisect_left(ahead, reached)) == len(ahead):
@@ -217,7 +217,7 @@ def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
 
 
 def _difference(one: Sequence[str], start: int, end: int, instead: Sequence[str]) -> list[Edit]:
-    """Return the edit between two equal stretches, if any; a program may begin and end anywhere in an answer."""
+    """Return the edit between two equal parts, if any; a program may start and end anywhere in an answer."""
     while start < end and instead and one[start] == instead[0]:
         start, instead = start + 1, instead[1:]
     while start < end and instead and one[end - 1] == instead[-1]:
@@ -248,7 +248,7 @@ def _words(words: Iterable[str]) -> list[str]:
 
 
 def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
-    """Yield the windows of a text, as it stands, without comments and of the code in it; backwards too if asked for."""
+    """Yield the windows of a text: unchanged, without comments, and of its code; also backwards if requested."""
     words = _WORD.findall(text)
     yield from _windows(words)
     if (bare := without_comments(text)) != text:
@@ -260,7 +260,7 @@ def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
 
 
 def _windows(words: Sequence[str]) -> Iterator[int]:
-    """Yield a number for every window, the same if names are exchanged for others one by one."""
+    """Yield a hash of every window that does not depend on the choice of names."""
     last: dict[str, int] = {}
     marks: list[str | int] = []
     for place, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""What is reported of a scored submission: the share of problems solved, a message, and details for the log."""
+"""The report of a scored submission: the share of problems solved, a message, and details for the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ERRORS_KEPT = 10
 OVERLOADED = 0.5
-"""From this share of the cores that others have, the log calls the machine overloaded."""
+"""Others' share of the cores from which the log reports the machine as overloaded."""
 
 
 def report(
@@ -30,10 +30,10 @@ def report(
 ) -> RawScore:
     """Return the score.
 
-    ``label`` begins the message, and says which model it was.
+    ``label`` is the start of the message and names the model.
 
-    Its message may reach the submission's author, who must learn nothing by it but the number of problems solved: every
-    other figure is one that the submission can choose, with held-out statements before it. They are in the details.
+    The message may reach the submission's author and contains only the number of problems solved: a submission that has
+    seen held-out statements can choose every other figure. Those are in the details.
     """
     verdicts = Counter(str(judgement.verdict) for judgement in judgements if judgement)
     solved, problems = verdicts[Verdict.ACCEPTED], len(answers)

@@ -1,4 +1,4 @@
-"""Rust source as tokens, and the text made of them, which is compiled: nothing else of a source is."""
+"""Rust source as tokens, and the text made of them, which is the only text that is compiled."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _BLOCK_MARK = re.compile(r"/\*|\*/")
-_LONGEST_DECLARATION = 200  # in tokens, so that many that do not end take no long time
+_LONGEST_DECLARATION = 200  # in tokens; bounds the time for unterminated ones
 _LIBRARY = ("std", "core", "alloc")
 _PATH_MARKS = ("::", "{", "}", ",", "*")
-_BELONG_TO_USE = ("pub", ")", "]")  # visibility or an attribute, before it
-# Lints that are errors by default and that a program may switch off: `allow` of all others changes nothing for us.
+_BELONG_TO_USE = ("pub", ")", "]")  # visibility or an attribute before it
+# Lints that are errors by default and that a program may allow; `allow` of other lints has no effect here.
 _ERRORS = re.compile(r"arithmetic_\w+|overflowing_\w+|unconditional_panic|\w+_const_eval|invalid_\w+|\w+_transmutes")
 _READS_SOURCE = frozenset({"include_str", "include_bytes", "asm", "global_asm", "naked_asm"})
 _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
@@ -39,22 +39,22 @@ _FIRST_LINE = re.compile(
 
 
 class Program(NamedTuple):
-    """A program as it is compared and compiled."""
+    """A program in the form that is compared and compiled."""
 
     tokens: list[str]
-    """What makes it what it is."""
+    """The compared tokens."""
     imports: list[str]
     """Its `use` declarations of the standard library that rename nothing, outside of all brackets."""
 
     @property
     def reads_source(self) -> bool:
-        """Whether it could read a file while it is compiled, and so its imports."""
+        """Whether it could read a file, and thus its imports, during compilation."""
         return any(token.removeprefix("r#") in _READS_SOURCE for token in self.tokens)
 
     def source(self, tokens: list[str] | None = None) -> str:
         """Return the text that is compiled, with other tokens if there are any.
 
-        Imports stand at its end: wherever a token of ours is another one for the compiler, they are declarations there.
+        Imports are at the end, where they are declarations even if our tokens differ from the compiler's.
         """
         return "\n".join([" ".join(self.tokens if tokens is None else tokens), *self.imports, ""])
 
@@ -62,8 +62,8 @@ class Program(NamedTuple):
 def read_program(source: str) -> Program:
     """Return the program in a source.
 
-    Comments, documentation too, layout and attributes `allow` of warnings are dropped. Tokens are the compiler's in all
-    that a program usually has; where they are not, they are compared all the same, for all that is compiled is in them.
+    Comments, documentation, layout and `allow` attributes of warnings are dropped. Tokens agree with the compiler's in
+    usual programs; where they do not, comparison is still complete, because only tokens are compiled.
     """
     texts = list(_tokens(source))
     program = Program([], [])
@@ -82,7 +82,7 @@ def read_program(source: str) -> Program:
 
 
 def texts_of(source: str) -> list[str]:
-    """Return the tokens of a source that are compared."""
+    """Return the compared tokens of a source."""
     return read_program(source).tokens
 
 
@@ -104,7 +104,7 @@ def _block_end(source: str, position: int) -> int:
 
 
 def _declaration_end(texts: list[str], start: int, before: list[str]) -> int:
-    """Return the end of what is not compared at ``start``, which is ``start`` if all is."""
+    """Return the end of ignored text at ``start``, or ``start`` if there is none."""
     belongs = bool(before) and before[-1] in _BELONG_TO_USE
     if texts[start] == "use" and texts[start + 1 : start + 2] and texts[start + 1] in _LIBRARY:
         end = _index(texts, ";", start) + 1
@@ -129,7 +129,7 @@ def _index(texts: list[str], text: str, start: int) -> int:
 
 
 def pieces_of(answer: str) -> list[str]:
-    """Return the parts of a model's answer that may be code: what stands in fences, and what looks like it outside."""
+    """Return the parts of a model's answer that may be code: fenced blocks, and similar text outside."""
     plain = _FENCE.sub("\n", answer)
     first = _FIRST_LINE.search(plain)
     return [*(match[1] for match in _FENCE.finditer(answer)), *([plain[first.start() :]] if first else [])]

@@ -1,7 +1,7 @@
-"""Runs the submission: imports its module and has problems solved, batch by batch.
+"""Run the submission: import its module and solve problems, batch by batch.
 
-:func:`begin` calls ``generate_solution`` for every problem of a batch, :func:`work` lets all of them go on for some
-time, as often as the scorer's clock allows, and :func:`answers` ends it.
+:func:`begin` calls ``generate_solution`` for every problem of a batch, :func:`work` runs them for some time, repeatedly
+while the scorer's clock allows, and :func:`answers` ends it.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ FUNCTION = "generate_solution"
 MAX_TEXT = 500
 
 Failure = Literal["", "exception", "not a string", "not Unicode text", "out of time", "too long"]
-"""What went wrong with a problem; empty for a program."""
+"""Failures of a problem; empty for a program."""
 
 _loaded: dict[str, Callable[..., Coroutine[Any, Any, object]]] = {}
 _tasks: list[asyncio.Task[Any]] = []
-# Not asyncio.run, which waits for tasks that do not let themselves be cancelled.
+# Not asyncio.run, which waits for tasks that resist cancellation.
 _loop = asyncio.new_event_loop()
 
 
@@ -36,19 +36,19 @@ class Reply:
     """The answer to one problem."""
 
     size: int
-    """Bytes of source text in the row of the problem; 0 if there is none."""
+    """Bytes of source text in the problem's row; 0 if there is none."""
     failure: Failure = ""
     text: str = ""
-    """What the submission says of the failure."""
+    """The submission's text about the failure."""
 
 
 def load(directory: Path, name: str) -> None:
     """Import the submission's module, and find its function.
 
     Raises:
-        InvalidSubmissionError: if the module is not what the instructions ask for.
+        InvalidSubmissionError: if the module does not follow the instructions.
     """
-    for module in ("httpx2", "openai"):  # before the submission's path, so that no name of ours is shadowed
+    for module in ("httpx2", "openai"):  # before the submission's path is added, so that it cannot shadow them
         importlib.import_module(module)
     os.chdir(directory)
     sys.path.insert(0, str(directory))
@@ -64,17 +64,17 @@ def begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int
     """Begin to solve all problems of a batch.
 
     Args:
-        problems: what a submission is told of each.
-        socket: the gateway's.
-        token: the gateway's.
-        streams: how many calls the semaphore lets through.
+        problems: the problems as shown to the submission.
+        socket: the gateway's socket.
+        token: the gateway's token.
+        streams: initial value of the semaphore.
     """
     asyncio.set_event_loop(_loop)
     _loop.run_until_complete(_begin(problems, socket, token, streams))
 
 
 def work(seconds: float) -> bool:
-    """Go on with all problems for some time at most, and tell whether they are done."""
+    """Continue with all problems for some time at most, and tell whether they are done."""
     _done, pending = _loop.run_until_complete(asyncio.wait(_tasks, timeout=seconds))
     return not pending
 
@@ -86,7 +86,7 @@ def answers(count: int, size: int) -> tuple[list[Reply], Annotated[NDArray[np.ui
 
 
 async def _begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int) -> None:
-    import httpx2  # noqa: PLC0415 - they take a second to import, which the scorer does without
+    import httpx2  # noqa: PLC0415 - slow to import, and not needed by the scorer
     import openai  # noqa: PLC0415
 
     client = openai.AsyncOpenAI(
@@ -101,12 +101,12 @@ async def _begin(problems: list[dict[str, Any]], socket: Path, token: str, strea
 async def _result(client: Any, semaphore: asyncio.Semaphore, problem: dict[str, Any]) -> Any:
     try:
         return await _loaded[FUNCTION](client, semaphore, problem)
-    except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of this problem alone
+    except BaseException as error:  # noqa: BLE001 - SystemExit also fails only this problem
         return error
 
 
 def _answer(task: asyncio.Task[Any], row: NDArray[np.uint8]) -> Reply:
-    """Put a source text into its row, and say how long it is, or why there is none."""
+    """Put a source text into its row, and return its length or the failure."""
     if not task.done():
         return Reply(0, "out of time")
     result = task.result()

@@ -1,4 +1,4 @@
-"""The data and the workspaces of rust_codecontests: problems with all their tests, and what of them an agent finds."""
+"""The data and the workspaces of rust_codecontests: problems with all their tests, and the agent's part of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def prepare(profile: str, log: Callable[[str], None]) -> None:
-    """Make the problems of the profile, unless they are there."""
+    """Prepare the problems of the profile, unless they exist."""
 
     def make(directory: Path) -> dict[str, Any]:
         if profile in dataset.OWN:
-            dataset.pinned_checksums(profile)  # refuses changed problems before their tests are made
+            dataset.pinned_checksums(profile)  # fails for changed problems before making their tests
         return write(profile, directory, log)
 
     dataset.entry(profile, dataset.SPLITS[profile]).prepare(make, log)
@@ -49,7 +49,7 @@ def write(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str
 def write_splits(
     profile: str, splits: Sequence[str], directory: Path, log: Callable[[str], None]
 ) -> dict[str, dict[str, int]]:
-    """Write the file of each split into ``directory``, and return how many problems and tests it has."""
+    """Write the file of each split into ``directory``, and return its numbers of problems and tests."""
     figures = {}
     parts = problems_of(profile, splits)
     for split in splits:
@@ -61,7 +61,7 @@ def write_splits(
 
 
 def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
-    """Write problems as lines of a file, and return how many they are, with how many tests."""
+    """Write problems as lines of a file, and return the numbers of problems and tests."""
     counts = Counter(problems=0, tests=0)
     for problem in problems:
         file.write(dataset.to_json_line(problem))
@@ -70,10 +70,10 @@ def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
 
 
 def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Problem]]:
-    """Yield the problems of each split, as their source has them; each must be gone through before the next."""
+    """Yield the problems of each split from their source; consume each split before the next."""
     if profile in dataset.OWN:
         directories = [pool.directories([split]) for split in splits]
-        made = problem_source.make_problems([*chain(*directories)])  # of all splits, so that no core waits between two
+        made = problem_source.make_problems([*chain(*directories)])  # all splits at once, to keep all cores busy
         yield from (islice(made, len(part)) for part in directories)
     else:
         for split in splits:
@@ -81,7 +81,7 @@ def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Proble
 
 
 def pin(log: Callable[[str], None]) -> None:
-    """Make the problems of our own anew and write their checksums into the repository."""
+    """Make our own problems again and write their checksums into the repository."""
     splits = [*dict.fromkeys(chain(*(dataset.SPLITS[profile] for profile in dataset.OWN)))]
     with tempfile.TemporaryDirectory() as name:
         write_splits(dataset.OWN[0], splits, Path(name), log)

@@ -1,18 +1,17 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The law: a parabola of the loss over ln(width) at every budget, and laws through their lowest points.
+"""Fit the law: a parabola of the loss over ln(width) at every budget, and laws through their lowest points.
 
 1. A parabola in ln(width), through the widths within a factor of two of the best one, gives a budget's best width and
    its loss (Hoffmann et al., arXiv 2203.15556, approach 2). Losses rise faster than that further away.
-2. The best width grows as the fourth root of compute, which is their rule that parameters and tokens grow alike, since
-   parameters go with the width squared. Budgets within a factor of four are too close to measure that power: fitted
-   freely it comes out between 0.07 and 0.37 (5 and 95 per cent of draws, three seeds). The budgets' widths, moved to
-   the target by it, are averaged.
+2. The best width grows as the fourth root of compute: their rule that parameters and tokens grow alike, with parameters
+   proportional to the squared width. Budgets within a factor of four are too close to measure that power: a fit gives
+   between 0.07 and 0.37 (5 and 95 per cent of draws, three seeds). The budgets' widths are extrapolated to the target
+   with it and averaged.
 3. The lowest loss falls towards a floor, the irreducible loss, as a power of compute (their approach 3, along the line
-   of best widths); both are measured. Budgets within a factor of four cannot tell a floor, which is then 0. Small runs
-   are still leaving the first, steep part of training, which no power law describes, so that a budget counts as much
-   as it is large.
-4. The fit is repeated with losses drawn again, as far off as they are from their parabolas; the spread of what these
-   fits predict is the law's uncertainty. Only the point estimate is handed in.
+   of best widths); both are measured. Budgets within a factor of four cannot determine a floor; it is 0 then. Small
+   runs are still in the first, steep part of training, which no power law describes, so budgets are weighted by size.
+4. The fit is repeated with losses resampled from the residuals of the parabolas; the spread of the predictions is the
+   law's uncertainty. Only the point estimate is submitted.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ import math
 import numpy as np
 
 NEAR = math.log(2)
-"""In ln(width): how far from the best width a loss counts for the parabola."""
+"""Maximum distance from the best width, in ln(width), of losses used for the parabola."""
 WIDTH_POWER = 0.25
 FAR = 8.0
-"""The largest budget over the smallest from which on a floor of the loss is measured."""
+"""Minimum ratio of the largest to the smallest budget for measuring a floor of the loss."""
 DRAWS = 300
 NOISE = 0.02
-"""The least standard deviation that a loss is believed to have, in nats."""
+"""Lower bound of a loss's standard deviation, in nats."""
 
 
 def near_best(losses):
-    """Return the points (ln width, loss) that count at one budget, for losses by width."""
+    """Return the points (ln width, loss) used at one budget, for losses by width."""
     best = min(losses, key=lambda width: np.mean(losses[width]))
     return [
         (math.log(width), loss)
@@ -46,7 +45,7 @@ def parabola(points):
     """Return the lowest point (ln width, loss) of a parabola through points of both, and the residuals."""
     x, y = np.array(points).T
     curve = np.polyfit(x, y, 2)
-    if curve[0] <= 0:  # no valley: the lowest point seen
+    if curve[0] <= 0:  # no minimum: the lowest point seen
         lowest = int(np.argmin(y))
         return (x[lowest], y[lowest]), np.zeros(len(y))
     place = min(max(-curve[1] / (2 * curve[0]), x.min()), x.max())
@@ -54,7 +53,7 @@ def parabola(points):
 
 
 def extrapolate(points_of, target):
-    """Return width, loss, the powers of both as they are measured, and the loss's floor, for points by budget."""
+    """Return width, loss, the measured powers of both, and the loss's floor, for points by budget."""
     flops = np.log(np.array(list(points_of)) / target)
     weights = np.exp(flops)
     widths, losses = np.array([parabola(points)[0] for points in points_of.values()]).T
@@ -92,7 +91,7 @@ def above_floor(power, flops, losses, weights):
 
 
 def predict(losses_of, scale):
-    """Return the answer and a report of how sure it is, from losses by width by budget."""
+    """Return the answer and a report of its uncertainty, from losses by width by budget."""
     points_of = {flops: near_best(losses) for flops, losses in losses_of.items()}
     noise = max(NOISE, float(np.concatenate([parabola(points)[1] for points in points_of.values()]).std()))
     draw = np.random.default_rng(0)
@@ -122,5 +121,5 @@ def predict(losses_of, scale):
 
 
 def nearest(width, scale):
-    """Return the nearest width that a model can have."""
+    """Return the nearest valid width."""
     return max(1, round(width / scale.n_head)) * scale.n_head

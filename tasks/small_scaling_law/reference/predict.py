@@ -1,9 +1,9 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 """The reference: experiments at three budgets, the law of ``law.py`` through them, and its answer.
 
-At each budget widths around a guess are trained, two seeds each, and more on a side until the best width has a worse
-one on either side. All runs go through the ledger. Where there are no experiments (profile ``paper``), the published
-law of Hoffmann et al. (arXiv 2203.15556) is all that is left. ``RE_BENCH_SEED`` draws other runs.
+At each budget it trains widths around a guess, two seeds each, and adds widths until the best one has a worse one on
+either side. All runs go through the ledger. Without experiments (profile ``paper``) it uses the published law of
+Hoffmann et al. (arXiv 2203.15556). ``RE_BENCH_SEED`` selects other seeds.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from scales import chosen
 HERE = Path(__file__).parent
 SCALE = chosen(HERE)
 SHARES = (0.25, 0.5, 1.0)
-"""Of the FLOPs that one run may spend. Smaller runs hardly train."""
+"""Budgets, as shares of the FLOPs that one run may spend. Smaller runs hardly train."""
 SEEDS = 2
-"""Runs of a width and budget."""
+"""Runs per width and budget."""
 FIRST_SEED = SEEDS * int(os.environ.get("RE_BENCH_SEED", "0")) + 1
 RATIO = 1.4
-"""Between neighbouring widths, as far as multiples of the heads allow."""
+"""Ratio of neighbouring widths, before rounding to multiples of the heads."""
 MOST_WIDTHS = 7
 """Of one budget."""
 
 
 def best_guess(flops):
-    """Return the width that Chinchilla's rule of 20 tokens a parameter gives for a budget."""
+    """Return a budget's width by Chinchilla's rule of 20 tokens per parameter."""
     return math.sqrt(math.sqrt(flops / 120) / (12 * SCALE.n_layer))
 
 
 def beside(width, direction):
-    """Return the next width on one side, which is another one."""
+    """Return the next different width on one side."""
     found = nearest(width * RATIO**direction, SCALE)
     return found if found != width else width + direction * SCALE.n_head
 
 
 def one_run(job):
-    """Make one experiment on one thread."""
-    import torch  # noqa: PLC0415 - the main process needs none
+    """Run one experiment on one thread."""
+    import torch  # noqa: PLC0415 - the main process does not need torch
     from train import experiment  # noqa: PLC0415
 
     torch.set_num_threads(1)
@@ -83,7 +83,7 @@ def explore(pool, flops, guess):
 
 
 def published_law():
-    """Return the answer by Hoffmann et al.: 20 tokens a parameter, and the loss of their approach 3."""
+    """Return the answer of Hoffmann et al.: 20 tokens per parameter, and the loss of their approach 3."""
     width = nearest(best_guess(SCALE.target_flops), SCALE)
     steps = SCALE.steps(width, SCALE.target_flops)
     parameters, tokens = 12 * SCALE.n_layer * width**2, SCALE.tokens(steps)
@@ -92,7 +92,7 @@ def published_law():
 
 
 def workers():
-    """Return a pool of processes; of one thread in a sandbox that has no semaphores, such as ``landlock``."""
+    """Return a process pool, or one thread in a sandbox without semaphores, such as ``landlock``."""
     try:
         return ProcessPoolExecutor(min(4, len(os.sched_getaffinity(0))), get_context("spawn"))
     except PermissionError:
@@ -100,12 +100,12 @@ def workers():
 
 
 def experiments():
-    """Return the losses by width by budget, made through the ledger."""
+    """Return the losses by width by budget, from runs charged to the ledger."""
     found, guess, before = {}, 0.0, 0.0
     with workers() as pool:
         for share in SHARES:
             flops = share * SCALE.experiments.run_flops
-            # Each budget starts where the one before had its best width, grown as in Chinchilla's rule.
+            # Each budget starts from the previous best width, scaled by Chinchilla's rule.
             start = guess * best_guess(flops) / best_guess(before) if found else best_guess(flops)
             losses = found[flops] = explore(pool, flops, start)
             guess, before = min(losses, key=lambda width, losses=losses: np.mean(losses[width])), flops

@@ -1,4 +1,4 @@
-"""Reading ``answer.json``: three numbers, and a reason in one line for whatever is something else."""
+"""Read ``answer.json``: three numbers; anything else gets a one-line reason."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FILE = "answer.json"
 KEYS = ("n_embd", "max_iters", "loss_prediction")
 MOST_BYTES = 4096
 MOST_STEPS = 10**12
-"""The largest width and number of steps; far beyond any budget, and still exact in a float."""
+"""Maximum width and number of steps: far beyond any budget, and exact in a float."""
 MOST_LOSS = 1000.0
-"""The largest prediction, in nats; larger ones would leave the scale of floats when they become rewards."""
+"""Maximum prediction, in nats; larger ones could overflow when converted to rewards."""
 _MOST_SHOWN = 40
 _MOST_DEPTH = 16
 _FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
@@ -29,12 +29,12 @@ _FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integ
 
 @dataclass(frozen=True)
 class Answer:
-    """What a submission predicts."""
+    """A submission's prediction."""
 
     n_embd: int
     max_iters: int
     loss_prediction: float
-    """In nats a token."""
+    """In nats per token."""
 
 
 def read_answer(path: Path) -> Answer:
@@ -58,7 +58,7 @@ def read_answer(path: Path) -> Answer:
 
 
 def _content(path: Path) -> bytes:
-    """Return the file's bytes; its kind and size are looked at before anything is read."""
+    """Return the file's bytes, after checking its kind and size."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -90,7 +90,7 @@ def _parsed(content: bytes) -> Any:
         _refuse(f"{FILE} is not UTF-8, at byte {error.start}")
     except json.JSONDecodeError as error:
         _refuse(f"{FILE} is no JSON: {error}")
-    except ValueError:  # an integer of more digits than Python converts
+    except ValueError:  # an integer with more digits than Python converts
         _refuse(f"{FILE} has a number of too many digits; {_FORM}")
 
 
@@ -127,13 +127,13 @@ def _loss(value: object) -> float:
 
 
 def _digits(value: float) -> str:
-    """Return a number, or how long it is."""
+    """Return a number as text, or its length."""
     text = str(value)
     return text if len(text) <= _MOST_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
 
 
 def _kind(value: object) -> str:
-    """Return what a JSON value is, in JSON's words."""
+    """Return the JSON type of a value."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):

@@ -1,8 +1,7 @@
-"""A prepared text as bytes: every token is spelled out once, and what agents measure losses on is split off.
+"""Convert a prepared text to bytes, and split off the part on which agents measure losses.
 
-Losses are measured on the validation part, the truth's own too. It is not the held-out side of the text: that comes
-from other packages, whose loss an agent could not have measured, let alone predicted. It hides nothing, since an answer
-is three numbers, which cannot have learned it by heart.
+The truth uses the same validation part. It is not the held-out side of the text, because that comes from other
+packages, whose loss an agent cannot measure. It need not be secret: three numbers cannot memorize it.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
 
 FILES = ("train.bin", "valid.bin")
 END = 0
-"""The byte after every document, and its symbol; noise leaves it alone."""
+"""The byte after every document, and its symbol; noise does not replace it."""
 GROUP, EVERY = 20, 50
-"""Of every so many groups of so many neighbouring documents one is for validation: few have neighbours in training."""
-_VERSION = 2  # raise it with every change of the making
-_PIECE = 1 << 20  # tokens spelled out at a time
+"""One of this many groups of this many neighbouring documents is for validation: few have neighbours in training."""
+_VERSION = 2  # raise it with every change of the output
+_PIECE = 1 << 20  # tokens converted at a time
 _DRAWN = 1 << 22  # symbols for which noise is drawn at a time
 
 
 def prepare_bytes(name: str, log: Callable[[str], None]) -> None:
-    """Make the bytes of the text ``name``, and the text, unless they are there."""
+    """Prepare the text ``name`` and its bytes, unless they exist."""
     text = prepare_text(name, log=log).text
 
     def make(directory: Path) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def open_bytes(name: str) -> Path:
     """Return the directory with the files ``train.bin`` and ``valid.bin`` of the text, one byte a token, checked.
 
     Raises:
-        UsageError: if they are not prepared here.
+        UsageError: if they are not prepared.
         ReBenchError: if one is damaged.
     """
     entry = _entry(open_text(name))
@@ -95,7 +94,7 @@ def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
 
 
 def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
-    """Return the bytes of all tokens, one after the other."""
+    """Return the concatenated bytes of all tokens."""
     return b"".join(
         b"".join([words[token] for token in tokens[start : start + _PIECE].tolist()])
         for start in range(0, len(tokens), _PIECE)
@@ -103,9 +102,9 @@ def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
 
 
 def divided(content: bytes) -> tuple[bytes, bytes]:
-    """Return what is for training and what is for validation: whole documents, in groups of neighbours.
+    """Split into training and validation: whole documents, in groups of neighbours spread over the text.
 
-    The groups are spread over the text. Of the validation part near-copies are left out.
+    Near-copies are removed from the validation part.
     """
     documents = content.removesuffix(bytes([END])).split(bytes([END]))
     training: list[bytes] = []
@@ -124,10 +123,10 @@ def _joined(documents: list[bytes]) -> bytes:
 
 
 def text_of(content: NDArray[np.uint8], fixed: Experiments, instance: int, part: str) -> NDArray[np.uint8]:
-    """Return what an instance makes of the bytes of one part of a text, ``train`` or ``valid``.
+    """Return an instance's symbols for one part of a text, ``train`` or ``valid``.
 
-    Every byte but :data:`END` becomes one of ``fixed.symbols - 1`` symbols, and a share ``fixed.noise`` of these
-    another one, drawn through SHA-256 and Philox's raw numbers, which numpy promises not to change.
+    Every byte except :data:`END` is mapped to one of ``fixed.symbols - 1`` symbols, and a share ``fixed.noise`` of
+    these is replaced, drawn through SHA-256 and Philox's raw numbers, which numpy guarantees not to change.
     """
     if fixed.symbols is None:
         return content

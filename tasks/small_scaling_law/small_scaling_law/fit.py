@@ -1,7 +1,7 @@
-"""The truth of a profile is fitted to its sweep.
+"""Fit the truth of a profile to its sweep.
 
-It refuses a truth that is not sound: where the best width lies at the edge of the sweep, is not clearly better than
-widths further away, or more compute does not help.
+A truth is refused if the best width is at the edge of the sweep or not clearly better than widths further away, or if
+more compute does not help.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     Runs = Sequence[dict[str, Any]]
 
 OUTLIER = 0.05
-"""Nats from which on a residual counts less than squared."""
+"""Residuals above this, in nats, count less than squared."""
 NEAREST = 0.5
-"""Share of the target from which on a run counts for the surface; smaller ones are there to be extrapolated from."""
+"""Minimum share of the target of runs used for the surface; smaller runs are for extrapolation."""
 MARGIN = 3.0
-"""Seed spreads by which the best width beats those two widths away."""
+"""Seed spreads by which the best width must beat those two widths away."""
 
 
 def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]]:
-    """Return the surface nearest to the runs, and how well it fits.
+    """Return the surface fitted to the runs, and its residuals.
 
     Args:
-        runs: lines of the sweep, of which those near the target count, unless they diverged.
+        runs: lines of the sweep; those near the target that did not diverge are used.
         scale: the profile.
-        name: where the truth comes from, in a line.
+        name: the origin of the truth, one line.
 
     Raises:
-        ReBenchError: if there are fewer runs than two for each coefficient.
+        ReBenchError: if there are fewer than two runs per coefficient.
     """
     near = [run for run in runs if run["share"] >= NEAREST]
     good = [run for run in near if run["loss"] is not None]
@@ -84,7 +84,7 @@ def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]
 
 
 def seed_spread(runs: Runs) -> float | None:
-    """Return the standard deviation between seeds, pooled over the runs that differ in nothing else."""
+    """Return the standard deviation between seeds, pooled over otherwise equal runs."""
     by_run = defaultdict(list)
     for run in runs:
         by_run[run["n_embd"], run["max_iters"]].append(run["loss"])
@@ -93,7 +93,7 @@ def seed_spread(runs: Runs) -> float | None:
 
 
 def problems(runs: Runs, surface: Surface) -> list[str]:
-    """Return why the truth is not sound, a line each; none if it is.
+    """Return the reasons why the truth is not sound, one line each.
 
     At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
     spread between seeds at that budget. More compute must lower the loss at the best width, and raise it at no edge.
@@ -112,7 +112,7 @@ def problems(runs: Runs, surface: Surface) -> list[str]:
 
 
 def problems_of_budget(share: float, runs: Runs) -> list[str]:
-    """Return what is not sound at one budget, a line each."""
+    """Return the problems at one budget, one line each."""
     spread = seed_spread(runs)
     if spread is None:
         return [f"at {share:g} of the target no run has a second seed, so that nothing is known of the spread"]
@@ -133,7 +133,7 @@ def problems_of_budget(share: float, runs: Runs) -> list[str]:
 
 
 def write_fit(runs: Runs, scale: Scale, path: Path) -> Surface:
-    """Fit the truth to runs, and write it into the file ``path``, which has the runs beside it.
+    """Fit the truth to runs, and write it to the file ``path``, next to the runs.
 
     Raises:
         ReBenchError: if it is not sound; nothing is written then.

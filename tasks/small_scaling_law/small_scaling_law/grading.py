@@ -1,6 +1,6 @@
-"""The truth: what an answer spends, and the loss of any run that it may name. No sandbox ever shows any of this.
+"""The truth: the cost of an answer, and the loss of any run that it may name. No sandbox shows this.
 
-The files of the truths lie in ``truth``, each beside the runs that it was fitted to.
+The files of the truths are in ``truth``, next to the runs that they were fitted to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEP = 1e-6  # in ln(width), for a slope
 
 @dataclass(frozen=True)
 class Run:
-    """A width, a number of steps, and the loss that they reach, in nats a token."""
+    """A width, a number of steps, and their loss in nats per token."""
 
     n_embd: int
     max_iters: int
@@ -38,10 +38,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Line:
-    """A published truth: losses by steps, along the line of widths and steps that cost the same.
+    """A published truth: losses by steps, along the line of widths and steps with equal cost.
 
-    The width follows from the steps, so that an answer's own width does not count. That an answer is near the line is
-    for the scorer to check, by what it spends.
+    The width follows from the steps, so an answer's width does not affect its loss. The scorer checks the cost.
     """
 
     name: str
@@ -54,18 +53,18 @@ class Line:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return what a file of kind ``line`` says."""
+        """Return the truth in a file of kind ``line``."""
         steps, losses = zip(*sorted(content["losses"]), strict=True)
         return cls(content["name"], steps, losses, content["flops_of_a_step"], content["target_flops"])
 
     @cached_property
     def best(self) -> Run:
-        """The least loss of the table; between two of its entries there is none lower."""
+        """The lowest loss of the table, which is the lowest of all."""
         loss, steps = min(zip(self.losses, self.steps, strict=True))
         return Run(round(math.sqrt(self.target_flops / self.flops_of_a_step / steps)), steps, loss)
 
     def loss(self, _n_embd: int, max_iters: int) -> float:
-        """Return the loss after so many steps: linear in their logarithm, constant beyond the ends of the table."""
+        """Return the loss after a number of steps: linear in its logarithm, constant beyond the ends of the table."""
         after = bisect_right(self.steps, max_iters)
         if after in (0, len(self.steps)):
             return self.losses[0 if after == 0 else -1]
@@ -76,22 +75,22 @@ class Line:
 
 @dataclass(frozen=True)
 class Surface:
-    """A truth of our own: the loss as a smooth surface over width and compute, fitted to a sweep around the target.
+    """A measured truth: the loss as a smooth surface over width and compute, fitted to a sweep around the target.
 
     With x = ln(width / centre) and y = ln(FLOPs / target), the loss is a polynomial in both: cubic in x, because an
     iso-FLOP curve is a parabola that rises faster on one side, and linear in y, because answers spend between 0.5 and
     1.1 times the target. A law of Chinchilla's form, E + A / N^a + B / D^b (Hoffmann et al., arXiv 2203.15556, approach
-    3), fits our small byte models worse: over the sweep of profile ``gpu`` it left 0.041 nats root mean square, the
-    cubic 0.010. The truth is asked only near the sweep, where smoothness is all that it needs.
+    3), fits our small byte models worse: its residual over the sweep of profile ``gpu`` is 0.041 nats root mean square,
+    that of the cubic 0.010. The truth is only evaluated near the sweep.
 
-    Beyond the widths of the sweep it goes on in a line that does not fall. More compute raises it nowhere: where the
-    polynomial would, at narrow widths, compute is left out.
+    Beyond the widths of the sweep it continues as a line that does not fall. More compute never raises it: where the
+    polynomial would, at narrow widths, compute is ignored.
     """
 
     name: str
     """Where it comes from, in a line."""
     coefficients: tuple[float, ...]
-    """Of :data:`TERMS`."""
+    """Coefficients of :data:`TERMS`."""
     centre: float
     """The width at which x is 0."""
     widths: tuple[int, int]
@@ -102,17 +101,17 @@ class Surface:
     multiple_of: int
     """Widths that an answer may name are multiples of this."""
     most_share: float
-    """Of the target's FLOPs that an answer may spend."""
+    """Shares of the target's FLOPs that an answer may spend."""
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return what a file of kind ``surface`` says; residuals and origin stay in the file."""
+        """Return the truth in a file of kind ``surface``, without residuals and origin."""
         values = {field.name: content[field.name] for field in fields(cls)}
         return cls(**values | {"coefficients": tuple(content["coefficients"]), "widths": tuple(content["widths"])})
 
     @cached_property
     def best(self) -> Run:
-        """The least loss among the swept widths that answers may name, at the most FLOPs that they may spend."""
+        """The lowest loss among the swept widths that answers may name, at the maximum FLOPs."""
         first = -(-self.widths[0] // self.multiple_of) * self.multiple_of
         runs = []
         for width in range(first, self.widths[1] + 1, self.multiple_of):
@@ -121,7 +120,7 @@ class Surface:
         return min(runs, key=lambda run: run.loss)
 
     def loss(self, n_embd: int, max_iters: int) -> float:
-        """Return the loss of a run in nats a token: the polynomial, or the line."""
+        """Return the loss of a run in nats per token: the polynomial, or the line."""
         x = math.log(n_embd / self.centre)
         y = math.log(self.flops_of_a_step * n_embd**2 * max_iters / self.target_flops)
         low, high = (math.log(width / self.centre) for width in self.widths)
@@ -143,14 +142,14 @@ Truth = Line | Surface
 
 
 def truth_file(profile: str, instance: int = 0) -> Path:
-    """Return where the truth of an instance lies or will lie: with the task if it is shipped, else in the cache."""
+    """Return the path of an instance's truth: in the package if it is shipped, otherwise in the cache."""
     name = f"{profile}-{instance}.json" if instance else f"{profile}.json"
     shipped = Path(__file__).parent / "truth" / name
     return shipped if shipped.is_file() or not instance else cache_directory() / "small_scaling_law" / "truth" / name
 
 
 def runs_file(truth: Path) -> Path:
-    """Return where the runs lie or will lie that a truth's file is fitted to, a line each."""
+    """Return the path of the runs that a truth is fitted to, one line each."""
     return truth.with_name(f"{truth.stem}-runs.jsonl")
 
 
@@ -165,7 +164,7 @@ def open_truth(profile: str, instance: int = 0) -> Truth:
 
 
 def open_anchors(profile: str, instance: int) -> RunAnchors | None:
-    """Return the anchors that are kept with the truth of an instance; None of instance 0, whose are the profile's.
+    """Return the anchors stored with the truth of an instance; None for instance 0, which has the profile's.
 
     Raises:
         UsageError: if there are none yet.
@@ -193,18 +192,18 @@ def _remedy(profile: str, instance: int) -> str:
 
 
 def rebuild_command(profile: str, instance: int) -> str:
-    """Return what to type to make the truth of an instance."""
+    """Return the command that makes the truth of an instance."""
     return f"python -m small_scaling_law.rebuild --profile {profile}" + (f" --instance {instance}" if instance else "")
 
 
 def losses_of(truth: Truth, answer: Answer) -> tuple[float, float]:
-    """Return what an answer's raw score lacks to 1, in nats: its regret, and the error of its prediction."""
+    """Return an answer's loss of raw score, in nats: its regret and the error of its prediction."""
     loss = truth.loss(answer.n_embd, answer.max_iters)
     return loss - truth.best.loss, abs(answer.loss_prediction - loss)
 
 
 def raw_score(truth: Truth, answer: Answer) -> float:
-    """Return an answer's raw score, in nats; 1 is the most that can be had."""
+    """Return an answer's raw score, in nats; at most 1."""
     return 1 - sum(losses_of(truth, answer))
 
 
@@ -212,7 +211,7 @@ def share_of_target(answer: Answer, scale: Scale) -> float:
     """Return the answer's share of the target's FLOPs.
 
     Raises:
-        InvalidSubmissionError: if no model has that width, or the share is not one that an answer may spend.
+        InvalidSubmissionError: if the width or the share is not allowed.
     """
     if answer.n_embd % scale.n_head:
         raise InvalidSubmissionError(f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}")

@@ -1,7 +1,7 @@
-"""The meter: makes and counts experiments for a sandbox that cannot be trusted to count them.
+"""The meter: makes and charges experiments for an untrusted sandbox.
 
-Ledger, text and code lie in a workspace that no sandbox sees; there each run is made by the same ``train.py``. A meter
-that is started again in the same directory goes on with its ledger.
+Ledger, text and code are in a workspace that no sandbox sees; each run is made there by the same ``train.py``. A meter
+that is restarted in the same directory continues its ledger.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ except RefusedError as error:
 
 
 def open_meter(setup: Setup[Scale], directory: Path) -> Meter:
-    """Return what makes the run of a request ``[n_embd, max_iters, seed]`` in the trusted workspace ``directory``."""
+    """Return the function that runs a request ``[n_embd, max_iters, seed]`` in the trusted workspace ``directory``."""
     if not (directory / "profile.json").exists():
         create_whole(setup, directory)
     one_thread = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}  # the models are small

@@ -1,9 +1,8 @@
 """Make a truth, ``python -m small_scaling_law.rebuild --profile cpu [--instance N]``: sweep, fit, measure anchors.
 
-``re-bench calibrate`` does so for instance 0, whose anchors it measures itself. Those of another instance are measured
-here, by three references in the sandbox, and kept with its truth. A number that the repository has no truth of makes a
-private instance: runs, truth and anchors lie in the cache alone. Runs that are there already, made in the same way, are
-not made again.
+``re-bench calibrate`` does this for instance 0 and measures its anchors. The anchors of other instances are measured
+here, with three references in the sandbox, and stored with the truth. An instance that is not in the repository is
+private: its runs, truth and anchors are only in the cache. Existing runs made in the same way are kept.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ if TYPE_CHECKING:
 
 REFERENCES = 3
 FURTHEST = 0.1
-"""Of a reward, that a reference may be from the mean of all."""
+"""Maximum distance of a reference from the mean of all, in rewards."""
 LEAST = 0.8
-"""The least mean raw score of references: with less, experiments do not tell what the target's run does."""
+"""Minimum mean raw score of references; below it, experiments do not predict the target's run."""
 
 
 def rebuild(
@@ -52,15 +51,15 @@ def rebuild(
     first_seed: int = 1,
     out: Path | None = None,
 ) -> None:
-    """Make the truth of an instance, unless it is a published one.
+    """Make the truth of an instance, unless it is published.
 
     Args:
         profile: the profile's name.
-        instance: which one of the profile.
-        cluster: the address of a Ray cluster that makes the runs; None for this machine.
-        workers: runs at a time, on each machine; None for one a core.
-        first_seed: of the runs; another one repeats the sweep with other seeds.
-        out: the file of a truth for comparison, which gets no anchors; None for the instance's own.
+        instance: number of the instance.
+        cluster: address of a Ray cluster for the runs; None for this machine.
+        workers: runs at a time on each machine; None for one per core.
+        first_seed: first seed of the runs.
+        out: file for a comparison truth without anchors; None for the instance's own.
 
     Raises:
         ReBenchError: if the truth is not sound, or the references differ too much.
@@ -80,7 +79,7 @@ def rebuild(
 
 
 def measure_anchors(profile: str, instance: int) -> Anchors:
-    """Return the starting answer's raw score, and the mean of three references, made in the sandbox.
+    """Return the raw score of the starting answer, and the mean of three references in the sandbox.
 
     Raises:
         ReBenchError: if the references differ too much.
@@ -110,7 +109,7 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
 
 
 def check_references(starting: float, references: Sequence[float]) -> None:
-    """Raise unless references are good and have about the reward 1: else experiments of the instance tell too little.
+    """Check that the references are good and agree; otherwise the instance's experiments are not informative enough.
 
     Raises:
         ReBenchError: if they are not.

@@ -1,7 +1,7 @@
-"""The runs behind the truth of a profile, each by the ``experiment.py`` that agents have; resumable.
+"""Make the runs behind the truth of a profile, with the agents' ``experiment.py``; resumable.
 
-Every run is one JSON line of ``truth/PROFILE-runs.jsonl`` with all that is needed to repeat it, written when it is
-done. What is there already, made by the same code on the same text, is not made again. ``fit.py`` fits the truth.
+Every run is one JSON line of ``truth/PROFILE-runs.jsonl`` with everything needed to repeat it, written when it is
+done. Existing runs of the same code and text are kept. ``fit.py`` fits the truth.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ REWORDED = {
         "f9db4c0949b5fc2ee9a45a296e3a1fb2cbbbc484130c0203ce02a4baff310a55"
     ),
 }
-"""Checksums of code that runs were made with, and of today's where it makes the same runs, bit by bit, in other words.
+"""Earlier checksums of the code, mapped to the current one if only the wording changed.
 
-Whoever changes this repeats some of the runs first. With every change of what a run computes, the entries go.
+Before adding an entry, repeat some runs and compare them bit by bit. Remove all entries if the computation changes.
 """
 
 
@@ -57,10 +57,10 @@ class Row:
     """The runs of one budget."""
 
     share: float
-    """Of the target's FLOPs."""
+    """Share of the target's FLOPs."""
     widths: tuple[int, ...]
     edges: tuple[int, ...] = ()
-    """Widths far from the best, which get one seed only."""
+    """Widths far from the best, with one seed only."""
     seeds: int = 2
 
 
@@ -73,18 +73,18 @@ SWEEPS = {
         Row(1.0, (40, 52, 64, 80), (32, 100, 128)),
     ),
 }
-"""Of instance 0, by profile, where it is not made as that of others. The truth is fitted to the rows near the target;
-from the others, which are within what agents may spend, one can see whether it can be extrapolated to."""
+"""Sweeps of instance 0, by profile. The truth is fitted to the rows near the target; the others, within the agents'
+budgets, show whether extrapolation works."""
 CENTRES = {
     "cpu": {0.005: 15, 0.01: 17, 0.02: 20, 0.5: 46, 1.0: 58},
     "gpu": {0.005: 25, 0.01: 30, 0.02: 36, 0.5: 88, 1.0: 105},
 }
-"""By profile and share of the target: about where the best width of instance 0 is, from which those of others are
-looked for. A sweep goes on beyond its edges while the best width is there."""
+"""Approximate best widths of instance 0 by profile and share of the target, where sweeps of other instances start. A
+sweep extends a row while the best width is at its edge."""
 RATIO = {"cpu": 1.3, "gpu": 1.5}
-"""Between neighbouring widths of such a sweep, as far as multiples of the heads allow."""
+"""Ratio of neighbouring widths of such a sweep, before rounding to multiples of the heads."""
 POWERS = {"cpu": (-2, -1, 0, 1, 2), "gpu": (-1, 0, 1, 2)}
-"""Of that ratio: the widths that a sweep begins with. On a GPU narrow runs are long, so that it comes from above."""
+"""Powers of that ratio: the widths that a sweep starts with. On a GPU narrow runs are slow, so it starts from above."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class Job:
 
 
 def rows_of(profile: str, instance: int) -> list[Row]:
-    """Return the rows that a sweep begins with."""
+    """Return the rows that a sweep starts with."""
     if instance == 0 and profile in SWEEPS:
         return list(SWEEPS[profile])
     base, scale = SCALES[profile], scale_of(profile, instance)
-    # As many parameters in fewer layers are wider; larger batches leave fewer steps, and so less for wide models.
+    # Fewer layers make a model of the same size wider; larger batches mean fewer steps, which favours narrow models.
     factor = math.sqrt(base.n_layer / scale.n_layer) * (base.tokens(1) / scale.tokens(1)) ** 0.2
     rows = []
     for share, centre in CENTRES[profile].items():
@@ -113,7 +113,7 @@ def rows_of(profile: str, instance: int) -> list[Row]:
 
 
 def widened(row: Row, lines: Sequence[dict[str, Any]], scale: Scale, ratio: float) -> Row:
-    """Return the row with one more width beyond the edge at which the best of its runs is; else the row itself."""
+    """Return the row with one more width beyond the edge if the best run is at an edge; otherwise the row itself."""
     losses = defaultdict(list)
     for line in lines:
         if line["share"] == row.share and line["loss"] is not None:
@@ -130,7 +130,7 @@ def widened(row: Row, lines: Sequence[dict[str, Any]], scale: Scale, ratio: floa
 
 
 def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
-    """Return all runs, longest first so that the workers end together; more seeds come last, to have a table early."""
+    """Return all runs, longest first so that workers finish together, with further seeds last."""
     unordered = [
         Job(width, scale.steps(width, row.share * scale.target_flops), first_seed + repeat, row.share)
         for row in rows
@@ -141,13 +141,13 @@ def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
 
 
 def code_checksum() -> str:
-    """Return the SHA-256 of the code that a run consists of."""
+    """Return the SHA-256 of the code of a run."""
     sources = [*(path for name, path in COPIED.items() if name != "scales.py"), FOLDER / "starter" / "experiment.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
 def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
-    """Return what a run depends on beside its job: the code's checksum, the text's, and all that is fixed."""
+    """Return what a run depends on besides its job: checksums of code and text, and the fixed settings."""
     scale = scale_of(profile, instance)
     assert scale.experiments is not None
     manifest = json.loads((open_bytes(scale.experiments.text) / "manifest.json").read_text(encoding="utf-8"))
@@ -156,12 +156,12 @@ def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
     made = {"profile": profile, "fixed": fixed, "code": code_checksum(), "text": manifest["files"]}
     if instance:
         return {**made, "instance": instance}
-    del fixed["symbols"], fixed["noise"]  # of instance 0, the text as it is
+    del fixed["symbols"], fixed["noise"]  # instance 0 uses the text unchanged
     return made
 
 
 def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the lines of runs made in the same way; half a line, of a sweep that was killed, is taken away."""
+    """Return the lines of runs made in the same way; an incomplete last line of a killed sweep is removed."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -173,7 +173,7 @@ def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_made_alike(line: dict[str, Any], made: dict[str, Any]) -> bool:
-    """Tell whether a line's run was made as ``made`` says, or by the same code in other words."""
+    """Tell whether a line's run was made as in ``made``, or by equivalent code in :data:`REWORDED`."""
     code = line.get("code", "")
     alike = line | {"code": made["code"] if REWORDED.get(code) == made["code"] else code}
     return {key: alike.get(key) for key in made} == made
@@ -188,18 +188,18 @@ def sweep(
     workers: int | None = None,
     instance: int = 0,
 ) -> Iterator[dict[str, Any]]:
-    """Make the runs that are not in ``path`` yet, add a line for each, and yield it.
+    """Make the runs that are missing in ``path``, append a line for each, and yield the lines.
 
     Args:
         profile: the profile's name.
         planned: all runs.
         path: the file of lines.
-        executor: where runs are made.
-        workers: runs at a time; None for one a core.
-        instance: which one of the profile.
+        executor: executes the runs.
+        workers: runs at a time; None for one per core.
+        instance: number of the instance.
 
     Raises:
-        UsageError: if a GPU is needed, and the executor is of other machines.
+        UsageError: if a GPU is needed, and the executor uses other machines.
         ReBenchError: if a run fails.
     """
     prepare_text_of(scale_of(profile, instance))
@@ -219,7 +219,7 @@ def sweep(
 
 
 def run_job(profile: str, instance: int, job: Job) -> dict[str, Any]:
-    """Make a run in a workspace and a program of its own, which has one thread, and return what it gave.
+    """Make a run in its own workspace and process, with one thread, and return its result.
 
     Raises:
         ReBenchError: if it fails.
@@ -239,7 +239,7 @@ def run_job(profile: str, instance: int, job: Job) -> dict[str, Any]:
 
 
 def prepare_text_of(scale: Scale) -> None:
-    """Make the text of an instance, unless it is there."""
+    """Prepare the text of an instance, unless it exists."""
     assert scale.experiments is not None
     prepare_bytes(scale.experiments.text, print_progress)
 

@@ -1,4 +1,4 @@
-"""The data and the workspaces of small_scaling_law: the text as bytes, and what an agent finds of an instance."""
+"""The data and the workspaces of small_scaling_law: the text as bytes, and the workspace of an instance."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 TASK = "small_scaling_law"
 FOLDER = next(directory for directory in Path(__file__).parents if (directory / "task.toml").is_file())
-"""The task's folder; in a wheel the package is in it, else it is in the folder."""
+"""The task's folder: in a checkout it contains this package, in a wheel it is this package."""
 COPIED = {
     "gpt.py": GPT_FILE,
     "training.py": TRAINING_FILE,
     "batches.py": Path(batches.__file__),
     "scales.py": Path(profiles.__file__),
 }
-"""Modules of ours that an agent finds, by their names there; they import nothing else of ours."""
+"""Modules copied into workspaces, by their names there; they import nothing else of re_bench."""
 
 
 def prepare(setup: Setup[Scale]) -> None:
-    """Make the bytes of the profile's text, if it has experiments.
+    """Prepare the bytes of the profile's text, if it has experiments.
 
     Raises:
-        UsageError: if there is no such instance, or its truth has not been made here.
+        UsageError: if there is no such instance, or it has no truth.
     """
     profile, instance = setup.profile_name, setup.instance
     try:
@@ -53,7 +53,7 @@ def prepare(setup: Setup[Scale]) -> None:
 
 
 def create_whole(setup: Setup[Scale], directory: Path) -> None:
-    """Make a workspace, starter included, outside of all sandboxes: for the meter or a sweep."""
+    """Make a workspace with the starter files outside all sandboxes, for the meter or a sweep."""
     shutil.copytree(FOLDER / "starter", directory, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     create(setup, directory)
 

@@ -1,7 +1,7 @@
-"""The ledger of experiments: what each run costs, written down before it begins.
+"""The ledger of experiments: the cost of each run, recorded before it starts.
 
-It is an honour system. ``train.py`` keeps it, refuses what is over the limits, and a run that is stopped half way has
-been paid in full. Nothing keeps you from training without it but the rules of the task.
+``train.py`` keeps it and refuses runs over the limits. A run that is stopped early is charged in full. This is an
+honour system: only the rules of the task forbid training without it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ __all__ = ["Ledger", "LedgerError"]
 
 
 TOO_LARGE = 1 << 64
-"""Neither torch nor the batches take such a seed."""
+"""Neither torch nor the batches accept larger seeds."""
 
 
 class LedgerError(Exception):
-    """A run that may not be made, or a ledger that is not as it was written."""
+    """A run that is not allowed, or a ledger that was modified."""
 
 
 class Ledger:
-    """A file of one JSON line a run, to which lines are only added; several processes may share it."""
+    """An append-only file with one JSON line per run; several processes may share it."""
 
     def __init__(self, path: Path, scale: Scale) -> None:
         self._path, self._scale = path, scale
 
     def charge(self, n_embd: int, max_iters: int, seed: int) -> int:
-        """Write down a run that is about to begin and return its number, counted from 1.
+        """Record a run before it starts and return its number, from 1.
 
         Raises:
-            LedgerError: if the run, or all runs together with it, would cost more than is allowed.
+            LedgerError: if the run, or all runs including it, would exceed a budget.
         """
         _check(n_embd, max_iters, seed, self._scale)
         cost, limits = self._scale.experiment_flops(n_embd, max_iters), self._scale.experiments
@@ -67,7 +67,7 @@ class Ledger:
         """Return all runs.
 
         Raises:
-            LedgerError: if a line is not what this program writes, the costs that it claims included.
+            LedgerError: if a line, including its cost, was not written by this program.
         """
         lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
         return [self._read(number, line) for number, line in enumerate(lines, 1)]

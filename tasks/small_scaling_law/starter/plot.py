@@ -1,6 +1,6 @@
-"""Plots what the experiments gave: ``python plot.py [FILE.png]``; needs matplotlib.
+"""Plot the experiments: ``python plot.py [FILE.png]``; needs matplotlib.
 
-Left the learning curves, right the final losses over the width, a line for each budget.
+Left: learning curves. Right: final losses over the width, one line per budget.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Makes one experiment: ``python train.py [CONFIG] [--seed N]``, the config being ``example_config.py`` by default.
+"""Run one experiment: ``python train.py [CONFIG] [--seed N]``; the default config is ``example_config.py``.
 
-The run is charged to the ledger; what it gave is saved as ``runs/NNN.json`` and printed. Where ``RE_BENCH_EXPERIMENTS``
-names a socket, the run is made on its other side, by the same program, and the ledger is kept there.
+The run is charged to the ledger; its result is saved as ``runs/NNN.json`` and printed. If ``RE_BENCH_EXPERIMENTS``
+names a socket, the server behind it makes the run with the same program and keeps the ledger.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ METER = "RE_BENCH_EXPERIMENTS"
 
 
 class RefusedError(Exception):
-    """A run that may not be made."""
+    """A run that is not allowed."""
 
 
 def experiment(n_embd: int, max_iters: int, seed: int = 0) -> dict:
-    """Make a run, here or by the meter, save what it gave, and return it.
+    """Make a run, here or through the meter, save its result, and return it.
 
     Raises:
         RefusedError: if it is over the limits.
@@ -37,7 +37,7 @@ def experiment(n_embd: int, max_iters: int, seed: int = 0) -> dict:
 
 def make(n_embd: int, max_iters: int, seed: int) -> dict:
     """Charge a run to the ledger and make it here."""
-    # Imports torch, which nobody should wait for to hear that a run is too large.
+    # Torch is imported late: it is slow, and a run may be refused first.
     from ledger import Ledger, LedgerError  # noqa: PLC0415
     from scales import chosen  # noqa: PLC0415
 

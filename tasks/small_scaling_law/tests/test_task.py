@@ -287,7 +287,8 @@ def test_the_instructions_say_from_which_step_on_training_costs_more_than_its_me
     for profile in ("cpu", "gpu"):
         scale = SCALES[profile]
         steps = next(n for n in range(1, 200) if scale.experiment_flops(8, n) == scale.flops(8, n))
-        assert f"{steps} steps in {profile}" in instructions
+        row = next(line for line in instructions.splitlines() if line.startswith(f"| {profile} "))
+        assert row.endswith(f"| {steps} steps |")
 
 
 def test_the_meter_refuses_what_is_no_request(meter: Path) -> None:

@@ -1,8 +1,8 @@
-"""Check solution.py beside this file against a plain loop: ``python check.py [--device cuda] [--time] [--profile]``.
+"""Compare solution.py with a plain loop: ``python check.py [--device cuda] [--time] [--profile]``.
 
-On a CPU, Triton kernels run in Triton's interpreter: right, but slowly. With ``--time``, and a GPU, it also prints the
-median time of ten calls at 100,000,000 elements; with ``--profile`` it writes a profile of the kernels to a file. This
-is a help for you and no part of the scoring.
+On a CPU, Triton kernels run in Triton's interpreter, which is exact but slow. On a GPU, ``--time`` also prints the
+median time of ten calls at 100,000,000 elements, and ``--profile`` writes a profile of the kernels to a file. This is
+not part of the scoring.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A profile of the kernels of solution.py, as a text file; ``python check.py --device cuda --profile`` writes it.
+"""Profile the kernels of solution.py: ``python check.py --device cuda --profile`` writes a text file.
 
-Nsight Compute makes it where it is installed and may read the GPU's counters. Else torch.profiler does, by CUPTI: it
-tells which kernels ran, how long and in what shape, and has no counters. This is a help for you and no part of the
-scoring.
+Uses Nsight Compute if it is installed and may read the GPU's counters, otherwise torch.profiler (CUPTI), which reports
+the kernels with their times and shapes but no counters. This is not part of the scoring.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ COLUMNS = ("us a call", "launches", "grid", "block", "registers", "shared bytes"
 
 
 class NoProfileError(Exception):
-    """A profiler that does not work here; the text says why."""
+    """A profiler is unavailable; the text gives the reason."""
 
 
 def write_profile(file: Path) -> int:
-    """Write the profile of a call at 100,000,000 elements; return the exit status, 1 if nothing works here."""
+    """Write the profile of a call at 100,000,000 elements; return the exit status, 1 without a profiler."""
     for name, profile in (("Nsight Compute", by_ncu), ("torch.profiler", by_torch)):
         try:
             text = profile()
@@ -46,10 +45,10 @@ def write_profile(file: Path) -> int:
 
 
 def by_ncu() -> str:
-    """Return what Nsight Compute prints of the kernels of one call.
+    """Return the output of Nsight Compute for the kernels of one call.
 
     Raises:
-        NoProfileError: if it is not here, or may not read the counters.
+        NoProfileError: if it is missing, or may not read the counters.
     """
     ncu = shutil.which("ncu") or max(NSIGHT.glob("*/ncu"), default=None)
     if ncu is None:
@@ -68,7 +67,7 @@ def by_ncu() -> str:
 
 
 def by_torch() -> str:
-    """Return a table of what CUPTI recorded of a few calls.
+    """Return a table of CUPTI's records of a few calls.
 
     Raises:
         NoProfileError: if it recorded nothing.
@@ -92,7 +91,7 @@ def by_torch() -> str:
 
 
 def describe(device: str, events: list[dict[str, Any]]) -> str:
-    """Return the table of the events of Chrome's trace format that CALLS calls left."""
+    """Return a table of the events of CALLS calls, given in Chrome's trace format."""
     groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for event in events:
         details = event.get("args", {})
@@ -110,7 +109,7 @@ def describe(device: str, events: list[dict[str, Any]]) -> str:
 
 
 def prepare() -> tuple[Any, Any, Any]:
-    """Return torch, the solution's function, and an input on the GPU for which its kernels are compiled."""
+    """Return torch, the solution's function, and an input on the GPU, with its kernels compiled."""
     sys.path.insert(0, str(Path(__file__).parent))
     torch, solution = importlib.import_module("torch"), importlib.import_module("solution")
     x = torch.randint(-10, 10, (ELEMENTS,), dtype=torch.int32, device="cuda")
@@ -121,7 +120,7 @@ def prepare() -> tuple[Any, Any, Any]:
 
 
 def main() -> None:
-    """Make the call that Nsight Compute looks at."""
+    """Make the call that Nsight Compute profiles."""
     torch, function, x = prepare()
     torch.cuda.cudart().cudaProfilerStart()
     function(x)

@@ -1,4 +1,4 @@
-"""The cheats attack what is there: where a name of ours is gone, a cheat would be harmless or refused by accident."""
+"""Check that cheats attack existing names; otherwise they would be harmless or refused by accident."""
 
 from __future__ import annotations
 

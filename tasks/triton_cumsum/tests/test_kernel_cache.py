@@ -1,4 +1,4 @@
-"""Compiled kernels of ours go from one scoring's runner to the next one's, and nowhere else."""
+"""Our compiled kernels are cached between runners of our solutions and go nowhere else."""
 
 from __future__ import annotations
 

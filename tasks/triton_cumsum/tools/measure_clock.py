@@ -1,8 +1,8 @@
-"""Measure the clock of profile ``gpu`` on this machine's GPU: what a hand-over of inputs costs, and how well it agrees.
+"""Measure the clock of profile ``gpu`` on this machine's GPU: the cost of transferring inputs, and its accuracy.
 
-``measure_clock.py handover`` gives memory to a second process again and again, as a turn does, and prints what each
-step takes. ``measure_clock.py score [--times N]`` scores a solution N times, the reference if none is named, and
-compares the clock with the CUDA events of the solution's own process. One line of JSON each, at once.
+``measure_clock.py handover`` transfers memory to a second process repeatedly, as a turn does, and prints the
+duration of each step. ``measure_clock.py score [--times N]`` scores a solution N times, the reference if none is named,
+and compares the clock with the CUDA events of the solution's own process. One line of JSON each, at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def log(**values: Any) -> None:
 
 
 def hand_over(rows: int, times: int) -> None:
-    """Give ``rows`` inputs in one piece of memory to another process, and print the milliseconds of each step."""
+    """Transfer ``rows`` inputs in one piece of memory to another process, and print the milliseconds of each step."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     program = [sys.executable, __file__, "handover", "--receive", str(theirs.fileno())]
     with subprocess.Popen(program, pass_fds=[theirs.fileno()]) as process:
@@ -83,7 +83,7 @@ def hand_over(rows: int, times: int) -> None:
         ours.close()
         process.wait(20)
     for step, milliseconds in taken.items():
-        rest = milliseconds[1:] or milliseconds  # the first is dearer
+        rest = milliseconds[1:] or milliseconds  # the first is slower
         log(
             rows=rows,
             step=step,
@@ -94,7 +94,7 @@ def hand_over(rows: int, times: int) -> None:
 
 
 def receive(channel: socket.socket) -> None:
-    """Map what comes over ``channel``, as the harness does, until it is closed; answer with times."""
+    """Map memory received over ``channel``, as the harness does, until it is closed; reply with times."""
     torch.zeros(1, device="cuda")
     window = None
     while True:
@@ -158,7 +158,7 @@ def score(solution: Path, times: int, jobs: int) -> None:
 
 
 def summary(scored: dict[str, Any]) -> dict[str, Any]:
-    """Return what matters of a score; ``events_ms`` is what a submission's process says, which may be anything."""
+    """Return the relevant figures of a score; ``events_ms`` is claimed by the submission's process."""
     if scored["status"] != "valid":
         return {key: scored[key] for key in ("status", "message", "seconds")}
     details = scored["details"]

@@ -1,4 +1,4 @@
-"""What is right: the function in NumPy, and the inputs on which a submission must agree with it exactly."""
+"""The truth: the function in NumPy, and the inputs on which a submission must agree exactly."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LENGTHS = (1, 2, 3, 1023, 1024, 1025, 65_537, 1_000_003)
-"""Of the inputs of uniform values."""
+"""Lengths of the inputs of uniform values."""
 MODERATE_LENGTH = 20_011
-"""Of all other inputs of a correctness check."""
+"""Length of all other inputs of a correctness check."""
 OUTLIERS = 64
 BLOCKS = (32, 1024, 8192)
-"""Sizes of blocks at whose ends a solution may be wrong."""
+"""Block sizes at whose ends a solution may be wrong."""
 INT32 = np.iinfo(np.int32)
 
 
@@ -44,14 +44,14 @@ def prefix_sum(x: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def uniform(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """Return ``length`` integers from -10 to 9, each as likely: the distribution of the timed input."""
+    """Return ``length`` uniform integers from -10 to 9: the distribution of the timed input."""
     return generator.integers(-10, 10, length, dtype=np.int32)
 
 
 def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """Return :func:`uniform` values of which :data:`OUTLIERS` at most, at random places, are of the full range.
+    """Return :func:`uniform` values with at most :data:`OUTLIERS` values of the full range at random places.
 
-    They are too few to change what is counted; what is right for small values only is wrong for them.
+    They are too few to change the counts, but solutions for small values only fail on them.
     """
     x = uniform(generator, length)
     x[generator.integers(0, length, OUTLIERS)] = generator.integers(INT32.min, INT32.max, OUTLIERS, endpoint=True)
@@ -59,7 +59,7 @@ def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArra
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Yield the inputs of a correctness check, drawn from ``seed``, which the scorer keeps secret."""
+    """Yield the inputs of a correctness check, drawn from the secret ``seed``."""
     generator = np.random.default_rng(seed)
     for length in LENGTHS:
         yield Case(f"{length} uniform values", uniform(generator, length))
@@ -96,7 +96,7 @@ def _wrapping(generator: np.random.Generator) -> Iterator[Case]:
 
 
 def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
-    """Yield inputs whose positive values stand only at the last, or first, places of blocks."""
+    """Yield inputs whose positive values are only at the last, or first, places of blocks."""
     for block in BLOCKS:
         for name, start in (("last", block - 1), ("first", 0)):
             x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)

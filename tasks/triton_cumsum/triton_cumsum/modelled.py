@@ -1,12 +1,11 @@
 """Profile ``cpu``: check a submission in Triton's interpreter, count what its steps move, and model its time.
 
-Two sandboxed processes take part: one calls the submission and records its steps, the other replays them on other
-values and counts; see :mod:`triton_cumsum.sandboxed.cpu`. Truth, model and score are here only.
+One sandboxed process calls the submission and records its steps, the other replays them on other values and counts; see
+:mod:`triton_cumsum.sandboxed.cpu`. Only this process has truth, model and score.
 
-The model is a roofline. All counts are of one length, and what a step takes grows in proportion from there on, so that
-nothing can be hidden at shorter ones. The length is the same in each scoring, so that the score is too; what a
-submission does at that length only, it has to do right there and costs what it moves there, and it is also checked at
-secret lengths.
+The model is a roofline. All counts are taken at one fixed length and scaled in proportion, so the score is the same in
+each scoring and nothing can be hidden at shorter lengths. Steps specialized for that length must be right there and are
+counted there; a secret length is also checked.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Job
 
 STEADY_WAITS = 3
-"""So many of the device's waits a look-back needs, however long the input is; they go by while other programs run."""
+"""Waits of a look-back that overlap with other programs, whatever the length of the input."""
 MORE_PROGRAMS = 3
-"""So many times more programs for four times the length are taken to be of fixed size."""
+"""Programs count as fixed-size if their number grows by this factor for four times the length."""
 
 
 def score(job: Job[Cpu]) -> RawScore:
@@ -47,10 +46,10 @@ def score(job: Job[Cpu]) -> RawScore:
     environment = job.profile.environment
     with job.sandbox(cpu, environment=environment) as runner:
         runner.call(cpu.load_submission, job.submission)
-        # Only from here on does any input exist: the submission cannot have seen it.
+        # Inputs are made only now: the submission cannot have seen them.
         inputs = _inputs(job.profile)
         label, x, other = next(inputs)
-        trace = record(job, runner, x, label)  # what gives none is refused before the second process starts
+        trace = record(job, runner, x, label)  # refused before the second process starts if there is no trace
         with job.sandbox(cpu, environment=environment, submission=False) as meter:
             runs = [replay(job, meter, other, trace, label)]
             for label, x, other in inputs:
@@ -60,7 +59,7 @@ def score(job: Job[Cpu]) -> RawScore:
 
 
 def _inputs(profile: Cpu) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield a label, values to record and others to replay on; the last two inputs are those that are counted."""
+    """Yield labels, values to record and values to replay on; the last two inputs are counted."""
     for case, other in zip(*(grading.cases(secrets.randbits(64)) for _ in range(2)), strict=True):
         yield case.label, case.x, other.x
     generator = np.random.default_rng(secrets.randbits(128))
@@ -71,7 +70,7 @@ def _inputs(profile: Cpu) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.i
 
 
 def record(job: Job[Cpu], runner: SandboxedProcess, x: NDArray[np.int32], label: str) -> str:
-    """Have the submission compute one input, compare it with the truth, and return the trace, a text not yet read.
+    """Have the submission compute one input, compare it with the truth, and return the unread trace.
 
     Raises:
         InvalidSubmissionError: if the result is wrong, or there is no trace.
@@ -82,10 +81,10 @@ def record(job: Job[Cpu], runner: SandboxedProcess, x: NDArray[np.int32], label:
 
 
 def replay(job: Job[Cpu], meter: SandboxedProcess, x: NDArray[np.int32], trace: str, label: str) -> list[Step]:
-    """Run the recorded steps where the submission's Python is not, and return what they cost.
+    """Run the recorded steps in the other process, and return their costs.
 
     Raises:
-        InvalidSubmissionError: if the steps are refused, or compute something wrong.
+        InvalidSubmissionError: if the steps are refused, or their result is wrong.
     """
     result, steps = meter.call_within(job.profile.replay_s, cpu.replay, x, trace)
     what = (
@@ -97,7 +96,7 @@ def replay(job: Job[Cpu], meter: SandboxedProcess, x: NDArray[np.int32], trace: 
 
 
 def floor(device: Device = H200) -> float:
-    """Return the seconds below which no solution can be: one launch that reads and writes each element once."""
+    """Return the minimum seconds of any solution: one launch that reads and writes each element once."""
     return device.launch_s + BYTES_PER_ELEMENT * ELEMENTS / device.bandwidth
 
 
@@ -111,15 +110,15 @@ def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step]
 
 
 def _step_seconds(step: Step, programs: int, device: Device) -> float:
-    """Return the seconds of a step whose kernel has so many ``programs`` at a quarter of the length."""
-    # Programs that do not become more become larger, and find less of what they have loaded.
+    """Return the seconds of a step whose kernel has ``programs`` programs at a quarter of the length."""
+    # If the number of programs does not grow, each grows, and its cache hits do not scale.
     share = 1 + step.found / step.bytes if step.found and step.programs < MORE_PROGRAMS * programs else 1.0
     moved = max(share * step.bytes / device.bandwidth, share * step.largest / device.program_bandwidth)
     return max(moved, step.flops / device.flops) + max(0.0, step.waited_s - STEADY_WAITS * device.wait_s)
 
 
 def scored(length: int, quarter: Sequence[Step], steps: Sequence[Step]) -> RawScore:
-    """Return the score by the steps at ``length`` and at a quarter of it.
+    """Return the score from the steps at ``length`` and at a quarter of it.
 
     Raises:
         InvalidSubmissionError: if the time is below the floor.

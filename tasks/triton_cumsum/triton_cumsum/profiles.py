@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ELEMENTS = 100_000_000
-"""Elements of the input whose time is the score."""
+"""Elements of the timed input."""
 BYTES_PER_ELEMENT = 8
-"""What every solution moves at the least: each int32 is read once and written once."""
+"""Minimum traffic: each int32 is read once and written once."""
 GIB = 1 << 30
 
 
@@ -28,7 +28,7 @@ class Cpu:
     length: int = 1 << 20
     """The length at which costs are counted; launches are also counted at a quarter of it."""
     checked: range = range(100_000, 500_000)
-    """A secret length of these is checked."""
+    """Range of the secret checked length."""
 
 
 @dataclass(frozen=True)
@@ -38,39 +38,39 @@ class Gpu:
     rounds: int = 7
     """Rounds in each of which baseline, reference and submission have a turn; the median over rounds counts."""
     rounds_slow: int = 3
-    """Rounds that are enough where the submission takes more than :attr:`slow` times as long as the reference."""
+    """Rounds if the submission takes more than :attr:`slow` times as long as the reference."""
     slow: float = 4.0
     """See :attr:`rounds_slow`."""
     rounds_alone: int = 5
     """Rounds of baseline and reference before the submission is loaded."""
     baseline_calls: int = 26
-    """Calls of a turn of the baseline: as many as a submission of its speed would have."""
+    """Calls per turn of the baseline, as for a submission of its speed."""
     max_slowdown: float = 0.02
-    """Baseline and reference may become slower by this share once the submission is loaded."""
+    """Share by which baseline and reference may slow down once the submission is loaded."""
     max_control_growth: float = 1.05
-    """What a turn costs beside its calls counts up to this many times what it was before the submission was loaded."""
+    """Maximum control of a turn, relative to the one before the submission was loaded."""
     max_host_share: float = 0.5
-    """The cores, in number, that the submission may keep busy while our solutions have their turn."""
+    """Cores that the submission may keep busy during turns of the baseline and reference."""
     call_s: float = 20.0
     """Wall-clock limit of one call, as in the original task."""
     profile_s: float = 10.0
     """Wall-clock limit of the profile of one call, after the turns."""
     longest_turn_s: float = 0.1
-    """Turns of slow submissions have fewer calls, so that they take about this long."""
+    """Approximate seconds of a turn of a slow submission, which has fewer calls."""
     calls: range = range(4, 65)
-    """How many calls a turn may have; as many as the free memory allows."""
+    """Range of calls per turn, depending on free memory."""
     check_shortening: int = 1 << 16
-    """The long inputs of the check are up to this many elements shorter than the timed ones."""
+    """Maximum difference between the lengths of the long checked inputs and the timed ones."""
     probes: int = 65_536
     """Places of each result that are read before the clock stops."""
     signal_s: float = 1.0
-    """How long the results are waited for before the runner is asked to see to the end of its work."""
+    """Seconds to wait for the results before asking the runner to synchronize."""
     wide_values: int = 64
-    """Values of each input that are of the full range of int32, whatever the others are."""
+    """Values of each input that are of the full range of int32."""
     spare_bytes: int = 4 * GIB
-    """Room for intermediate tensors beside the results, in each of the two arenas."""
+    """Bytes for intermediate tensors in addition to the results, in each of the two arenas."""
     reserved_bytes: int = 4 * GIB
-    """Room for CUDA's contexts and the verifier's own intermediate tensors."""
+    """Bytes for CUDA contexts and the verifier's intermediate tensors."""
 
 
 CPU, GPU = Cpu(), Gpu()

@@ -1,4 +1,4 @@
-"""A sparse embedding, whose indices nobody checks, so that computing with it reads memory outside.
+"""A sparse embedding with unchecked indices, so that computing with it reads memory out of bounds.
 
 Stopped by: tensors have to be dense.
 """

@@ -1,8 +1,7 @@
 """The functions that run in sandboxes: one process reads the submitted file, another evaluates a model with its values.
 
-So no parser of a file format runs in the scorer. In the evaluating process no code of the submission runs and no file
-of it shows, so it may have the held-out tokens. Values alone can make it slow, and then the limits of the sandbox end
-it.
+The scorer therefore parses no file. The evaluating process sees no code and no file of the submission, so it may have
+the held-out tokens. Values can still make it slow; the limits of the sandbox stop it then.
 """
 
 from pathlib import Path
@@ -20,8 +19,8 @@ _model: dict[str, Any] = {}
 
 
 def read_submission(directory: Path, sizes: dict[str, int], dtype: str) -> FileName:
-    """Read the submission, which must be exactly the tensors of a model of these sizes; return the name of its file."""
-    from fix_embedding.sandboxed import checks  # noqa: PLC0415 - imports torch, which the scorer does without
+    """Read the submission, check that its tensors are those of a model of these sizes, and return its file name."""
+    from fix_embedding.sandboxed import checks  # noqa: PLC0415 - imports torch, which the scorer does not need
 
     tensors = checks.described(empty_model(sizes), dtype)
     try:
@@ -41,7 +40,7 @@ def tensor(name: str, size: int) -> Annotated[NDArray[np.uint8], "size"]:
 
 def empty_model(sizes: dict[str, int]) -> Any:
     """Return a model without values, on torch's device ``meta``."""
-    import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
+    import torch  # noqa: PLC0415 - the scorer imports this module without torch
 
     from re_bench.lm.gpt import GPT, GPTConfig  # noqa: PLC0415 - as above
 
@@ -53,7 +52,7 @@ def build_model(sizes: dict[str, int]) -> dict[str, list[int]]:
     """Make the model, and return the shapes of its tensors by name."""
     import torch  # noqa: PLC0415
 
-    torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
+    torch.set_flush_denormal(True)  # before other threads start, which inherit it; otherwise 100 times slower
     _model.update(model=empty_model(sizes), values={})
     return {name: list(tensor.shape) for name, tensor in _model["model"].state_dict().items()}
 
@@ -78,7 +77,7 @@ def token_losses(
 
 
 def put_into(model: Any, state: dict[str, Any], device: str) -> None:
-    """Give ``model`` the values of ``state``, in float32 without TF32, whatever their dtype is."""
+    """Load ``state`` of any dtype into ``model``, in float32 without TF32."""
     import torch  # noqa: PLC0415
 
     torch.set_float32_matmul_precision("highest")
@@ -89,8 +88,8 @@ def put_into(model: Any, state: dict[str, Any], device: str) -> None:
 def losses(model: Any, windows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return the loss of each next token of ``windows`` [windows, length], in nats, [windows, length - 1].
 
-    The largest logit is taken away first: logits so large that float32 cannot tell them apart would else lose the
-    logarithm of the sum in rounding, and cost nothing.
+    The largest logit is subtracted first. Otherwise huge logits, which float32 cannot distinguish, would cost nothing,
+    because rounding drops the logarithm of the sum.
     """
     import torch  # noqa: PLC0415
 

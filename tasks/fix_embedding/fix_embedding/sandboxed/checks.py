@@ -1,6 +1,6 @@
-"""What a submission must be: one file with exactly the tensors of the large model. The scorer uses these checks too.
+"""Check a submission: one file with exactly the tensors of the large model. The scorer uses the same checks.
 
-This file stands alone, because agents get a copy of it.
+This file imports nothing of re_bench, because agents get a copy of it.
 
 ``read(directory, tensors)`` finds the file and returns its tensors, or raises :class:`RefusedError` with the reason.
 """
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 FILES = ("fixed_model.safetensors", "fixed_model.pth")
 HEADER = 1 << 20
-"""Bytes that a file may have beside those of the tensors."""
+"""Bytes that a file may have in addition to the tensors."""
 
 _NAMED = 5
 _REASON = 200
 
 
 class RefusedError(ValueError):
-    """The submission is not of the right form; the message says what to do instead."""
+    """The submission has the wrong form; the message says what to do."""
 
 
 def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, torch.Tensor]]:
     """Return the name of the submitted file and its tensors.
 
     Args:
-        directory: where the file lies.
-        tensors: what it must hold: for each name the ``shape`` and the ``dtype``, such as ``"float32"``.
+        directory: the directory of the file.
+        tensors: the expected tensors: for each name the ``shape`` and the ``dtype``, such as ``"float32"``.
 
     Raises:
-        RefusedError: if there is no such file, or it is not of this form.
+        RefusedError: if there is no such file, or it has the wrong form.
     """
     path = find(directory)
     check_size(path, tensors)
@@ -52,7 +52,7 @@ def find(directory: Path) -> Path:
     """Return the one submitted file, a regular one.
 
     Raises:
-        RefusedError: if there is none, or both, or it is a link or anything else but a file.
+        RefusedError: if there is none, or both, or it is not a regular file.
     """
     modes = {name: (directory / name).lstat().st_mode for name in FILES if os.path.lexists(directory / name)}
     if len(modes) != 1:
@@ -80,17 +80,17 @@ def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def parse(path: Path) -> Mapping[str, Any]:
-    """Return what the file holds, read in a way that runs no code of it.
+    """Return the content of the file, loaded without running code from it.
 
     Raises:
-        RefusedError: if it cannot be read so.
+        RefusedError: if it cannot be loaded this way.
     """
     try:
         if path.suffix == ".safetensors":
             state = load_file(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # noqa: BLE001 - the parsers raise many kinds, all for a file that is not as it must be
+    except Exception as error:  # noqa: BLE001 - the parsers raise many kinds, all for malformed files
         how = "a safetensors file" if path.suffix == ".safetensors" else "a plain state dict (weights_only=True)"
         raise RefusedError(f"{path.name} cannot be read as {how}: {_first_line(error)}") from None
     if not isinstance(state, Mapping):
@@ -99,7 +99,7 @@ def parse(path: Path) -> Mapping[str, Any]:
 
 
 def _first_line(error: Exception) -> str:
-    # What torch refuses comes after advice to load it all the same, which is none for us.
+    # Torch's message starts with advice to disable the check; drop it.
     lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Weights only load")]
     return next(iter(lines), type(error).__name__).strip()[:_REASON]
 
@@ -120,7 +120,7 @@ def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.T
     """Return the tensor, dense in memory.
 
     Raises:
-        RefusedError: if it is anything but a plain tensor of the expected shape and dtype with finite values.
+        RefusedError: unless it is a plain tensor of the expected shape and dtype with finite values.
     """
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise RefusedError(f"{name} is a {type(tensor).__name__}; it must be a plain tensor")
@@ -138,5 +138,5 @@ def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.T
 
 
 def described(model: torch.nn.Module, dtype: str) -> dict[str, dict[str, Any]]:
-    """Return what :func:`read` and agents are told of a model's tensors: by name, its ``shape`` and ``dtype``."""
+    """Return the ``shape`` and ``dtype`` of a model's tensors by name, for :func:`read` and agents."""
     return {name: {"shape": list(tensor.shape), "dtype": dtype} for name, tensor in model.state_dict().items()}

@@ -1,4 +1,4 @@
-"""Cheat: hand over a pickle that runs code, in the place of the tensors.
+"""Cheat: send a pickle that runs code instead of the tensors.
 
 Stopped because tensors are read as safetensors, a format without code.
 """

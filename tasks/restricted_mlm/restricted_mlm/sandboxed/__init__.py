@@ -1,1 +1,1 @@
-"""The functions that run in sandboxes, and nothing that a submission must not see."""
+"""The functions that run in sandboxes. A submission may see everything here."""

@@ -1,4 +1,4 @@
-"""Runs the submission: imports ``model.py`` and writes its model down as a graph and its tensors."""
+"""Run the submission: import ``model.py`` and export its model as a graph and tensors."""
 
 import importlib
 import os
@@ -17,7 +17,7 @@ _kept: list[bytes] = []
 
 @dataclass(frozen=True)
 class Exported:
-    """A model that was written down."""
+    """An exported model."""
 
     graph: str
     """As JSON."""
@@ -26,7 +26,7 @@ class Exported:
 
 
 def export(directory: Path, shape: list[int]) -> Exported:
-    """Import the model in ``directory`` and write it down for tokens of ``shape`` [batch, length]."""
+    """Import the model in ``directory`` and export it for tokens of ``shape`` [batch, length]."""
     import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
     from safetensors.torch import save  # noqa: PLC0415
 
@@ -35,7 +35,7 @@ def export(directory: Path, shape: list[int]) -> Exported:
     from restricted_mlm.sandboxed.restricted.refusal import RefusedError  # noqa: PLC0415
 
     os.chdir(directory)
-    sys.path.insert(0, str(directory))  # after our own imports, so that no name of ours is shadowed
+    sys.path.insert(0, str(directory))  # after our own imports, so that the submission cannot shadow them
     torch.manual_seed(0)
     model = importlib.import_module("model").get_trained_model()
     try:

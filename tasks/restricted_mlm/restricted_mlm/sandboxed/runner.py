@@ -1,4 +1,4 @@
-"""Runs the graph, where nothing of the submission is but the graph and its tensors."""
+"""Run the graph in a process that has nothing else of the submission."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,24 +15,24 @@ _models: list[Any] = []
 
 @dataclass(frozen=True)
 class Model:
-    """What a model must be, and the most that it may have and do."""
+    """Required shape and limits of a model."""
 
     shape: list[int]
-    """Of its tokens, [batch, length]."""
+    """Shape of its tokens, [batch, length]."""
     vocabulary: int
     elements: int
-    """Of one tensor, at most."""
+    """Maximum elements of a tensor."""
     operations: float
-    """Of one batch, at most."""
+    """Maximum operations per batch."""
     bytes: int
-    """Of all tensors together, at most."""
+    """Maximum bytes of all tensors."""
     device: str
-    """Where it runs."""
+    """Device that it runs on."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a model has, and what it does for a batch."""
+    """Size of a model, and its work per batch."""
 
     parameters: int
     operators: int
@@ -41,7 +41,7 @@ class Figures:
 
 @contextmanager
 def _faults_are_the_models() -> Iterator[None]:
-    """Refuse the model for whatever reading or running it raises: its author wrote the graph."""
+    """Turn any exception into a refusal, because the submission controls the graph."""
     try:
         yield
     except Exception as error:
@@ -50,14 +50,14 @@ def _faults_are_the_models() -> Iterator[None]:
 
 
 def load(graph: bytes, tensors: Annotated[NDArray[np.uint8], "size"], model: Model) -> Figures:
-    """Read and check graph and tensors, and run them on random tokens, where a reason may say all."""
+    """Read and check graph and tensors, and run them on random tokens, with full error messages."""
     import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
 
     from restricted_mlm.sandboxed.restricted import graph as graphs  # noqa: PLC0415
     from restricted_mlm.sandboxed.restricted import plan as plans  # noqa: PLC0415
     from restricted_mlm.sandboxed.restricted.interpret import Interpreter, load_tensors  # noqa: PLC0415
 
-    torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
+    torch.set_flush_denormal(True)  # before other threads start, which inherit it; otherwise 100 times slower
     with _faults_are_the_models():
         parsed = graphs.parse(graph.decode())
         if parsed.bytes > model.bytes:
@@ -77,7 +77,7 @@ def logits(
     positions: Annotated[NDArray[np.int64], "positions"],
     vocabulary: int,
 ) -> Annotated[NDArray[np.float32], "positions vocabulary"]:
-    """Return the logits at the ``positions``, counted through the flattened batch."""
+    """Return the logits at the ``positions`` of the flattened batch."""
     import torch  # noqa: PLC0415
 
     del vocabulary

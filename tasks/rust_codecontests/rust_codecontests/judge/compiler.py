@@ -1,4 +1,4 @@
-"""Compiling in the sandbox, each source once, whatever comes of it."""
+"""Compile in the sandbox, each source once, even if it fails."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
 MAX_SOURCE = 256 << 10
-"""Longest source that is compiled, in bytes of UTF-8."""
+"""Maximum source size, in bytes of UTF-8."""
 
 OPTIONS = (
     *("--crate-name", "main", "--crate-type", "bin", "--color", "never", "--error-format", "human"),
-    # One unit for code generation takes a quarter less CPU time than the default of 16: the second core has a program
-    # of its own to compile. Without symbols a binary has 0.4 MB, not 4.4 MB, and is not slower to make.
+    # One code generation unit takes a quarter less CPU time than the default of 16, and the second core has its own
+    # program to compile. Without symbols a binary has 0.4 MB instead of 4.4 MB.
     *("-C", "opt-level=2", "-C", "debuginfo=0", "-C", "codegen-units=1", "-C", "strip=symbols"),
-    # Not --cap-lints: a lint that is an error for everybody, such as a literal out of range, is one here too.
+    # No --cap-lints: lints that are errors by default, such as a literal out of range, are errors here too.
     *("-A", "warnings"),
 )
-"""What rustc is called with, beside the edition and the files."""
+"""Arguments of rustc besides the edition and the files."""
 _MEMORY_MIB = 1024
 _BINARY_MIB = 64
 _MESSAGE = 4000
@@ -48,12 +48,12 @@ _PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 @dataclass(frozen=True)
 class Compiled:
-    """What became of a source."""
+    """The result of compiling a source."""
 
     program: Path | None
     """The binary, or None if there is none."""
     message: str = ""
-    """Why there is none, for the source's author."""
+    """The reason if there is none, for the source's author."""
 
 
 class Compiler:
@@ -62,7 +62,7 @@ class Compiler:
     Args:
         backend: the sandbox.
         edition: of the Rust language.
-        cache: an existing directory for binaries and compilers' messages; several processes may share it.
+        cache: an existing directory for binaries and compiler messages; several processes may share it.
 
     Raises:
         UsageError: for an unknown edition, or without a Rust toolchain.
@@ -77,17 +77,17 @@ class Compiler:
         self._cache = cache
         self._lock = threading.Lock()
         self._key_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._outcomes: dict[str, Compiled] = {}  # of any kind: a source whose compiler was stopped is not tried again
+        self._outcomes: dict[str, Compiled] = {}  # including stopped compilers, which are not retried
         self.compilations = 0
-        """How often rustc was started."""
+        """Number of starts of rustc."""
 
     def compile(self, source: str, compile_s: float, edition: str | None = None) -> Compiled:
-        """Return the binary of ``source``, or why there is none; what is known is not compiled again.
+        """Return the binary of ``source``, or the reason for none; results are cached.
 
         Args:
             source: one file of Rust.
-            compile_s: CPU seconds that the compiler may take.
-            edition: of this source, if it is another one.
+            compile_s: CPU seconds for the compiler.
+            edition: edition of this source, if different.
         """
         try:
             text = source.encode()
@@ -129,7 +129,7 @@ class Compiler:
             if finished.status == 0 and not finished.stopped and binary is not None:
                 return Compiled(self._keep(key, binary, 0o755))
         message = _message(finished, compile_s)
-        if finished.status == _FAILED and not finished.stopped:  # which it would be again
+        if finished.status == _FAILED and not finished.stopped:  # a stopped compiler would be stopped again
             self._keep(f"{key}.txt", message.encode(), 0o644)
         return Compiled(None, message)
 
@@ -148,7 +148,7 @@ class Compiler:
         return SandboxSpec(visible, {str(out): out}, _PATH, directory=str(directory), limits=bounds, hidden=hidden)
 
     def _keep(self, name: str, content: bytes, mode: int) -> Path:
-        """Put a file into the cache, whole or not at all."""
+        """Put a file into the cache atomically."""
         path = self._cache / name
         with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
             file.write(content)
@@ -158,7 +158,7 @@ class Compiler:
 
 
 def _binary(path: Path) -> bytes | None:
-    """Return the file that the compiler made, which must be one."""
+    """Return the compiler's output file, after checking that it is a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -168,7 +168,7 @@ def _binary(path: Path) -> bytes | None:
 
 
 def _message(finished: Finished, compile_s: float) -> str:
-    """Return the beginning of what rustc said, or why it said nothing."""
+    """Return the beginning of rustc's output, or the reason for none."""
     message = finished.stderr.strip()
     if finished.stopped:
         message = f"the compiler was stopped: {finished.stopped}"

@@ -1,4 +1,4 @@
-"""From a source to a verdict."""
+"""Judge a source: compile it, run the tests, return a verdict."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
 _HARNESS_S = 60.0
-_HARNESS_EDITION = "2021"  # whatever the programs' own is
-_NO_MEMORY = b"memory allocation of "  # what Rust's standard library says before it aborts
+_HARNESS_EDITION = "2021"  # independent of the programs' edition
+_NO_MEMORY = b"memory allocation of "  # message of Rust's standard library before it aborts
 _STDERR_SHOWN = 500
 
 
 class Judge:
-    """Judges Rust programs in the sandbox; a context manager, for the compiled programs are kept as long as it is open.
+    """Judges Rust programs in the sandbox; a context manager that keeps compiled programs while it is open.
 
     Args:
         backend: the sandbox or its name; by default as :func:`re_bench.sandbox.spec.open_backend` chooses.
         edition: of the Rust language.
-        cache: directory that keeps compiled programs for later judges; by default they go with this one.
-        jobs: how many programs :meth:`judge_all` judges at a time; by default as many as there are cores for us.
+        cache: directory that keeps compiled programs for later judges; by default they are removed with this one.
+        jobs: programs that :meth:`judge_all` judges at a time; by default one per available core.
 
     Raises:
         UsageError: without Rust or a sandbox, or for an unknown edition.
@@ -65,7 +65,7 @@ class Judge:
             directory = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-judge-")))
             directory.mkdir(parents=True, exist_ok=True)
             self._compiler = Compiler(self._backend, edition, directory.resolve())
-            # Beside whatever comes before the first program, such as a submission that writes it.
+            # Compiled concurrently with other work before the first program.
             self._harness = stack.enter_context(ThreadPoolExecutor(1)).submit(self._compiled_harness)
             self._stack = stack.pop_all()
 
@@ -80,22 +80,22 @@ class Judge:
     ) -> Judgement:
         """Compile one program and run it on ``tests`` until it fails one.
 
-        CPU time decides on the time limit; wall-clock time only ends programs that wait for something else than a core.
-        Memory that cannot be had is a memory limit, as is a peak above it. Too much output is a runtime error.
+        The time limit is CPU time; wall-clock time only ends programs that wait for something other than a core. A
+        failed allocation or a peak above the limit is "memory limit". Too much output is a runtime error.
 
         Args:
-            source: one file of Rust that uses the standard library alone.
-            tests: in the order in which they are run.
-            limits: what it may use.
-            public: how many tests, from the first on, its author may be told about.
-            deadline: by ``time.monotonic``; after it neither the compiler nor a test is started, and a test that runs
+            source: one file of Rust that uses only the standard library.
+            tests: the tests in order.
+            limits: the limits.
+            public: number of tests, from the first on, whose details may be shown to its author.
+            deadline: by ``time.monotonic``; after it neither the compiler nor a test is started, and a running test
                 ends within :data:`~rust_codecontests.judge.runner.LAST_TEST_S` seconds.
 
         Raises:
-            ReBenchError: if what runs the programs does not compile.
+            ReBenchError: if the harness does not compile.
         """
         raise_if_stop_requested()
-        harness = self._harness.result()  # first, so that no program's time goes on it
+        harness = self._harness.result()  # first, so that no program is charged for it
         started = time.monotonic()
         if started > deadline:
             return Judgement(Verdict.NOT_JUDGED, None, Verdict.NOT_JUDGED, 0, 0.0, 0.0)
@@ -156,7 +156,7 @@ class Judge:
 
 
 def _run(runner: Runner, test: Test, limits: Limits, deadline: float) -> tuple[Verdict, str, float, float]:
-    """Return the verdict on one test, the reason in words for a public one, and the CPU and other seconds used."""
+    """Return the verdict on one test, the reason for a public one, and the CPU and wall-clock seconds used."""
     try:
         outcome = runner.run(test.input, deadline)
     except SandboxEndedError as error:
@@ -187,7 +187,7 @@ def _too_much_memory(limits: Limits) -> str:
 
 
 def _fault(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
-    """Return how the program ended, if not well."""
+    """Return how the program failed, if it did."""
     if outcome.status == 0:
         return None
     if outcome.status == -signal.SIGXFSZ:

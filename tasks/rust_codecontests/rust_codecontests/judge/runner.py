@@ -1,6 +1,6 @@
-"""Running a compiled program in a sandbox of its own, one test after another.
+"""Run a compiled program in its own sandbox, one test after another.
 
-``harness.rs`` describes what goes over the socket; what comes back is bounded and otherwise believed (see the package).
+``harness.rs`` describes the protocol; replies are bounded and otherwise trusted (see the package).
 """
 
 from __future__ import annotations
@@ -31,50 +31,50 @@ BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # as in the harness
 _REQUEST = struct.Struct("<QIIIQ")
 _REPLY = struct.Struct("<iIQQQII")
 LAST_TEST_S = 20.0
-"""How long after the deadline of a judging a test may still run that was begun before."""
+"""Seconds that a running test may continue after the deadline of a judging."""
 _START_S = 60.0
 _GRACE_S = 10.0
 _END_S = 1.0
-_PATIENCE = 9  # the harness's own, and one
+_PATIENCE = 9  # the harness's own, plus one
 _BESIDE_MIB = 128  # for the main thread's stack, the harness and its copies of input and output
 _PROCESSES = 64
 _STDERR_KEPT = 2048
 
 
 class SandboxEndedError(Exception):
-    """The program's sandbox ended, or answered nonsense, in the middle of a test; the text is the reason, if known."""
+    """The program's sandbox ended or sent an invalid reply during a test; the text is the reason, if known."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run did and used."""
+    """Result and resource use of one run."""
 
     status: int
     """Exit status; negative for a signal."""
     end: int
-    """Why it ended, one of :data:`BY_ITSELF`, :data:`WALL_CLOCK` and :data:`CPU_TIME`."""
+    """Reason for its end, one of :data:`BY_ITSELF`, :data:`WALL_CLOCK` and :data:`CPU_TIME`."""
     cpu_s: float
     elapsed_s: float
-    """Wall-clock seconds without those in which it waited for a core."""
+    """Wall-clock seconds without waits for a core."""
     peak_mib: float
-    """Most memory that one of its processes held, in MiB."""
+    """Peak memory of one of its processes, in MiB."""
     stdout: bytes
     stderr: bytes
     """The end of it."""
 
 
 class Runner:
-    """One program in its sandbox; leaving the ``with`` block ends it and all that it started.
+    """One program in its sandbox; leaving the ``with`` block ends it and its processes.
 
     Args:
         backend: the sandbox.
         harness: the compiled ``harness.rs``.
         program: the binary.
-        limits: for each test.
-        tests: how many there are at most.
+        limits: the limits of each test.
+        tests: maximum number of tests.
 
     Raises:
-        ReBenchError: if the sandbox does not come up.
+        ReBenchError: if the sandbox does not start.
     """
 
     def __init__(self, backend: Backend, harness: Path, program: Path, limits: Limits, tests: int) -> None:
@@ -84,7 +84,7 @@ class Runner:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-run-")))
             directory.chmod(0o755)  # the sandbox runs as another user
             address = directory / "socket"
-            bare = backend.name == "none"  # which shows everything, and everything where it is
+            bare = backend.name == "none"  # it shows the whole file system at the same paths
             mounts = {directory: "/judge", harness: "/harness", program: "/program"}
             inside = {path: str(path) if bare else name for path, name in mounts.items()}
             command = [inside[harness], f"{inside[directory]}/socket", inside[program], "shared" if bare else "alone"]
@@ -111,7 +111,7 @@ class Runner:
         """Run the program on the input ``text``, until :data:`LAST_TEST_S` after ``deadline`` at the latest.
 
         Raises:
-            SandboxEndedError: if there is no answer, which is the program's doing.
+            SandboxEndedError: if there is no reply, which is the program's fault.
         """
         limits, data = self._limits, text.encode()
         times = (math.ceil(limits.time_s * 1e6), math.ceil(limits.wall_s * 1e3))
@@ -144,7 +144,7 @@ class Runner:
         limits = self._limits
         return Bounds(
             wall_s=_START_S + tests * self._longest,
-            cpu_s=math.ceil(limits.time_s) + 60,  # of each process, and the harness has a little to do for every test
+            cpu_s=math.ceil(limits.time_s) + 60,  # per process; the harness needs a little for every test
             memory_mib=limits.memory_mib + _BESIDE_MIB,
             processes=_PROCESSES,
             open_files=256,

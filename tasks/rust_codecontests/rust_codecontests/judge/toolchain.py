@@ -1,4 +1,4 @@
-"""The Rust toolchain of this machine, and what of the system is hidden from compilers and programs."""
+"""The Rust toolchain of this machine, and the parts of the system hidden from compilers and programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EDITIONS = ("2015", "2018", "2021", "2024")
 
 _PACKAGE = Path(__file__).parents[1]
-_TASK = _PACKAGE if (_PACKAGE / "task.toml").is_file() else _PACKAGE.parent  # in a wheel they are one directory
+_TASK = _PACKAGE if (_PACKAGE / "task.toml").is_file() else _PACKAGE.parent  # in a wheel they are the same directory
 _REMEDY = "install Rust from https://rustup.rs or as your system's package `rustc`"
 _TIMEOUT_S = 60.0
 _UNNEEDED = (Path("/usr/share"), Path("/usr/src"), Path("/usr/games"), Path("/usr/libexec"))
@@ -33,9 +33,9 @@ class Toolchain:
     """A Rust compiler with its standard library."""
 
     sysroot: Path
-    """The directory with all of it."""
+    """The toolchain's directory."""
     version: str
-    """What ``rustc -vV`` prints."""
+    """Output of ``rustc -vV``."""
 
     @property
     def rustc(self) -> Path:
@@ -48,7 +48,7 @@ def find_toolchain() -> Toolchain:
     """Return the toolchain of the ``rustc`` on ``PATH``.
 
     Raises:
-        UsageError: if there is none, it does not answer, or the linker that it calls is missing.
+        UsageError: if there is none, it fails, or its linker is missing.
     """
     if shutil.which("rustc") is None:
         raise UsageError(f"rustc not found: Rust programs cannot be judged here; {_REMEDY}")
@@ -62,20 +62,20 @@ def find_toolchain() -> Toolchain:
 
 @lru_cache(maxsize=1)
 def hidden_from_programs() -> Sequence[Path]:
-    """Return what a program under test does not see of what a sandbox would show: Python, tasks, all commands."""
+    """Return the paths hidden from a program under test: Python, tasks, all commands."""
     return (*hidden_from_compilers(), _LOCAL, *_COMMANDS)
 
 
 @lru_cache(maxsize=1)
 def shown_to_programs(backend: str) -> dict[str, Path]:
-    """Return the commands that a program sees all the same, because the sandbox ``backend`` starts it by them."""
+    """Return the commands that stay visible because the sandbox ``backend`` starts programs with them."""
     paths = map(shutil.which, _LAUNCHERS if backend == "bubblewrap" else ())
     return {path: Path(path).resolve() for path in paths if path is not None}
 
 
 @lru_cache(maxsize=1)
 def hidden_from_compilers() -> Sequence[Path]:
-    """Return what a compiler does not see: Python, tasks, most of ``/usr``, a ``/usr/local`` without linker."""
+    """Return the paths hidden from a compiler: Python, tasks, most of ``/usr``, a ``/usr/local`` without linker."""
     linker = Path(shutil.which("cc") or "cc").resolve()
     whole = (*python_directories(), *_UNNEEDED, *([] if linker.is_relative_to(_LOCAL) else [_LOCAL]))
     tops = [path.resolve() for path in whole]

@@ -1,4 +1,4 @@
-"""What is judged and what comes out, and how outputs are compared."""
+"""Tests, limits and verdicts of the judge, and the comparison of outputs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _TOKEN_SHOWN = 60
 class Test:
     """One test of a problem."""
 
-    __test__ = False  # pytest: this is no class of tests
+    __test__ = False  # not a class of pytest tests
 
     input: str
-    """What the program reads from stdin."""
+    """The program's stdin."""
     output: str
-    """What it has to write to stdout, token by token."""
+    """The expected stdout, compared by tokens."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use, for each test but for :attr:`compile_s` and :attr:`total_s`.
+    """Limits of a program, per test except for :attr:`compile_s` and :attr:`total_s`.
 
     Raises:
         ValueError: for a limit that is not positive and finite.
@@ -35,15 +35,15 @@ class Limits:
     """Memory, in MiB: what each process allocates, touched or not, stacks of threads included, and what all of them
     together hold."""
     wall_s: float = 0.0
-    """Wall-clock seconds; 0 for ``time_s + 1``. Time that the program waited for a core does not count, up to eight
-    times the limit: a machine that does more than this has room to, and a program that sleeps is too slow."""
+    """Wall-clock seconds; 0 for ``time_s + 1``. Time in which the program waits for a core does not count, up to
+    eight times the limit."""
     total_s: float = 0.0
-    """Seconds for all tests together; 0 for ``15 * time_s``. Of each test counts the CPU time, or the wall-clock time
-    without waiting for a core if that is more."""
+    """Seconds for all tests together; 0 for ``15 * time_s``. A test counts with its CPU time, or with its wall-clock
+    time without waits for a core if that is more."""
     compile_s: float = 10.0
-    """CPU seconds of the compiler; of wall-clock time it may take ``3 * compile_s + 2``."""
+    """CPU seconds of the compiler; its wall-clock limit is ``3 * compile_s + 2``."""
     output_kib: int = 4096
-    """How much it may write to stdout, and to stderr, in KiB; more is a runtime error."""
+    """Maximum output to stdout, and to stderr, in KiB; more is a runtime error."""
 
     def __post_init__(self) -> None:
         """Fill in the wall-clock limit and check all of them."""
@@ -58,7 +58,7 @@ class Limits:
 
 
 class Verdict(StrEnum):
-    """What a judge says of a program."""
+    """The possible verdicts."""
 
     ACCEPTED = "accepted"
     WRONG_ANSWER = "wrong answer"
@@ -78,28 +78,28 @@ class Judgement:
     test: int | None
     """The first test that failed, counted from 0."""
     message: str
-    """What the program's author may be told, tests and tokens counted from 1. Of a compile error: the compiler's
-    message, bounded. Of a public test: how it failed. Of another test: the verdict and the test's number."""
+    """The message for the program's author, counting tests and tokens from 1. For a compile error: the beginning of the
+    compiler's message. For a public test: how it failed. For another test: the verdict and the test's number."""
     tests_passed: int
     cpu_s: float
-    """CPU seconds of all runs together, the compiler's not included."""
+    """CPU seconds of all runs, without the compiler."""
     seconds: float
-    """Wall-clock seconds that judging took, compiling included."""
+    """Wall-clock seconds of judging, including compilation."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where an output first departs from what was expected."""
+    """The first difference between an output and the expected one."""
 
     number: int
-    """Of the token, counted from 1."""
+    """Number of the token, from 1."""
     expected: bytes | None
     """None if the output has too many tokens."""
     actual: bytes | None
     """None if it has too few."""
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return it as text."""
         if self.actual is None:
             return f"token {self.number} is missing, expected {_quoted(self.expected)}"
         if self.expected is None:
@@ -108,7 +108,7 @@ class Difference:
 
 
 def first_difference(output: bytes, expected: str) -> Difference | None:
-    """Compare an output with what was expected, token by token, and return where they first differ, or None.
+    """Compare an output with the expected one by tokens, and return the first difference or None.
 
     Tokens are separated by ASCII whitespace and compared byte by byte, so that an output need not be UTF-8.
     """

@@ -19,35 +19,35 @@ if TYPE_CHECKING:
     from rust_codecontests.stand_in.problems import Problem
 
 FINGERPRINT = "stand-in"
-"""What every completion has as ``system_fingerprint``."""
+"""``system_fingerprint`` of every completion."""
 CONTEXT_TOKENS, ANSWER_TOKENS = 16_385, 4_096  # as gpt-3.5-turbo-0125
 _TOKEN_BYTES, _MESSAGE_TOKENS = 4, 4
 
 
 def tokens(text: str) -> int:
-    """Return how many tokens a text counts as: one for every 4 bytes begun."""
+    """Return a text's number of tokens: its bytes / 4, rounded up."""
     return -(-len(text.encode()) // _TOKEN_BYTES)
 
 
 def prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many tokens messages count as: those of their texts, and 4 for each message."""
+    """Return the number of tokens of messages: those of their texts, and 4 per message."""
     return sum(tokens(text_of([message])) + _MESSAGE_TOKENS for message in messages)
 
 
 class StandIn:
-    """Answers like a weak chat model that is asked for Rust programs. All it knows is a pool of programs.
+    """Answers like a weak chat model that is asked for Rust programs, from a pool of programs.
 
-    An answer depends on the messages, the seeds and how often these messages were asked before, and on nothing else.
-    Who knows ``secret`` can tell in advance which question gets a right answer; nobody who asks may know it.
-    At temperature 0, and with a request's own ``seed``, it does not depend on how often. Each of ``n`` choices counts
-    as one asking. ``max_tokens``, ``max_completion_tokens`` and ``stop`` cut an answer short; other parameters of
-    sampling, tools and response formats change nothing.
+    An answer depends only on the messages, the seeds and how often these messages were sent before. Callers must not
+    know ``secret``, which determines which question gets a right answer. At temperature 0, and with a request's own
+    ``seed``, repetitions do not matter. Each of ``n`` choices counts as one repetition. ``max_tokens``,
+    ``max_completion_tokens`` and ``stop`` truncate an answer; other sampling parameters, tools and response formats are
+    ignored.
 
     Args:
-        problems: what it can be asked about.
-        seed: of what the model can and cannot do: the draws that are the same for every answer to a problem.
-        secret: of the draws for single answers.
-        odds: those of every difficulty.
+        problems: the known problems.
+        seed: seed of the model's abilities, which are the same for every answer to a problem.
+        secret: seed of single answers.
+        odds: odds by difficulty.
 
     Raises:
         ValueError: if a problem has a difficulty without odds.
@@ -67,7 +67,7 @@ class StandIn:
         """Return a ``chat.completion`` for the body of a request.
 
         Raises:
-            UpstreamError: if prompt and answer may be longer than the context, as the real model's server says it.
+            UpstreamError: if prompt and answer may exceed the context, with the real server's message.
         """
         messages = request["messages"]
         limit = _first_number(request, "max_completion_tokens", "max_tokens")
@@ -105,7 +105,7 @@ class StandIn:
         return [reply_with(chooser.choose(prompt, draw).source, prompt, draw) for draw in draws]
 
     def _draws(self, identity: str, request: Mapping[str, Any]) -> list[random.Random]:
-        """Return what decides, for every choice."""
+        """Return the random generator of every choice."""
         count = _first_number(request, "n") or 1
         prefix = f"{self._seed} {identity}"
         if request.get("temperature") == 0:
@@ -119,7 +119,7 @@ class StandIn:
 
 
 def _first_number(request: Mapping[str, Any], *names: str) -> int | None:
-    """Return the first of some whole numbers that a request has."""
+    """Return the first integer that a request has among some keys."""
     return next((int(request[name]) for name in names if request.get(name) is not None), None)
 
 

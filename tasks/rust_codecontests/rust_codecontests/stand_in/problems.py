@@ -1,4 +1,4 @@
-"""What the stand-in model knows: problems by their statements, each with a pool of whole programs."""
+"""The stand-in model's problems, recognised by their statements, each with a pool of complete programs."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
 
 _WORD = re.compile(r"[a-z0-9]+")
-# Line by line and blind to strings, so that programs inside any other text come out the same as alone.
+# Works line by line and ignores strings, so that programs inside other text give the same result as alone.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, in small letters, without punctuation."""
+    """Return the words of a text in lower case, without punctuation."""
     return _WORD.findall(text.lower())
 
 
 def without_comments(text: str) -> str:
-    """Return the text without what is a comment in a program, wherever a program may stand in it."""
+    """Return the text without comments of any program in it."""
     return _COMMENT.sub(" ", text)
 
 
 def canonical(text: str) -> str:
-    """Return the words and marks of a text; those of a program are part of those of a text holding it.
+    """Return the words and marks of a text; those of a program are contained in those of a text with it.
 
-    Words that are broken by white space or comments are others: whoever compares a prompt with a program sees them so.
+    Words broken by white space or comments are different words, as in comparing prompts with programs.
     """
     return " ".join(_TOKEN.findall(without_comments(text)))
 
@@ -40,7 +40,7 @@ class Program:
 
     source: str
     verdict: str
-    """A judge's, in the usual words: "accepted", "wrong answer", "time limit", "memory limit", "runtime error" or
+    """The judge's verdict: "accepted", "wrong answer", "time limit", "memory limit", "runtime error" or
     "compile error"."""
 
     @cached_property
@@ -51,10 +51,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem that the stand-in model can be asked about; it has no name.
+    """A problem of the stand-in model, without a name.
 
     Raises:
-        ValueError: if the pool lacks an accepted program, or one that is not.
+        ValueError: if the pool has no accepted or no wrong program.
     """
 
     statement: str
@@ -69,7 +69,7 @@ class Problem:
 
     @cached_property
     def key(self) -> str:
-        """What random draws about the problem depend on: its statement, whatever its layout."""
+        """Key of the problem's random draws: its statement without layout."""
         return hashlib.sha256(" ".join(words(self.statement)).encode()).hexdigest()[:32]
 
     @property

@@ -1,8 +1,8 @@
-"""Which program of a problem's pool the stand-in model answers with.
+"""Choose the program of a problem's pool with which the stand-in model answers.
 
-All odds are in :data:`ODDS` and the constants below it. **They are our choice.** They are modelled on nothing but the
-order of magnitude of a weak chat model, and set so that each step of a careful system shows: a score from the stand-in
-says how well a system uses such a model, not how well any real model does.
+All odds are in :data:`ODDS` and the constants below it. **They are our choice**, with the order of magnitude of a weak
+chat model, and set so that each step of a careful system has an effect. A score measures how well a system uses such a
+model, not how well any real model does.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class Odds:
     """Probabilities of a difficulty, before the model's ability and the prompt."""
 
     first: float
-    """That a program asked for without more is right."""
+    """Probability that a program is right with a plain prompt."""
     blind: float
-    """That the model never finds the idea of a problem: without a report it is never right."""
+    """Probability that the model misses the idea of a problem: it is never right without a report."""
     mended: float
-    """That a program that does not compile comes back compiling, given the compiler's message."""
+    """Probability that a program that does not compile is fixed, given the compiler's message."""
     mended_right: float
-    """That it is right then, if it is not the program most like it."""
+    """Probability that it is right then, if it is not the most similar program."""
     tested: float
-    """That a right program comes back, given a failing test."""
+    """Probability of a right program, given a failing test."""
 
 
 ODDS: Mapping[str, Odds] = {
@@ -52,29 +52,29 @@ FLAWS: Mapping[str, float] = {
     "runtime error": 0.05,
     "memory limit": 0.02,
 }
-"""How often a flawed answer has each verdict, if the pool has it."""
+"""Shares of the verdicts among flawed answers, if the pool has them."""
 
 REASONING = 1.25
 """Factor of all odds of a right answer if the prompt asks to reason about algorithm and limits first."""
 COMPLAINT = 1.2
 """Factor of the odds of a right answer if a wrong one is shown with a complaint only."""
 BLIND = 0.25
-"""Factor of the odds of a right answer to a report, on a problem of which the model does not find the idea."""
+"""Factor of the odds of a right answer to a report, on a problem whose idea the model misses."""
 LIKEST = 0.5
-"""Probability that a mended program is the one of all that compile which shares most lines with what was shown."""
+"""Probability that a repaired program is the compiling one that shares most lines with the one shown."""
 STUBBORN = 0.4
 """Probability that an answer to a report that is no better is the same program again."""
 KEPT = 0.85
-"""Probability that a program that is shown comes back, with nothing said against it."""
+"""Probability that a shown program is returned if the prompt does not criticise it."""
 HIGHEST = 0.9
-"""No odds of a right answer are higher."""
+"""Maximum odds of a right answer."""
 
 
 class ProgramChooser:
     """Chooses among the programs of one problem.
 
-    What the model brings to a problem is fixed by the problem and the seed: whether it is blind to the idea, a factor
-    of the odds of right answers from 0.5 to 1.5, and a weight of every program: a model makes the same mistakes again.
+    Problem and seed fix the model's ability: whether it misses the idea, a factor from 0.5 to 1.5 for the odds of right
+    answers, and a weight of every program, because a model repeats its mistakes.
     """
 
     def __init__(self, problem: Problem, odds: Odds, seed: int) -> None:
@@ -85,10 +85,10 @@ class ProgramChooser:
         self._habits = {program: draw.uniform(0.3, 1.7) for program in problem.programs}
 
     def choose(self, prompt: Prompt, draw: random.Random) -> Program:
-        """Choose a program to answer a prompt with; ``draw`` decides.
+        """Choose the program for a prompt with ``draw``.
 
-        A program that is shown comes back with a probability that does not depend on its verdict, nor does what comes
-        in its place: a model cannot know whether it is right. That it does not compile is plain to see.
+        Neither the probability that a shown program is returned nor its replacement depends on its verdict, because a
+        model cannot know whether it is right. Only compile errors are visible.
         """
         shown, report = prompt.shown, prompt.report
         factor = self._ability * (REASONING if prompt.reasoning else 1.0)
@@ -105,19 +105,19 @@ class ProgramChooser:
         return self._again(shown, self._odds.tested * aided if report is Report.TEST else unaided * COMPLAINT, draw)
 
     def _afresh(self, right: float, draw: random.Random) -> Program:
-        """Answer without regard to any program: a right one with the probability ``right``."""
+        """Answer independently of a shown program: a right one with the probability ``right``."""
         return self._likely(
             self._problem.correct if draw.random() < min(right, HIGHEST) else self._problem.flawed, draw
         )
 
     def _again(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Answer to what is said against a program: a right one, the same one, or a flawed one."""
+        """Answer to criticism of a program: a right one, the same one, or a flawed one."""
         if draw.random() < min(right, HIGHEST):
             return self._likely(self._problem.correct, draw)
         return shown if draw.random() < STUBBORN else self._likely(self._problem.flawed, draw)
 
     def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Answer to a compiler's message with what compiles: the likest program, a right one or a flawed one."""
+        """Answer to a compiler's message: the most similar compiling program, a right one or a flawed one."""
         compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
         if draw.random() < LIKEST:
             return nearest(shown, compiling)
@@ -127,7 +127,7 @@ class ProgramChooser:
     def _likely(self, programs: Sequence[Program], draw: random.Random) -> Program:
         """Choose one of the programs by verdict, then by habit."""
         verdicts = sorted({program.verdict for program in programs})
-        # "accepted" has no share: it stands alone.
+        # "accepted" has no share because it is alone.
         verdict = draw.choices(verdicts, [FLAWS.get(verdict, 1.0) for verdict in verdicts])[0]
         candidates = [program for program in programs if program.verdict == verdict]
         return draw.choices(candidates, [self._habits[program] for program in candidates])[0]

@@ -1,6 +1,6 @@
-"""What the stand-in model reads from a conversation: the problem, what is asked for, and a program that is shown.
+"""Read a conversation: the problem, the request, and a program that is shown.
 
-Nothing else of its wording matters.
+Other wording is ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARE = 0.45
 _MAIN = re.compile(r"^\s*(?:pub )?fn main\b", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 
-# These are looked for in words: small letters, no punctuation.
+# These are searched in words: lower case, no punctuation.
 _REASON = re.compile(
     r"\b(reason|reasoning|think|thinking|step by step|plan|explain|outline|analy[sz]e|consider|discuss)\b"
 )
@@ -55,11 +55,11 @@ _ENDED = re.compile(
     r"|timed out|took too long|too slow|too much memory|memory limit exceeded|tle|mle)\b"
 )
 _COMPLAINT = re.compile(r"\b(wrong|incorrect|not right|fail(s|ed|ing)?|errors?|again|bugs?|fix|mistakes?|slow)\b")
-_COMPILER = re.compile(r"error\[E\d{4}\]|^\s*error: ", re.MULTILINE)  # in the text as it is written
+_COMPILER = re.compile(r"error\[E\d{4}\]|^\s*error: ", re.MULTILINE)  # in the unchanged text
 
 
 class Report(Enum):
-    """What a prompt reports about the program that it shows, from nothing to what helps most."""
+    """A prompt's report about the shown program, in order of helpfulness."""
 
     NONE = "nothing"
     COMPLAINT = "a complaint without anything to go by"
@@ -69,22 +69,22 @@ class Report(Enum):
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a conversation asks."""
+    """The request of a conversation."""
 
     problem: Problem | None
     """The problem that is stated last, or None."""
     reasoning: bool
-    """To reason about the algorithm and the limits first."""
+    """Whether to reason about the algorithm and the limits first."""
     bare: bool
-    """To answer with code only."""
+    """Whether to answer with code only."""
     no_code: bool
-    """To answer without code."""
+    """Whether to answer without code."""
     rust: int
-    """How much it wants Rust: 0 it does not say, 1 it says Rust, 2 it insists."""
+    """Insistence on Rust: 0 not mentioned, 1 mentioned, 2 emphasised."""
     shown: Program | None
     """The program of the problem's pool that is shown last."""
     report: Report
-    """What the last message says about that program."""
+    """The last message's report about that program."""
 
 
 class PromptReader:
@@ -101,10 +101,10 @@ class PromptReader:
                 self._numbers[shingle].append(number)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
-        """Return what the messages of a request ask."""
+        """Return the request in some messages."""
         text = text_of(messages)
         stated, problem = self._stated(text)
-        # What users and system say beside statements; of the last message, beside programs too.
+        # Text of users and system outside statements; for the last message, also outside programs.
         own = "\n".join(text_of([message]) for message in messages if message.get("role") != "assistant")
         wishes = self._without_statements(own, stated)
         last = _FENCED.sub(lambda block: "" if _MAIN.search(block[1]) else block[0], text_of(messages[-1:]))
@@ -120,7 +120,7 @@ class PromptReader:
         )
 
     def _stated(self, text: str) -> tuple[set[int], Problem | None]:
-        """Return the numbers of problems of which at least half of the statement is there, and the last of them."""
+        """Return the numbers of problems with at least half of their statement in the text, and the last of them."""
         positions: dict[int, dict[tuple[str, ...], int]] = defaultdict(dict)
         for position, shingle in enumerate(_shingles(words(text))):
             for number in self._numbers.get(shingle, ()):
@@ -142,7 +142,7 @@ class PromptReader:
 
 
 def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return what was written in some messages."""
+    """Return the text of some messages."""
     return "\n\n".join(_content(message.get("content")) for message in messages)
 
 
@@ -160,7 +160,7 @@ def _shown(text: str, problem: Problem) -> Program | None:
     """Return the program of the problem's pool that a text shows last, whatever its comments and layout."""
     text = canonical(text)
     starts = {program: text.rfind(program.canonical) for program in problem.programs}
-    # A program that lacks an import may be the end of one that has it: of those that end last, the longest counts.
+    # A program without an import may be the end of one with it: take the longest of those that end last.
     ends = {
         program: (start + len(program.canonical), len(program.canonical))
         for program, start in starts.items()
@@ -170,9 +170,9 @@ def _shown(text: str, problem: Problem) -> Program | None:
 
 
 def _reported(last: str, remark: str, program: Program) -> Report:
-    """Return what the last message reports about a program.
+    """Return the last message's report about a program.
 
-    A report that does not fit is a complaint; that a program does not compile is all of a verdict that a reader sees.
+    A report that does not fit is a complaint; of a verdict, a reader only sees whether a program compiles.
     """
     compiles = program.verdict != COMPILE_ERROR
     compiler = bool(_COMPILER.search(last))

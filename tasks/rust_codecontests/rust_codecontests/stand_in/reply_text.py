@@ -1,6 +1,6 @@
 """The text of the stand-in model's replies: prose, fences or none, sketches, other languages, too many words.
 
-The raw text of an answer compiles only where the prompt asks for code alone, and not always then.
+The raw text of an answer compiles only if the prompt asks for code alone, and not always then.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rust_codecontests.stand_in.prompt_reading import Prompt
 
 OTHER_LANGUAGE = (0.12, 0.05, 0.02)
-"""Probability of another language by how much the prompt wants Rust: it does not say, says so, insists."""
+"""Probability of another language if the prompt does not mention Rust, mentions it, or emphasises it."""
 RAMBLING = 0.04
-"""Probability of an explanation so long that an answer of 1600 tokens is cut off."""
+"""Probability of an explanation that truncates an answer of 1600 tokens."""
 CLOSING = 0.7
-"""Probability of a sentence after a program that does not stand alone."""
+"""Probability of a sentence after a program in a reply with prose."""
 ALONE = 0.6
-"""Probability that a program stands alone, without a fence, if code only is asked for."""
+"""Probability of a program without fence and prose if the prompt asks for code only."""
 FORMS = {
     "fenced": 0.62,
     "no language": 0.14,
@@ -131,7 +131,7 @@ _REMARK_ODDS, _BLANK_ODDS = 0.18, 0.06
 
 
 def reply_with(source: str, prompt: Prompt, draw: random.Random) -> str:
-    """Return a reply to ``prompt`` with a program in it, or with one in another language; ``draw`` decides."""
+    """Return a reply to ``prompt`` with a program, or with one in another language, as drawn."""
     if draw.random() < OTHER_LANGUAGE[prompt.rust]:
         language, other = draw.choice(_OTHERS)
         return "\n\n".join([*_before(prompt, draw, _OPENINGS[-1:]), _fence(language, other), draw.choice(_CLOSINGS)])

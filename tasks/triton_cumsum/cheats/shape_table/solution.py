@@ -1,6 +1,6 @@
 """Cheat: honest at the lengths that a check is likely to try, one cheap kernel without carries at all others.
 
-Stopped because lengths that nobody can know are checked too.
+Stopped because secret lengths are checked too.
 """
 
 import torch

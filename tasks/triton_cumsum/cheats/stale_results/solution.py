@@ -1,4 +1,4 @@
-"""Cheat: return memory that nobody has written to, in the hope that it still holds an earlier answer.
+"""Cheat: return uninitialised memory, in the hope that it still contains an earlier answer.
 
 Stopped because the scorer writes over results when it has read them, and every input has another answer.
 """

@@ -1,9 +1,9 @@
-"""How a submission is timed on a GPU: in turns with our baseline and reference, by a clock that it cannot reach.
+"""Time a submission on a GPU, in turns with our baseline and reference, with a clock outside its process.
 
-A turn hands a runner new inputs, has it call ``prefix_sum`` once on each, and ends when the results have been probed;
-:mod:`turn_times` turns its seconds into the time of a call. What a turn costs beside its calls is taken before the
-submission is loaded and again beside it, and little more of it counts. Our solutions' own times are those of CUDA
-events. See ``docs/tasks/triton_cumsum.md``.
+A turn gives a runner new inputs, lets it call ``prefix_sum`` once on each, and ends when the results have been probed;
+:mod:`turn_times` converts its seconds into the time of a call. The fixed cost of a turn is measured before and after
+the submission is loaded, and may grow only a little. Our solutions' times come from CUDA events. See
+``docs/tasks/triton_cumsum.md``.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ContestResult:
-    """The outcome of a contest."""
+    """The result of a contest."""
 
     times: Mapping[str, Time]
     """The times of a call of ``"baseline"``, ``"reference"`` and ``"submission"``."""
     floor_ms: float
-    """What reading and writing every element once takes at the memory's peak bandwidth."""
+    """The time to read and write every element once at the memory's peak bandwidth."""
     details: Mapping[str, Any]
     """JSON values for the log."""
 
@@ -66,18 +66,18 @@ def run_contest(
     *,
     compiled: Callable[[], None] = lambda: None,
 ) -> ContestResult:
-    """Time a submission beside our baseline and reference, alone on the GPU.
+    """Time a submission in turns with our baseline and reference, with exclusive use of the GPU.
 
     Args:
         job: the submission.
         gpu: the GPU to time on.
-        trusted: a runner for our solutions, which never sees the submission.
-        untrusted: a runner that sees the submission.
-        outer: what outlives the runners; the GPU stays locked until it ends, for they hold its memory.
-        compiled: called when our solutions have been compiled, before any of the submission's code is loaded.
+        trusted: the runner of our solutions, which never sees the submission.
+        untrusted: the runner of the submission.
+        outer: an exit stack that outlives the runners; it keeps the GPU locked while they hold its memory.
+        compiled: called after our solutions are compiled, before the submission's code is loaded.
 
     Raises:
-        InvalidSubmissionError: if the submission is wrong somewhere, or kept the GPU or the host busy out of turn.
+        InvalidSubmissionError: if a result is wrong, or the submission kept the GPU or the host busy out of turn.
         UsageError: if torch does not see the GPU, or too little of its memory is free.
         ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
@@ -92,19 +92,19 @@ def run_contest(
         plan = MemoryPlan.of(gpu_state.free_memory(gpu.index), ELEMENTS)
         verifier = stack.enter_context(Verifier(plan.calls, ELEMENTS))
         with _fault_is_ours("the runners"):
-            # Both processes are on the GPU from here on, since changing over takes longer between more; one has no
-            # code of the submission's yet.
+            # Both processes use the GPU from here on, because switching is slower with more of them; the second has
+            # no code of the submission yet.
             sizes = (plan.our_arena, plan.submission_arena)
             arenas = [stack.enter_context(DeviceMemory(size)) for size in sizes]
             signals = [Signal(stack.enter_context(DeviceMemory(WORD))) for _ in sizes]
-            with ThreadPoolExecutor(2) as pool:  # starting CUDA takes each of them a while
+            with ThreadPoolExecutor(2) as pool:  # each needs a while to start CUDA
                 workers = pool.map(Worker, (trusted, untrusted), arenas, signals, (verifier, verifier))
                 reference_worker, submission_worker = workers
             reference_worker.load({name: job.task.directory / name for name in OURS})
         watch.lap("starting")
         calls = {"baseline": min(GPU.baseline_calls, plan.calls), "reference": plan.calls}
         turns = {name: partial(_our_turn, reference_worker, name, calls[name]) for name in OURS}
-        take_turns(turns, 1)  # compiles, and wakes the clocks up
+        take_turns(turns, 1)  # compiles, and raises the clocks
         compiled()
         watch.lap("compiling ours")
         alone = take_turns(turns, GPU.rounds_alone)
@@ -162,7 +162,7 @@ def _contest(
 
 @contextmanager
 def _fault_is_ours(what: str) -> Iterator[None]:
-    """Have what would be a submission's fault be ours: none of its code has a part in it."""
+    """Turn faults into internal errors: no code of the submission is involved."""
     try:
         yield
     except InvalidSubmissionError as fault:
@@ -175,9 +175,9 @@ def _our_turn(reference_worker: Worker, name: str, calls: int) -> Turn:
 
 
 def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, control: float) -> int:
-    """Check the submission on inputs of all kinds, and return how many calls its turns will have, at most ``calls``.
+    """Check the submission on inputs of all kinds, and return the number of calls per turn, at most ``calls``.
 
-    A turn of one call costs ``control`` seconds beside it.
+    ``control`` is the fixed cost of a turn in seconds.
     """
     cases = list(grading.cases(secrets.randbits(64)))
     check_truth(grading.prefix_sum(cases[-1].x), cases[-1].x)
@@ -187,13 +187,13 @@ def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, cont
         grading.compare(result, grading.prefix_sum(case.x), case.label)
     job.progress("checking long inputs")
     submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.check_shortening))
-    submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile for this length anew
+    submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile again for this length
     seconds = submission_worker.turn(SUBMISSION, 1, ELEMENTS).seconds - control
     return max(1, min(calls, int(GPU.longest_turn_s / max(seconds, GPU.longest_turn_s / calls))))
 
 
 def _record(gpu: Device, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:
-    stayed = {process["pid"] for process in warm["processes"] or []}  # else it was ending when we began
+    stayed = {process["pid"] for process in warm["processes"] or []}  # others were ending already
     others = [process for process in gpu_state.other_processes(before, [os.getpid()]) if process["pid"] in stayed]
     return {
         "hardware": gpu.name,

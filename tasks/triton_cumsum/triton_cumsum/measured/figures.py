@@ -1,6 +1,6 @@
-"""Figures for the log, by which nothing is decided.
+"""Figures for the log that do not affect the score.
 
-Where the seconds of a scoring go, how near times come to the memory's limit, and what a submission says of its kernels.
+Durations of a scoring's phases, distance of times from the memory limit, and the kernels that a submission claims.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 _DIGITS = 4
 PROFILE_KERNELS = "RE_BENCH_PROFILE_KERNELS"
-"""The environment variable that has a score's details tell of kernels, where it is not empty: it takes some 4 s."""
+"""If this environment variable is not empty, a score's details include kernels, which takes about 4 s."""
 _MOST, _LONGEST_NAME, _LARGEST = 32, 200, 1e9
 
 
 class Stopwatch:
-    """Seconds by name, each from the end of the one before; what ends under one name twice is added up.
+    """Seconds by name, each since the end of the previous one; repeated names are added up.
 
     Args:
-        laps: where they are added, if not to new ones.
+        laps: existing laps to add to; None for new ones.
     """
 
     def __init__(self, laps: dict[str, float] | None = None) -> None:
@@ -46,8 +46,8 @@ class Stopwatch:
 def roofline(milliseconds: Mapping[str, float], copy_ms: float, peak_bandwidth: float) -> dict[str, Any]:
     """Return JSON values: for each time, the share of the peak bandwidth and the number of copies.
 
-    The roofline model of Williams, Waterman and Patterson (2009), where memory is the limit: each element is read and
-    written once at the least, which a copy of the same input does too.
+    The memory-bound roofline of Williams, Waterman and Patterson (2009): each element is read and written at least
+    once, as in a copy of the input.
 
     Args:
         milliseconds: the times of a call, by name.
@@ -71,8 +71,8 @@ def roofline(milliseconds: Mapping[str, float], copy_ms: float, peak_bandwidth: 
 def claimed_kernels(process: SandboxedProcess) -> dict[str, Any]:
     """Return JSON values: ``kernels``, the longest first, with their microseconds and launches, or an ``error``.
 
-    CUPTI records them in the submission's process, after its turns, so they are a claim. A process that fails here has
-    been timed already, and is none the worse for it.
+    CUPTI records them in the submission's process, after its turns, so they are untrusted. A failure here does not
+    affect the score.
 
     Args:
         process: the runner, with the submission loaded and memory for results.

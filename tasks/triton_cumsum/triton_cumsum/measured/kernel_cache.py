@@ -1,8 +1,8 @@
-"""Triton's compiled kernels of our own solutions, kept from one scoring to the next.
+"""Cache Triton's compiled kernels of our own solutions between scorings.
 
-Compiling the reference takes as long as many of its turns. What is kept was compiled in a sandbox in which only our
-code runs, before anything of the submission was loaded, and lies in the cache of prepared data, which no submission's
-sandbox shows. Each scoring's runner of our solutions gets a copy, and no other process gets either.
+Compiling the reference takes as long as many of its turns. The kernels are compiled in a sandbox that runs only our
+code, before the submission is loaded, and stored in the cache of prepared data, which no submission's sandbox shows.
+Only the runner of our solutions gets a copy.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
 INSIDE = "/kernels"
-"""Where the runner has its copy; Triton's own records in it name this path."""
+"""Path of the runner's copy, which Triton's records contain."""
 _STORE = "triton_cumsum/kernels"
 
 
 class KernelCache:
-    """A copy of the kept kernels for one runner, or nothing.
+    """A copy of the cached kernels for one runner, or nothing.
 
     Args:
-        kept: the directory of the kept ones, which may not be there yet; None to keep none.
+        kept: the cache directory, which may not exist yet; None for no cache.
         copy: an empty directory for the copy.
     """
 
     def __init__(self, kept: Path | None, copy: Path) -> None:
         self._kept, self._copy = kept, copy
         self.writable: dict[str, Path] = {}
-        """What the runner's sandbox shows of it, as :class:`SandboxSpec` takes it."""
+        """The mounts for :class:`SandboxSpec`."""
         self.environment: dict[str, str] = {}
-        """The variables by which Triton finds it there."""
+        """The environment variables that make Triton use it."""
         if kept is not None:
             self.writable, self.environment = {INSIDE: copy}, {"TRITON_CACHE_DIR": INSIDE}
-            with suppress(FileNotFoundError, NotADirectoryError):  # not kept yet, or never
+            with suppress(FileNotFoundError, NotADirectoryError):  # not cached
                 shutil.copytree(kept, copy, dirs_exist_ok=True)
             for directory, _names, files in os.walk(copy):  # the runner may run as another user
                 Path(directory).chmod(0o777)
@@ -54,9 +54,9 @@ class KernelCache:
                     Path(directory, file).chmod(0o644)
 
     def keep(self) -> None:
-        """Keep what the runner has compiled, unless kernels are kept already; a cache that cannot be written has none.
+        """Store the compiled kernels, unless kernels are cached already; a cache that is not writable is ignored.
 
-        To be called while the runner has run no code but ours, and has compiled all that it will.
+        Call it when the runner has compiled everything and has run only our code.
         """
         if self._kept is None or self._kept.is_dir() or not any(self._copy.iterdir()):
             return
@@ -66,21 +66,21 @@ class KernelCache:
             try:
                 shutil.copytree(self._copy, filling, dirs_exist_ok=True, ignore=shutil.ignore_patterns("tmp.pid_*"))
                 filling.chmod(0o700)
-                filling.rename(self._kept)  # fails where another scoring was first
+                filling.rename(self._kept)  # fails if another scoring was first
             finally:
                 shutil.rmtree(filling, ignore_errors=True)
 
 
 @contextmanager
 def kernel_cache(backend: Backend, solutions: Sequence[Path], hardware: str) -> Iterator[KernelCache]:
-    """Have a cache for a runner of ``solutions``, which are ours.
+    """Open a cache for a runner of ``solutions``, which are our own.
 
-    Nothing is kept but with bubblewrap: without walls a submission could write to it, and what a container's user has
-    written may not be ours to remove.
+    Kernels are only cached with bubblewrap: without a sandbox a submission could write to the cache, and files written
+    by a container's user may not be removable.
 
     Args:
         backend: the sandbox of the runner.
-        solutions: directories with a ``solution.py`` each; other kernels are kept for other texts of these.
+        solutions: directories with a ``solution.py`` each; their text is part of the cache key.
         hardware: name of the GPU.
     """
     with temporary_directory("re-bench-kernels-") as directory:

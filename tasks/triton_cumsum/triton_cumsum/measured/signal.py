@@ -1,8 +1,8 @@
-"""How a runner says that the results of a turn are there, without a message: its stream writes a word of GPU memory.
+"""Signal that the results of a turn are ready: the runner's stream writes a word of GPU memory.
 
-A stream of ours waits for the word, and then looks at the results. So what the host does at the end of a turn, the
-runner's answer and the launch of our kernels, goes by while the GPU works, in every turn alike, and answering early
-hides nothing more. The word is not believed: a result that is missing then is found missing.
+A stream of the scorer waits for the word and then probes the results. The host's work at the end of a turn, such as the
+runner's reply and kernel launches, therefore overlaps with the GPU's in every turn, and replying early gains nothing.
+The word is untrusted: missing results are detected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORD = 4
 
 
 class Signal:
-    """A word of GPU memory shared with a runner, and the value that it is to have when results are there.
+    """A word of GPU memory shared with a runner, and its value when results are ready.
 
     Args:
         memory: :data:`WORD` bytes that the runner may write.
@@ -36,25 +36,25 @@ class Signal:
         self.value = 0
 
     def renew(self) -> int:
-        """Return a new secret value, which nobody can have written before."""
+        """Return a new secret value, which cannot have been written before."""
         self.value = secrets.randbits(31)
         return self.value
 
     @contextmanager
     def awaited(self, stream: int) -> Iterator[None]:
-        """Have the work that a stream is given within a ``with`` block wait on the GPU until the value is there.
+        """Make work that is queued in the ``with`` block wait on the GPU until the word has the value.
 
-        At the end of the block nothing waits any longer, whether it was or not.
+        The end of the block releases the wait in any case.
         """
         wait_for_value(stream, self._address, self.value)
         try:
             yield
         finally:
-            write_value(0, self._address, self.value)  # by another stream: that one waits
+            write_value(0, self._address, self.value)  # from another stream, because that one waits
 
 
 def done_within(event: Any, seconds: float) -> bool:
-    """Look whether an event has happened, again and again for some seconds, and tell whether it has."""
+    """Poll an event for some seconds, and tell whether it has happened."""
     latest = time.monotonic() + seconds
     while not event.query():
         if time.monotonic() > latest:

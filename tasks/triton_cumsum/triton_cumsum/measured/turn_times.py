@@ -1,8 +1,8 @@
-"""From the seconds of turns to the times of calls.
+"""Compute the times of calls from the seconds of turns.
 
-A turn's time, less what a turn costs beside its calls (the *control*), is shared among its calls. The control is found
-on our own reference, as what the clock says beyond the CUDA events of a process that runs no code but ours. The
-reference is the solution whose turns are as short as those of a fast submission, where the control matters.
+A turn's time, minus the fixed cost of a turn (the *control*), is divided by its calls. The control is measured on our
+reference, as the clock's time minus the CUDA events of its process, which only runs our code. The reference's turns
+are as short as those of a fast submission, where the control matters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OURS = ("baseline", "reference")
 SUBMISSION = "submission"
 _MAX_CLAIM_S = 1e6
-_CPU_GRAIN_S = 0.1  # of counts of processor time, which are in ticks of 10 ms for each process
+_CPU_GRAIN_S = 0.1  # resolution of CPU time, which has ticks of 10 ms per process
 _HARMLESS = {"gpu_idle"}
 
 
@@ -41,13 +41,13 @@ def evaluate(
 
     Args:
         alone: our turns before the submission was loaded.
-        beside: all turns after it.
-        calls: the calls of a turn, by name; the reference has as many as a turn may have.
+        beside: all turns after it was loaded.
+        calls: the calls of a turn, by name; the reference has the maximum.
     """
     before, all_turns = alone["reference"], [*alone["reference"], *beside["reference"]]
     control = min(overhead_seconds(all_turns), GPU.max_control_growth * overhead_seconds(before))
     clock = {name: clock_time(turns, calls[name], calls["reference"], control) for name, turns in beside.items()}
-    quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # who slows ours down gains nothing
+    quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # slowing ours down gains nothing
     times = {name: min((phase[name] for phase in quicker), key=lambda time: time.milliseconds) for name in OURS}
     times[SUBMISSION] = clock[SUBMISSION]
     figures = {
@@ -65,9 +65,9 @@ def evaluate(
 
 
 def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: Mapping[str, Any]) -> None:
-    """Check that our solutions did not become slower, and find whose fault it is if they did.
+    """Check that our solutions did not become slower.
 
-    It is the submission's, whatever it did to the GPU, unless there was a reason before it was loaded.
+    If they did, it is the submission's fault, unless there was a reason before it was loaded.
 
     Args:
         alone: the times of our solutions before the submission was loaded.
@@ -96,11 +96,11 @@ def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: 
 def check_host_free(busy_s: float, seconds: float) -> None:
     """Check that a submission left the host's cores alone while our solutions had their turn.
 
-    What delays our turns would count as the cost of a turn, and be taken off the submission's own.
+    Delays of our turns would count as control and be subtracted from the submission's time.
 
     Args:
-        busy_s: the processor time that its processes used meanwhile.
-        seconds: how long that was.
+        busy_s: CPU time of its processes in our turns.
+        seconds: duration of our turns.
 
     Raises:
         InvalidSubmissionError: if it kept more than :attr:`Gpu.max_host_share` cores busy.
@@ -113,9 +113,9 @@ def check_host_free(busy_s: float, seconds: float) -> None:
 
 
 def overhead_seconds(turns: Sequence[Turn]) -> float:
-    """Return the seconds that a turn takes beside its calls, found on turns of our own.
+    """Return the fixed cost of a turn in seconds, from our own turns.
 
-    Their process runs no code but ours, so its CUDA events can be believed.
+    Their process only runs our code, so its CUDA events are trusted.
     """
     return statistics.median(turn.seconds - turn.events for turn in turns)
 
@@ -123,15 +123,15 @@ def overhead_seconds(turns: Sequence[Turn]) -> float:
 def clock_time(turns: Sequence[Turn], calls: int, full: int, control: float) -> Time:
     """Return the time of a call by the clock, less ``control`` seconds of a turn.
 
-    A turn of fewer than ``full`` calls has all of the control removed only if it takes as long as such turns do: a
-    submission that is slow while its calls are counted, so as to have few, gains nothing.
+    A turn of fewer than ``full`` calls has all of the control subtracted only if it is as long as full turns: being
+    slow while calls are counted, to get fewer calls, gains nothing.
     """
     shares = [max(calls / full, min(1.0, turn.seconds / GPU.longest_turn_s)) for turn in turns]
     return Time.of([1e3 * (turn.seconds - control * share) / calls for turn, share in zip(turns, shares, strict=True)])
 
 
 def event_time(turns: Sequence[Turn], calls: int) -> Time:
-    """Return the time of a call by CUDA events, which is exact for our own solutions and a claim of any other's."""
+    """Return the time of a call by CUDA events, which is trusted only for our own solutions."""
     return Time.of([1e3 * turn.events / calls for turn in turns])
 
 
@@ -141,11 +141,11 @@ def our_event_times(turns: Mapping[str, Sequence[Turn]], calls: Mapping[str, int
 
 
 def claimed_ms(turns: Sequence[Turn], calls: int) -> float | None:
-    """Return the milliseconds of a call that a runner's CUDA events claim, or None if they are no number."""
+    """Return the milliseconds of a call that a runner's CUDA events claim, or None if they are not a number."""
     claim = event_time(turns, calls).milliseconds
     return claim if math.isfinite(claim) else None
 
 
 def claimed_seconds(value: float) -> float:
-    """Return the seconds that an untrusted process claims, NaN where they cannot be."""
+    """Return the seconds that an untrusted process claims, NaN if impossible."""
     return value if abs(value) <= _MAX_CLAIM_S else math.nan

@@ -1,7 +1,7 @@
-"""Inputs, truth and verdict on the GPU: the trusted side, which shows a runner no more than it must.
+"""Make inputs and truth on the GPU and compare results: the trusted side.
 
-Inputs are drawn from fresh secret seeds for every turn, in memory that no runner has seen; a runner gets it when the
-clock already runs. Results are compared where the runner left them, in memory shared with it, bit by bit.
+Inputs are drawn from new secret seeds for every turn, in memory that no runner has seen; a runner gets it after the
+clock has started. Results are compared bit by bit in memory shared with the runner.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from triton_cumsum.sandboxed.gpu_runner import Placed
 
 POISON = 0x5A5A5A5A
-"""What results are overwritten with once they have been checked."""
-_ALIGNED = 1 << 19  # 2 MiB, what the driver maps at a time
+"""Value that overwrites results after the check."""
+_ALIGNED = 1 << 19  # 2 MiB, the driver's mapping granularity
 _PLACE = 64  # 256 bytes, as torch's allocator aligns
 _CHUNK = 1 << 25
 _FULL_RANGE = (-(1 << 31), 1 << 31)
@@ -36,7 +36,7 @@ _FULL_RANGE = (-(1 << 31), 1 << 31)
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How many calls a turn has, and how large the two arenas are, in bytes."""
+    """Number of calls of a turn, and size of the two arenas in bytes."""
 
     calls: int
     our_arena: int
@@ -47,7 +47,7 @@ class MemoryPlan:
         """Return the plan for ``free`` bytes of GPU memory.
 
         Raises:
-            UsageError: if that is too little for the fewest calls of a turn.
+            UsageError: if that is too little for the minimum number of calls.
         """
         array = 4 * _stride(length)
         per_call = 4 * array  # an input, its truth, and a result of each runner
@@ -75,25 +75,25 @@ class Verifier:
         self._starts = torch.empty(calls, dtype=torch.int64, pin_memory=True)
         self._wrong = torch.empty((), dtype=torch.bool, pin_memory=True)
         self._stream, self._looked = torch.cuda.Stream(), torch.cuda.Event()
-        first_difference(self._places[0], self._places[0] + 1)  # has its kernels loaded while there is memory
+        first_difference(self._places[0], self._places[0] + 1)  # loads its kernels while there is memory
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         del self._truths, self._places, self._where, self._found
-        torch.cuda.empty_cache()  # before the next job looks how much is free
+        torch.cuda.empty_cache()  # before the next job checks free memory
 
     def prepare(self, inputs: Any, starts: Sequence[int], length: int) -> None:
         """Make new inputs and their truths, and choose the places to probe.
 
-        The values are of -10 to 9 with a few of the full range of int32; those of one input, a secret one, are all of
-        the full range.
+        The values are from -10 to 9 with a few of the full range of int32; one secret input has only values of the full
+        range.
 
         Args:
-            inputs: where they are made, in memory that no runner has yet: one row of :attr:`stride` for each call.
-            starts: where in its row each begins.
-            length: elements of each.
+            inputs: memory that no runner has yet: one row of :attr:`stride` for each call.
+            starts: start of each input in its row.
+            length: elements of each input.
         """
         calls, generator = len(inputs), _seeded()
         inputs.random_(-10, 10, generator=generator)
@@ -108,10 +108,10 @@ class Verifier:
         torch.cuda.synchronize()
 
     def copy_ms(self, results: Any) -> float:
-        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch's.
+        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch.
 
         Args:
-            results: memory for the copies, which nobody needs any more.
+            results: unused memory for the copies.
         """
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -121,21 +121,20 @@ class Verifier:
         return float(start.elapsed_time(stop)) / self.calls
 
     def probe(self, results: Any, offsets: Sequence[int], signal: Signal | None = None) -> bool:
-        """Tell whether the results are right at the places chosen.
+        """Tell whether the results are right at the chosen places.
 
-        A result of which a share ``f`` was not there yet passes with a probability of ``(1 - f) ** probes``.
+        A result of which a share ``f`` is missing passes with probability ``(1 - f) ** probes``.
 
         Args:
-            results: the memory that they lie in.
-            offsets: where in it each begins, in bytes.
-            signal: what the GPU waits for before it looks, for a second at most; all that the host has to do is done
-                by then.
+            results: the memory of the results.
+            offsets: start of each result in it, in bytes.
+            signal: the GPU waits for it before probing, at most a second, while the host queues its work.
         """
         calls = len(offsets)
         where, found = self._where[:calls], self._found[:calls]
         self._starts[:calls] = torch.tensor(offsets) // 4
         with torch.cuda.stream(self._stream), signal.awaited(self._stream.cuda_stream) if signal else nullcontext():
-            # No memory is taken here but what the allocator has: the driver might wait for the signal before it gives.
+            # Only allocator memory is used here: the driver might wait for the signal before allocating.
             starts = self._starts[:calls].to(where.device, non_blocking=True)
             torch.add(self._places[:calls], starts[:, None], out=where)
             torch.take(results, where, out=found)
@@ -149,11 +148,11 @@ class Verifier:
         """Compare whole results with the truth.
 
         Raises:
-            InvalidSubmissionError: naming the first call and place at which they differ.
+            InvalidSubmissionError: naming the first difference.
         """
         for call, offset in enumerate(offsets):
             result, truth = results[offset // 4 : offset // 4 + length], self._truths[call, :length]
-            # In pieces, so that it needs little memory: a submission may have taken what there was.
+            # In pieces, because a submission may have allocated most of the memory.
             for start, got, expected in zip(
                 range(0, length, _CHUNK), result.split(_CHUNK), truth.split(_CHUNK), strict=True
             ):
@@ -172,17 +171,17 @@ def first_difference(got: Any, expected: Any) -> int | None:
 
 
 def parse_offsets(placed: Placed, nonce: str, calls: int, length: int, size: int) -> list[int]:
-    """Return the offsets that a runner named, checked: whole results, in the arena, that do not overlap.
+    """Return a runner's offsets, after checking that results are whole, in the arena, and do not overlap.
 
     Args:
-        placed: its answer.
-        nonce: what the answer must repeat, so that none can be sent before it was asked for.
+        placed: its reply.
+        nonce: the number that the reply must repeat, so that it cannot be sent before the request.
         calls: the number of results.
         length: elements of each.
         size: bytes of the arena.
 
     Raises:
-        InvalidSubmissionError: if they are anything else.
+        InvalidSubmissionError: if a check fails.
     """
     named = [offset for offset in placed.offsets if offset is not None]
     if placed.nonce != nonce or len(placed.offsets) != calls or len(named) != calls:
@@ -212,10 +211,10 @@ def prefix_sum(x: Any, y: Any) -> None:
 
 
 def check_truth(expected: Any, x: Any) -> None:
-    """Compare :func:`prefix_sum` with the truth that the host found for an input.
+    """Compare :func:`prefix_sum` with the host's truth for an input.
 
     Raises:
-        ReBenchError: if they differ, so that nothing is judged by a wrong truth.
+        ReBenchError: if they differ.
     """
     on_device = torch.from_numpy(x).cuda()
     y = torch.empty_like(on_device)
@@ -236,13 +235,13 @@ def as_int32(memory: DeviceMemory) -> Any:
 
 
 def draw_starts(calls: int, stride: int, length: int) -> list[int]:
-    """Return where in its row of ``stride`` elements each input begins, a new random place for every call.
+    """Return a random start of each input in its row of ``stride`` elements.
 
-    Pages are mapped whole, so a runner cannot bring inputs of different places to one address: nothing that is made
-    for an address, such as a captured graph, can be used again.
+    Pages are mapped whole, so a runner cannot map inputs with different starts to one address: anything made for an
+    address, such as a captured graph, cannot be reused.
     """
     return [_PLACE * secrets.randbelow((stride - length) // _PLACE + 1) for _ in range(calls)]
 
 
 def _stride(length: int) -> int:
-    return (-(-length // _ALIGNED) + 1) * _ALIGNED  # with a page at least for the inputs to move in
+    return (-(-length // _ALIGNED) + 1) * _ALIGNED  # with at least a page for random starts

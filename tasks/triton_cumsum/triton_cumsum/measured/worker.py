@@ -1,4 +1,4 @@
-"""A sandboxed runner as the scorer sees it: the process, and the GPU memory shared with it."""
+"""The scorer's side of a sandboxed runner: the process, and the GPU memory shared with it."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """A runner with the memory that its results lie in.
+    """A runner with the memory of its results.
 
     Args:
         process: a sandboxed process with the module ``gpu_runner``.
-        arena: the memory that its results will lie in.
-        signal: how it says that they are there.
+        arena: the memory for its results.
+        signal: signals that they are ready.
         verifier: makes its inputs and checks its results.
     """
 
     def __init__(self, process: SandboxedProcess, arena: DeviceMemory, signal: Signal, verifier: Verifier) -> None:
         self.process, self.verifier, self._arena, self._signal = process, verifier, arena, signal
         self.steps: dict[str, float] = {}
-        """Seconds that the steps of all turns have taken so far, for the log."""
+        """Seconds of the steps of all turns so far, for the log."""
         self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
         process.call(gpu_runner.attach, 4 * verifier.calls * verifier.stride, arena, signal.memory)
 
     def load(self, solutions: Mapping[str, Path]) -> None:
-        """Have the runner import solutions, by name."""
+        """Make the runner import solutions, by name."""
         self.process.call(gpu_runner.load, dict(solutions))
 
     def turn(self, name: str, calls: int, length: int) -> Turn:
-        """Return the time of one turn of the solution ``name``, all of whose results are exact.
+        """Return the time of one turn of the solution ``name``, after checking all results.
 
-        The inputs lie in memory of the GPU that the runner gets when the clock runs, and nobody before it. The clock
-        stops when the results have been seen to be there: right after the runner's stream has said so, or else, where
-        work went on on another one, after the runner has been asked to wait for all of it.
+        The runner gets the inputs' memory after the clock has started; no other process has it before. The clock stops
+        when the results have been probed: after the signal of the runner's stream or, if work continues on another
+        stream, after the runner has synchronized.
 
         Raises:
-            InvalidSubmissionError: if a result is not exact, or was not there when the runner said so.
-            OutOfDeviceMemoryError: if the GPU has no room for new inputs.
+            InvalidSubmissionError: if a result is not exact, or was missing at the signal.
+            OutOfDeviceMemoryError: if the GPU has no memory for new inputs.
         """
         nonce, stride = secrets.token_hex(), self.verifier.stride
         starts = draw_starts(calls, stride, length)
@@ -83,7 +83,7 @@ class Worker:
         self.verifier.check(self.results, offsets, length)
         if not complete:
             raise InvalidSubmissionError("a result was not complete when the submission's process said so")
-        for offset in offsets:  # the runner takes this memory for the next turn's results
+        for offset in offsets:  # the runner reuses this memory for the next turn's results
             self.results[offset // 4 : offset // 4 + length].fill_(POISON)
         torch.cuda.synchronize()
         watch.lap("check")

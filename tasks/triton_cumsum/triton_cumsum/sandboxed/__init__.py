@@ -1,1 +1,1 @@
-"""Exactly what runs inside a sandbox: two runners, which call the submission, and the meter, which never sees it."""
+"""The code that runs in sandboxes: two runners, which call the submission, and the meter, which never sees it."""

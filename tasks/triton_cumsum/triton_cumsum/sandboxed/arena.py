@@ -1,8 +1,7 @@
 """GPU memory for torch's allocator that the scorer can read: results need not be copied to be checked.
 
 The scorer shares one range of GPU memory, and torch's caching allocator takes what it needs from it
-inside ``with Arena.in_use()``. Runs where the submission runs, so it protects nothing; the scorer reads
-the results where it finds them.
+inside ``with Arena.in_use()``. This runs in the submission's process, so it protects nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Ranges:
         return 0
 
     def give(self, start: int) -> None:
-        """Take back what :meth:`take` returned, and join it with free neighbours."""
+        """Free a range from :meth:`take`, and join it with free neighbours."""
         insort(self._free, (start, self._taken.pop(start)))
         joined: list[tuple[int, int]] = []
         for begin, length in self._free:
@@ -72,11 +71,11 @@ class Arena:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Have torch allocate from here, in this thread."""
+        """Make torch allocate from here in this thread."""
         with torch.cuda.use_mem_pool(self._pool):
             yield
 
     def offset(self, tensor: Any) -> int | None:
-        """Return where in the arena a tensor begins, in bytes, or None if it does not lie in it."""
+        """Return a tensor's offset in the arena, in bytes, or None if it is not in it."""
         offset: int = tensor.data_ptr() - self.start
         return offset if 0 <= offset <= self.size - tensor.nbytes else None

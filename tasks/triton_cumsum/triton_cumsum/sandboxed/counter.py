@@ -1,8 +1,8 @@
-"""Checks and counts what a kernel loads and stores, by replacing the memory functions of Triton's interpreter.
+"""Check and count the loads and stores of a kernel, by replacing the memory functions of Triton's interpreter.
 
 Every access of a kernel, through pointers, block pointers, descriptors or atomics, ends in one of four functions.
-Each is wrapped: first the active addresses are checked against the memory of the kernel's own tensors, since the
-interpreter follows any address it is given, then the access is counted, then it happens.
+Each is wrapped: the active addresses are checked against the kernel's tensors, since the interpreter follows any
+address; then the access is counted; then it happens.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 Program = tuple[int, int, int]
 
 WARPS = 4
-"""Of a program, unless the launch says otherwise."""
+"""Default number of warps per program."""
 SECTOR = 32
 """Bytes of the smallest piece of memory that a GPU moves."""
 WORD, LANES = 4, 32
 FOUND_AGAIN = 16 * 1024 // SECTOR
-"""Sectors that a program finds in its cache: those that it loaded last."""
+"""Sectors in a program's cache: the last ones that it loaded."""
 HELD = 64
-"""Words of a block that a thread has room for in its registers, beside all else."""
+"""Words of a block per thread that fit into registers."""
 SPILLED = 3
-"""How often the bytes of an access to a larger block count: they are written to memory and read again."""
+"""Factor for the bytes of accesses to larger blocks, which are spilled to memory and read again."""
 
 
 class BoundsChecker:
-    """Checks that the accesses of one launch stay within the memory of its tensors, and counts nothing."""
+    """Checks that the accesses of one launch stay within its tensors, without counting."""
 
     def __init__(self, kernel: str, tensors: Iterable[Any]) -> None:
         self.kernel = kernel
@@ -50,7 +50,7 @@ class BoundsChecker:
         return f"kernel {self.kernel}, program {self.program}"
 
     def start(self, program: Program) -> None:
-        """Note that ``program`` runs from now on."""
+        """Set the running program."""
         self.program = program
 
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
@@ -69,12 +69,12 @@ class BoundsChecker:
         self._active(pointers, mask, size)
 
     def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True, counts: bool = False) -> None:
-        """Check an atomic access, as :meth:`load` does; without ``changes`` it only reads, ``counts`` if it adds 1."""
+        """Check an atomic access, as :meth:`load` does; it only reads unless ``changes``, and adds 1 if ``counts``."""
         del changes, counts
         self._active(pointers, mask, size)
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
-        """Return what a load of ``values`` gives to the program that runs: here, the values."""
+        """Return the ``values`` of a load as the running program sees them: here, unchanged."""
         del pointers, mask, size
         return values
 
@@ -103,10 +103,10 @@ class BoundsChecker:
 
 
 class Sectors:
-    """Numbers the sectors of a kernel's tensors, and knows which of them a program loaded last.
+    """Numbers the sectors of a kernel's tensors, and tracks which of them a program loaded last.
 
-    ``ranges`` are the start and stop addresses of the tensors, which hold every address given later. Each tensor starts
-    with a sector of its own, as on a GPU, wherever it lies here.
+    ``ranges`` are the start and stop addresses of the tensors, which contain all later addresses. Each tensor starts at
+    a sector boundary, as on a GPU.
     """
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
@@ -132,20 +132,19 @@ class Sectors:
         return np.unique(within[np.flatnonzero(np.diff(within, prepend=-1))])
 
     def missing(self, sectors: Any) -> int:
-        """Return how many of them the program has not loaded lately, and load these."""
+        """Return the number of sectors that are not in the program's cache, and load them."""
         lost = sectors[self._loaded[sectors] <= max(self._start, self._clock - FOUND_AGAIN)]
-        # Times differ within an access too: one that is larger than the cache does not find its own beginning again.
+        # Times also differ within an access, so that one larger than the cache evicts its own beginning.
         self._loaded[lost] = np.arange(self._clock + 1, self._clock + 1 + lost.size)
         self._clock += int(lost.size)
         return int(lost.size)
 
 
 class Counter(BoundsChecker):
-    """Also counts the bytes of one launch, in total and for the program that has the most, and how long programs wait.
+    """Also counts the bytes of one launch, in total and for the largest program, and how long programs wait.
 
-    A load moves the sectors that the program has not loaded lately, but for words that programs of the launch have
-    stored for each other; a store moves all sectors that it writes to, and an atomic reads and writes
-    one for each lane.
+    A load moves the sectors that are not in the program's cache, except words that programs of the launch have stored
+    for each other. A store moves all sectors that it writes to; an atomic reads and writes one per lane.
     """
 
     def __init__(self, kernel: str, tensors: Iterable[Any], warps: int = WARPS) -> None:
@@ -156,13 +155,13 @@ class Counter(BoundsChecker):
         self._bytes = self._largest = self._found = self._programs = 0
 
     def step(self) -> Step:
-        """Return what has been counted."""
+        """Return the counts."""
         self._end_program()
         counts = {"programs": self._programs, "found": self._found}
         return Step(self.kernel, "kernel", self._bytes, self._largest, self._waits.longest_s, **counts)
 
     def start(self, program: Program) -> None:
-        """Note that ``program`` runs from now on."""
+        """Set the running program."""
         self._end_program()
         self._programs += 1
         super().start(program)
@@ -191,7 +190,7 @@ class Counter(BoundsChecker):
             self._waits.atomic(active, size, counts=counts)
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
-        """Return what the program sees of ``values``, which other programs may not have stored by its time."""
+        """Return ``values`` as the program sees them, without stores that are not visible yet."""
         return self._waits.load(pointers, np.asarray(mask).reshape(-1), size, values)
 
     def _move(self, sectors: int, elements: int, size: int) -> None:
@@ -207,7 +206,7 @@ class Counter(BoundsChecker):
 
 @contextlib.contextmanager
 def intercepted(checker: BoundsChecker) -> Iterator[None]:
-    """Let ``checker`` see every access of the interpreter while the context lasts."""
+    """Pass every access of the interpreter to ``checker`` within the context."""
     functions = _replacements(interpreter.interpreter_builder, checker)
     own = vars(interpreter.interpreter_builder)
     before = {name: own[name] for name in functions if name in own}
@@ -221,7 +220,7 @@ def intercepted(checker: BoundsChecker) -> Iterator[None]:
 
 
 def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
-    """Return what a kernel raised, out of the interpreter's wrapping, as an exception that names the program."""
+    """Unwrap an exception of the interpreter, and return one that names the program."""
     cause = error
     while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -231,7 +230,7 @@ def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
 
 
 def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
-    # What is there now, which may be another checker's.
+    # The current functions, which may be another checker's.
     names = ("set_grid_idx", "create_masked_load", "create_masked_store", "create_atomic_cas", "create_atomic_rmw")
     stock = types.SimpleNamespace(**{name: getattr(builder, name) for name in names})
 

@@ -1,9 +1,8 @@
-"""Profile ``cpu``: what its two processes are asked to do.
+"""Profile ``cpu``: the functions of its two processes.
 
-One has the submission: :func:`load_submission` and :func:`record`. Nothing that it answers is believed, as it shares
-its memory with the submission. The other, where the submission's module never was, replays what was recorded on other
-values, so that a trace cannot carry any part of an answer, and counts what it costs: :func:`replay`. Both run with
-``TRITON_INTERPRET=1``.
+The runner has the submission (:func:`load_submission`, :func:`record`); its replies are untrusted, as it shares memory
+with the submission. The meter never loads the submission's module. It replays the trace on other values, so that a
+trace cannot contain part of an answer, and counts its cost (:func:`replay`). Both run with ``TRITON_INTERPRET=1``.
 """
 
 from pathlib import Path
@@ -23,7 +22,7 @@ def load_submission(directory: Path) -> None:
     Raises:
         InvalidSubmissionError: if the file, or the function in it, is missing or fails to import.
     """
-    from triton_cumsum.sandboxed import recorder, submission  # noqa: PLC0415 - import torch, which the scorer does without
+    from triton_cumsum.sandboxed import recorder, submission  # noqa: PLC0415 - they import torch, unlike the scorer
 
     recorder.install()
     _loaded["prefix_sum"] = submission.load(directory, "solution")
@@ -32,7 +31,7 @@ def load_submission(directory: Path) -> None:
 def record(
     x: Annotated[NDArray[np.int32], "length"],
 ) -> tuple[Annotated[NDArray[np.int32], "length"], str]:
-    """Call ``prefix_sum`` once, and return its result and the steps that it took, as JSON.
+    """Call ``prefix_sum`` once, and return its result and its steps as JSON.
 
     Raises:
         InvalidSubmissionError: if it raises, changes its input, or returns something else than a new int32 tensor.
@@ -45,10 +44,10 @@ def record(
 def replay(
     x: Annotated[NDArray[np.int32], "length"], trace: str
 ) -> tuple[Annotated[NDArray[np.int32], "length"], list[Step]]:
-    """Take the recorded steps on other values, and return their result and what each step cost, in order.
+    """Replay the recorded steps on other values, and return their result and the cost of each step, in order.
 
     Raises:
-        InvalidSubmissionError: if the trace is malformed, or holds what the profile does not allow.
+        InvalidSubmissionError: if the trace is malformed, or contains something not allowed.
     """
     from triton_cumsum.sandboxed import meter  # noqa: PLC0415
 

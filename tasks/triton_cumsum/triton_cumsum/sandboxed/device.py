@@ -1,4 +1,4 @@
-"""The constants of the time model of profile ``cpu``, and the cost of a step as the meter counts it."""
+"""The constants of the time model of profile ``cpu``, and the counted cost of a step."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ class Device:
 
     name: str
     bandwidth: float
-    """Bytes that all programs together read and write; measured with a copy."""
+    """Bytes read and written by all programs together; measured with a copy."""
     program_bandwidth: float
-    """Bytes that one program reads and writes; measured with a copy by one program."""
+    """Bytes read and written by one program; measured with a copy by one program."""
     launch_s: float
-    """What a launch takes on the device; measured as 0.8 us, while the host goes ahead."""
+    """Time of a launch on the device; measured as 0.8 us while the host runs ahead."""
     wait_s: float
-    """From one program's store until another sees it; fitted to a chain of waiting programs."""
+    """Time until a store is visible to other programs; fitted to a chain of waiting programs."""
     flops: float
-    """Of torch's matrix products; the data sheet's figure for fp32."""
+    """Rate of torch's matrix products; fp32 in the data sheet."""
 
 
 H200 = Device(
@@ -35,12 +35,12 @@ class Step:
     bytes: int
     """Bytes to and from memory."""
     largest: int = 0
-    """Those of the kernel's program that has the most."""
+    """Bytes of the kernel's largest program."""
     waited_s: float = 0.0
-    """The longest time that one of its programs has spent waiting for others, theirs included."""
+    """The longest time that a program waited for others, including their waits."""
     programs: int = 0
-    """Programs of the kernel."""
+    """Number of programs of the kernel."""
     found: int = 0
-    """Bytes that its programs did not move, since they had loaded them shortly before."""
+    """Bytes found in the programs' caches instead of moved."""
     flops: int = 0
     """Floating-point operations of a matrix product."""

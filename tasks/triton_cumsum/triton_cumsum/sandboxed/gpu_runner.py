@@ -1,14 +1,13 @@
-"""Profile ``gpu``: runs ``prefix_sum`` functions on the GPU, in a process that nobody trusts.
+"""Profile ``gpu``: run ``prefix_sum`` functions on the GPU, in an untrusted process.
 
-:func:`start` and :func:`load` import; :func:`check` computes one input that lies in the host's memory; :func:`attach`
-has torch take its memory from the arena, and reserves addresses for inputs; :func:`wake` comes just before
-:func:`turn`, a timed turn; :func:`settle` waits for the end of all its work, and :func:`release` lets go of inputs and
-results. :func:`profile` tells of the kernels of one call.
+:func:`start` and :func:`load` import; :func:`check` computes one input in host memory; :func:`attach` makes torch
+allocate from the arena, and reserves addresses for inputs; :func:`wake` precedes :func:`turn`, a timed turn;
+:func:`settle` waits for all its work, and :func:`release` frees inputs and results. :func:`profile` returns the kernels
+of one call.
 
-A turn's inputs are memory that was never seen before, and is mapped when the clock already runs: one row of ``stride``
-elements for each call, in which the input begins somewhere, elsewhere in each turn. All else that the host does during
-a turn, it does while the GPU works: ``turn`` answers when all calls have been made, and that their results are there is
-said by the stream, which then writes ``signal`` to the word.
+A turn's inputs are new memory that is mapped after the clock has started: one row of ``stride`` elements for each call,
+in which the input starts at another place in each turn. Everything else on the host happens while the GPU works:
+``turn`` replies when all calls have been made, and the stream writes ``signal`` to the word when the results are ready.
 """
 
 import os
@@ -35,16 +34,16 @@ _events: list[Any] = []
 
 @dataclass(frozen=True)
 class Placed:
-    """What a turn answers: where in the arena the results will lie, in bytes."""
+    """The reply of a turn: the offsets of the results in the arena, in bytes."""
 
     nonce: str
-    """As it was asked, so that no answer can be sent before."""
+    """The number of the request, so that no reply can be sent before it."""
     offsets: list[int | None]
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What CUPTI says of a kernel, copy or fill: its name, how often it ran, and for how long."""
+    """CUPTI's record of a kernel, copy or fill: name, number of launches, and duration."""
 
     name: str
     launches: int
@@ -52,7 +51,7 @@ class Kernel:
 
 
 class _Slice:
-    """Part of the inputs as a memory of its own, so that a tensor's storage is its own input and no more."""
+    """Part of the inputs as separate memory, so that a tensor's storage contains only its own input."""
 
     def __init__(self, address: int, length: int) -> None:
         self.__cuda_array_interface__ = {"shape": (length,), "typestr": "<i4", "data": (address, False), "version": 3}
@@ -60,8 +59,8 @@ class _Slice:
 
 @contextmanager
 def _submissions_work() -> Iterator[None]:
-    """Have a fault of the GPU, which may show at any call of the driver, be said to be one of the submission's work."""
-    from triton_cumsum.sandboxed import submission  # noqa: PLC0415 - imports torch, which the scorer may do without
+    """Report a GPU fault, which may surface at any driver call, as the submission's."""
+    from triton_cumsum.sandboxed import submission  # noqa: PLC0415 - imports torch, unlike the scorer
 
     try:
         yield
@@ -81,7 +80,7 @@ def start() -> None:
 
 
 def load(solutions: dict[str, Path]) -> None:
-    """Import the ``solution.py`` of each directory, and keep their functions by name."""
+    """Import the ``solution.py`` of each directory, and store their functions by name."""
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
 
     for name, directory in solutions.items():
@@ -89,7 +88,7 @@ def load(solutions: dict[str, Path]) -> None:
 
 
 def check(name: str, values: Annotated[NDArray[np.int32], "length"]) -> Annotated[NDArray[np.int32], "length"]:
-    """Compute one input that lies in the host's memory."""
+    """Compute one input in host memory."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
@@ -106,7 +105,7 @@ def check(name: str, values: Annotated[NDArray[np.int32], "length"]) -> Annotate
 def attach(
     inputs: int, arena: Annotated[SharedMapping, "writable"], word: Annotated[SharedMapping, "writable"]
 ) -> None:
-    """Have torch take the memory of results from the arena from now on, and make room for so many bytes of inputs."""
+    """Make torch allocate results from the arena, and reserve addresses for the inputs."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed.arena import Arena  # noqa: PLC0415
@@ -127,10 +126,10 @@ def wake() -> None:
 
 
 @_submissions_work()
-def turn(  # noqa: PLR0917 - what a turn is made of
+def turn(  # noqa: PLR0917 - the parts of a turn
     name: str, starts: list[int], length: int, stride: int, nonce: str, signal: int, inputs: MemoryHandle
 ) -> Placed:
-    """Call a function once on each of the inputs, which begin at ``starts`` in their rows."""
+    """Call a function once on each of the inputs, which start at ``starts`` in their rows."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
@@ -149,7 +148,7 @@ def turn(  # noqa: PLR0917 - what a turn is made of
         end.record()
         for x, result in zip(xs, results, strict=True):
             submission.check_result(x, result)
-        # A result from elsewhere, another thread's say, costs a copy.
+        # A result from elsewhere, for example from another thread, costs a copy.
         results = [result if arena.offset(result) is not None else result.clone() for result in results]
     _kept.extend([*results, inputs.descriptor])
     write_value(torch.cuda.current_stream().cuda_stream, _words[0], signal)
@@ -162,7 +161,7 @@ def settle() -> float:
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
 
-    submission.call(lambda _: torch.cuda.synchronize(), None)  # what fails on the GPU shows here
+    submission.call(lambda _: torch.cuda.synchronize(), None)  # GPU errors surface here
     begin, end = _events
     seconds: float = begin.elapsed_time(end) / 1e3
     return seconds
@@ -170,7 +169,7 @@ def settle() -> float:
 
 @_submissions_work()
 def release() -> None:
-    """Let go of the memory of a turn's inputs, and of its results."""
+    """Free the memory of a turn's inputs and results."""
     import torch  # noqa: PLC0415
 
     if _kept:
@@ -181,7 +180,7 @@ def release() -> None:
 
 
 def profile(name: str, length: int) -> list[Kernel]:
-    """Return what CUPTI records of one call."""
+    """Return CUPTI's records of one call."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
@@ -197,7 +196,7 @@ def profile(name: str, length: int) -> list[Kernel]:
 
 
 def _tensor(address: int, length: int) -> Any:
-    """Return an input as a tensor, which the caller holds no longer than the turn."""
+    """Return an input as a tensor, which the caller must release with the turn."""
     import torch  # noqa: PLC0415
 
     return torch.as_tensor(_Slice(address, length), device="cuda")

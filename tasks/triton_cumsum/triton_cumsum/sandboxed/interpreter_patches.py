@@ -1,6 +1,6 @@
-"""Changes to Triton's interpreter that both the runner and the meter make: same answers, sooner.
+"""Patches of Triton's interpreter, used by the runner and the meter: same results, faster.
 
-- ``tl.associative_scan`` and ``tl.reduce`` with a combine function of one's own take one element at a time in the
+- ``tl.associative_scan`` and ``tl.reduce`` with a custom combine function process one element at a time in the
   stock interpreter. Here they take log2(length) steps over whole arrays. Integer combines that are associative,
   as Triton requires, give the same bits.
 - Sums that leave the range of their integer type wrap around as on a GPU; the stock interpreter raises an error.
@@ -27,7 +27,7 @@ _STOCK_PATCH = interpreter._patch_lang  # noqa: SLF001 - the interpreter has no 
 
 
 class _BlockConditionError(Exception):
-    """A combine function asked for the truth of a block, so it works on single values only."""
+    """A combine function used a block as a condition, so it only works on single values."""
 
 
 def install() -> None:
@@ -56,7 +56,7 @@ def generic_scan(scan: Any, tensors: Any) -> Any:
     distance = 1
     try:
         while distance < length:
-            # Blocks have to keep their length, so the first elements meet themselves, in vain.
+            # Blocks keep their length, so the first elements are combined with themselves and discarded.
             before = [np.concatenate([a[..., :distance], a[..., :-distance]], axis=-1) for a in arrays]
             combined = _combine(scan, before, arrays, tensors)
             for old, new in zip(arrays, combined, strict=True):
@@ -135,7 +135,7 @@ def _transposed(tensor: Any) -> Any:
 
 
 class _NoScope:
-    """What a nested call of a device function gets to restore: nothing, the launch restores it all."""
+    """Restores nothing, for nested calls of device functions: the launch restores everything."""
 
     def restore(self) -> None:
         """Do nothing."""
@@ -154,7 +154,7 @@ class _LaunchScope:
         _LaunchScope.active = True
 
     def restore(self) -> None:
-        """Give ``tl`` its compiled meaning back."""
+        """Restore ``tl``."""
         _LaunchScope.active = False
         self.scope.restore()
 

@@ -1,9 +1,9 @@
 """The allow-list for the source text of kernels: what the meter is willing to execute.
 
 Every syntax node must be of an allowed kind, every name must be local, bound or one of eight builtins, and attributes
-come from tables. What passes can compute on blocks, load and store, and nothing more: it
-cannot reach NumPy through a block's handle, import, keep state between programs or define functions. The tree that
-was checked is the tree that runs; text, comments, decorators and annotations are dropped first.
+come from tables. Accepted code can only compute on blocks, load and
+store: it cannot reach NumPy through a block's handle, import, keep state between programs or define functions. The
+checked tree is the tree that runs; text, comments, decorators and annotations are dropped first.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _normalised(function: ast.FunctionDef) -> tuple[ast.FunctionDef, list[str]]:
         if isinstance(node, ast.FunctionDef | ast.If | ast.For | ast.While):
             _drop_text(node)
         if isinstance(node, ast.AnnAssign):
-            # Never evaluated, but a yield or an assignment in it would still change what the function is.
+            # Never evaluated, but a yield or an assignment in it would still change the function.
             node.annotation = ast.copy_location(ast.Constant(value=None), node.annotation)
     return function, constexprs
 
@@ -149,7 +149,7 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
 
 
 class _Checker(ast.NodeVisitor):
-    """Walks one function; any node without a word in its favour is refused."""
+    """Walks one function; any node that is not explicitly allowed is refused."""
 
     def __init__(
         self, function: ast.FunctionDef, modules: Mapping[str, str], callables: set[str], bound: set[str]

@@ -1,4 +1,4 @@
-"""Runs the kernels of a trace in Triton's interpreter, from their checked source, counting what they move."""
+"""Run the kernels of a trace in Triton's interpreter, from their checked source, and count their traffic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAFE_BUILTINS = {name: getattr(builtins, name) for name in BUILTINS}
 
 
 class Kernels:
-    """The functions of a trace; none of them is executed before all have passed the allow-list."""
+    """The functions of a trace; none runs before all have passed the allow-list."""
 
     def __init__(self, records: Any) -> None:
         if not isinstance(records, list):
@@ -65,9 +65,9 @@ class Kernels:
     def launch(
         self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any], warps: int = WARPS
     ) -> Step:
-        """Run a kernel on its whole grid, one program after the other, and return what it cost.
+        """Run a kernel on its whole grid, one program after the other, and return its cost.
 
-        ``encoded`` holds the arguments as in a trace; ``tensor`` gives the tensor of a number.
+        ``encoded`` has the arguments as in a trace; ``tensor`` returns the tensor of a number.
 
         Raises:
             IndexError: if it accesses memory outside of its tensors.
@@ -95,7 +95,7 @@ class Kernels:
         return counter.step()
 
     def _argument(self, index: int, name: str, value: Any, tensor: Callable[[Any], Any]) -> Any:
-        # A constexpr reaches the kernel as it is: a torch tensor there could compute unseen.
+        # A constexpr reaches the kernel unchanged: a torch tensor there could compute uncounted.
         if isinstance(value, dict) and "tensor" in value and name not in self._constexprs[index]:
             return decode(value, tensor)
         return decode_constant(value)
@@ -128,7 +128,7 @@ def _checked_bindings(name: str, bindings: Any, functions: int) -> dict[str, dic
 
 
 def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
-    """Return the checked function as the interpreter wants it: plain, with its rewritten twin beside it."""
+    """Return the checked function in the interpreter's form: plain, with its rewritten version."""
     rewriter = interpreter.ASTTransformer()
     twin = rewriter.visit(copy.deepcopy(tree))
     made = []

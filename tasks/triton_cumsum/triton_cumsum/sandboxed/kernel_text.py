@@ -1,4 +1,4 @@
-"""Write a ``@triton.jit`` function down as text: its source and what its global names stand for.
+"""Convert a ``@triton.jit`` function to text: its source and the values of its global names.
 
 A function in a trace is ``{"name": str, "source": str, "bindings": {name: binding}}``; a binding is one of
 ``{"module": "triton" | "triton.language" | "triton.language.math"}``, ``{"value": a constant}`` (see
@@ -25,7 +25,7 @@ _MISSING = object()
 
 
 class Functions:
-    """The functions of one trace, each written down once, with those that it calls."""
+    """The functions of one trace, each stored once, with those that it calls."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Replays a trace and counts what it costs, in a process where the submission's module never was."""
+"""Replay a trace and count its cost, in a process without the submission's module."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], list[Step]]:
-    """Run a trace, a text of JSON, on other values; return the result and the cost of each step that costs something.
+    """Run a trace, a JSON text, on other values; return the result and the cost of each step that has one.
 
     Raises:
-        InvalidSubmissionError: if the trace is malformed, holds what the profile does not allow, or has a kernel that
+        InvalidSubmissionError: if the trace is malformed, contains something not allowed, or has a kernel that
             accesses memory outside of its tensors.
     """
     interpreter_patches.install()
@@ -47,7 +47,7 @@ def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], li
     except IndexError as error:
         raise InvalidSubmissionError(str(error)) from error
     except Exception as error:
-        # Whatever a trace makes torch, Triton or Python say, it is the trace that is at fault.
+        # Any exception here is the trace's fault.
         raise InvalidSubmissionError(
             f"the recorded steps cannot be replayed: {type(error).__name__}: {error}"
         ) from error
@@ -138,7 +138,7 @@ class Replay:
 
 
 def _fill_with_rubbish(tensors: list[Any]) -> None:
-    """Have memory that nothing was written to hold what it may hold on a GPU, where fresh memory is not zero."""
+    """Fill uninitialised memory with garbage, as on a GPU, where it is not zero."""
     for tensor in tensors:
         torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).fill_(RUBBISH)
 

@@ -1,7 +1,7 @@
-"""The recorder: notes the operators and kernel launches of one run of ``prefix_sum`` as a trace.
+"""Record the operators and kernel launches of one run of ``prefix_sum`` as a trace.
 
-It runs in the process of the submission, so nothing that it writes is believed: the meter replays the trace and
-counts for itself. A submission that hides steps from the recorder has a trace that computes the wrong thing.
+This runs in the process of the submission, so the trace is untrusted: the meter replays it and counts. A submission
+that hides steps from the recorder has a trace with a wrong result.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _STOCK_RUN = InterpretedFunction.run
 
 
 def install() -> None:
-    """Have kernels of this process run with the quick interpreter and checked accesses."""
+    """Make kernels of this process run with the patched interpreter and checked accesses."""
     interpreter_patches.install()
     InterpretedFunction.run = _run_checked
 
 
 def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple[NDArray[np.int32], str]:
-    """Return what ``prefix_sum`` gives for ``values``, and the steps that it took, as JSON.
+    """Return the result of ``prefix_sum`` for ``values``, and its steps as JSON.
 
     Raises:
         InvalidSubmissionError: if it raises, changes its input, or returns something else than a new int32 tensor.
@@ -55,7 +55,7 @@ def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple
     x = torch.from_numpy(values.copy())
     with Recorder(x) as recorder:
         result = submission.call(function, x)
-    # The form comes first: its messages say more than that an odd object is no result of a step.
+    # Check the form first, because its messages are more specific.
     submission.check_result(x, result)
     trace = json.dumps(recorder.trace(result))
     if not np.array_equal(x.numpy(), values):
@@ -64,9 +64,9 @@ def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple
 
 
 def _run_checked(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-    """Launch a kernel with its memory accesses checked, so that a slip has a message and does not end the process.
+    """Launch a kernel with checked memory accesses, so that a mistake gets a message and does not crash the process.
 
-    This is a service to the author of a submission, no defence: the meter checks again.
+    This is for the author's convenience only: the meter checks again.
     """
     values = [*args, *kwargs.values()]
     if any(isinstance(value, TensorDescriptor) for value in values):
@@ -102,7 +102,7 @@ class Recorder(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Otherwise torch imports its compiler, a second's work, only to keep it away from this class.
+        # Otherwise torch imports its compiler, which takes a second, only to exclude this class.
         return False
 
     def __enter__(self) -> Self:
@@ -123,11 +123,11 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, operator: Any, _types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run an operator and, unless a kernel is running, note it."""
+        """Run an operator and, unless a kernel is running, record it."""
         kwargs = kwargs or {}
         if self._paused:
             return operator(*args, **kwargs)
-        # Encoded before it runs: a captured tensor is wanted as it was before the step.
+        # Encoded before it runs: a captured tensor must be stored as it was before the step.
         step = {
             "operator": f"{operator.namespace}::{operator.__name__}",
             "arguments": encode(list(args), self._number),
@@ -138,7 +138,7 @@ class Recorder(TorchDispatchMode):
         return result
 
     def launch(self, stock: Any, function: Any, grid: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Note the launch of ``function`` and run it with ``stock``, the interpreter's own way."""
+        """Record the launch of ``function`` and run it with ``stock``, the interpreter's implementation."""
         signature = inspect.signature(function.fn)
         accepted = {name: value for name, value in kwargs.items() if name in signature.parameters}
         bound = signature.bind(*args, **accepted)

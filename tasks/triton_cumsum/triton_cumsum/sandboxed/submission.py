@@ -29,7 +29,7 @@ def load(directory: Path, name: str) -> Any:
     path = directory / _FILE
     if not path.is_file():
         raise InvalidSubmissionError(f"{_FILE} is missing; it must define prefix_sum(x)")
-    sys.path.insert(0, str(directory))  # only now, after all imports of ours, may names come from the submission
+    sys.path.insert(0, str(directory))  # after all internal imports, so that the submission cannot shadow them
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

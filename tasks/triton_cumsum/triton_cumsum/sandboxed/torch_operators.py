@@ -1,7 +1,7 @@
-"""Which torch operators the model knows, and how many bytes each moves.
+"""The torch operators known to the model, and the bytes that each moves.
 
-An operator is known if it stands in the table or is tagged pointwise by torch. Anything else is refused, never
-guessed. Each known operator is one launch, except the free ones.
+An operator is known if it is in the table or tagged pointwise by torch. Everything else is refused. Each known
+operator is one launch, except the free ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ reads the indices and one element per result, and writes the results; ``matmul``
 ``stream`` with arithmetic; ``item`` brings one number to the host.
 """
 
-# They overwrite their first tensor without looking at it.
+# They overwrite their first tensor without reading it.
 _BLIND = frozenset({"copy_", "fill_", "zero_"})
 
 
@@ -70,9 +70,9 @@ def resolve(name: Any) -> tuple[Any, str]:
 
 
 def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
-    """Check that a call is of the form that torch records: by keyword only what cannot be given by position.
+    """Check that only keyword-only arguments are passed by keyword, as in torch's records.
 
-    Otherwise the byte rules would take one tensor for another.
+    Otherwise the byte rules would confuse tensors.
 
     Raises:
         InvalidSubmissionError: naming the keyword.
@@ -84,11 +84,11 @@ def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
 
 
 def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
-    """Check what depends on the arguments' types.
+    """Check the types of the arguments.
 
     Raises:
-        InvalidSubmissionError: for a product of integer matrices, which torch has not on GPUs, or indexing by a mask,
-            whose result has a size that depends on the data.
+        InvalidSubmissionError: for a product of integer matrices, which torch lacks on GPUs, or indexing by a mask,
+            whose result size depends on the data.
     """
     tensors = list(_tensors(arguments))
     if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
@@ -99,7 +99,7 @@ def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
         )
 
 
-def cost(  # noqa: PLR0917 - a call and what came of it
+def cost(  # noqa: PLR0917 - a call and its result
     name: str, operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
 ) -> Step:
     """Return what one call costs: the bytes that it moves, and the arithmetic of a matrix product."""
@@ -139,7 +139,7 @@ def _rule(operator: Any, base: str) -> str | None:
         return None
     if base in RULES:
         return RULES[base]
-    # Operators that torch keeps to itself skip checks of their arguments that a hostile trace would need.
+    # Torch's private operators skip argument checks that a hostile trace would need.
     return "stream" if torch.Tag.pointwise in operator.tags and not base.startswith("_") else None
 
 

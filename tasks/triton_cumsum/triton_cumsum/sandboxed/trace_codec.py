@@ -1,4 +1,4 @@
-"""The format of a trace: how one run of ``prefix_sum`` is written down as JSON, and read back.
+"""The format of a trace: encode one run of ``prefix_sum`` as JSON, and decode it.
 
 A trace is ``{"captured": {id: tensor}, "functions": [function], "steps": [step], "result": id}``.
 
@@ -7,7 +7,7 @@ A trace is ``{"captured": {id: tensor}, "functions": [function], "steps": [step]
 - A *function* is ``{"name", "source", "bindings"}``; see :mod:`kernel_text`.
 - Tensors are numbered; number 0 is the input. Tensors made before the run are *captured*: their bytes are embedded.
 
-Both sides use this module, but a trace comes from a process nobody trusts, so decoding checks everything.
+Both sides use this module. A trace comes from an untrusted process, so decoding checks everything.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MEMORY_FORMATS: dict[str, Any] = {
 
 
 def encode(value: object, reference: Callable[[Any], int]) -> Any:
-    """Return ``value`` as JSON; ``reference`` gives the number of a tensor.
+    """Return ``value`` as JSON; ``reference`` returns the number of a tensor.
 
     Plain are ``None``, booleans, integers, strings and lists (tuples become lists). Everything else is a
     dictionary with one key that names the kind: ``float``, ``tensor``, ``dtype``, ``device``, ``layout``,
@@ -65,7 +65,7 @@ def encode(value: object, reference: Callable[[Any], int]) -> Any:
 
 
 def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
-    """Return what :func:`encode` wrote; ``tensor`` gives the tensor of a number.
+    """Return the value encoded by :func:`encode`; ``tensor`` returns the tensor of a number.
 
     Raises:
         InvalidSubmissionError: if ``value`` is not of that form.
@@ -85,9 +85,9 @@ def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
 
 
 def decode_constant(value: Any) -> Any:
-    """Return a number, string, ``None`` or data type that :func:`encode` wrote.
+    """Return a number, string, ``None`` or data type encoded by :func:`encode`.
 
-    Lists are refused as well as tensors: a kernel could keep state in them that no count sees.
+    Lists and tensors are refused, because a kernel could keep uncounted state in them.
 
     Raises:
         InvalidSubmissionError: if ``value`` is something else.
@@ -111,7 +111,7 @@ def encode_tensor(tensor: Any) -> dict[str, Any]:
 
 
 def decode_tensor(record: Any) -> Any:
-    """Return a new tensor of what :func:`encode_tensor` wrote.
+    """Return a new tensor decoded from :func:`encode_tensor`.
 
     Raises:
         InvalidSubmissionError: if the record is malformed or its bytes do not fill its shape.

@@ -1,10 +1,10 @@
-"""When programs of a launch wait for each other: each has a clock, and sees of the others what was there by then.
+"""Model the waits between programs of a launch: each program has a clock and sees only stores visible at its time.
 
-The interpreter runs one program after the other, so none ever has to wait. Here a program begins when the device has
-moved the bytes of those before it, and its clock goes on by the bytes that it moves. What another program has stored
-can be seen ``wait_s`` later; until then a load gives what stood there before. So a program that looks back at its
-neighbours finds what it would find on a GPU, and one that waits for a word asks again, until its clock has come to
-that word's time.
+The interpreter runs the programs one after the other, so none has to wait. Here a program starts when the device has
+moved the bytes of those before it, and its clock advances with the bytes that it moves. A store becomes visible to
+other programs ``wait_s`` later; until then a load returns the earlier value. A program that looks back at its
+neighbours therefore finds what it would find on a GPU, and a program that polls a word repeats the load until its clock
+reaches the word's time.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from triton_cumsum.sandboxed.device import Device
 
 WORDS = 64
-"""Stores of more elements are not remembered word by word: who reads what they wrote waits for all of it."""
+"""Stores of more elements are recorded as a block: a reader waits for the whole block."""
 ASKED = 4096
-"""Loads of more elements do not ask word by word: they wait for the last of all words among which theirs lie."""
+"""Loads of more elements are not checked per word: they wait for the last word in their range."""
 CELL = 8
-"""Bytes of a word of memory here, at a multiple of that."""
+"""Bytes of an aligned word of memory."""
 
 
 class Cell:
-    """The history of a word: at each time, the program that stored to it then and the bytes until then."""
+    """The history of a word: times of stores, their programs, and the bytes before them."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -36,7 +36,7 @@ class Cell:
 
 
 class Range:
-    """The range of all addresses of some stores, and the time of the last of these."""
+    """The address range of some stores, and the time of the last one."""
 
     def __init__(self) -> None:
         self.low, self.high, self.time = 2**64, 0, 0.0
@@ -46,12 +46,12 @@ class Range:
         self.low, self.high, self.time = min(self.low, low), max(self.high, high), max(self.time, time)
 
     def meets(self, low: int, high: int) -> bool:
-        """Tell whether some address is in both ranges."""
+        """Tell whether the ranges overlap."""
         return self.low < high and low < self.high
 
 
 class Waits:
-    """The clocks of the programs of one launch, and the words by which they know of each other."""
+    """The clocks of the programs of one launch, and the words by which they communicate."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -62,17 +62,17 @@ class Waits:
         self._program = 0
         self._asked: tuple[Any, ...] = ()
         self.moved = 0
-        """Bytes that the program that runs has moved."""
+        """Bytes moved by the running program."""
 
     def end_program(self) -> None:
-        """Note that the program has ended and the next one begins."""
+        """Record that the program has ended and the next one starts."""
         self.longest_s = max(self.longest_s, self._waited)
         self._begin += self.moved / self._device.bandwidth
         self._program += 1
         self._waited, self._asked, self.moved = 0.0, (), 0
 
     def store(self, addresses: Any, size: int) -> None:
-        """Note a store that is about to happen."""
+        """Record a store before it happens."""
         if not addresses.size:
             return
         low, high = _bounds(addresses, size)
@@ -84,10 +84,10 @@ class Waits:
             self._note(place)
 
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
-        """Note an atomic access that is about to happen and changes memory: it waits for those of others before it.
+        """Record an atomic access that changes memory, before it happens: it waits for earlier ones of other programs.
 
-        With ``counts`` it adds one. Where all programs do that to take a number, they do not wait for each other, since
-        the memory does the counting, and each only has its number later. What some programs add says something of them.
+        With ``counts`` it adds one. If all programs only draw a ticket this way, they do not wait for each other; each
+        gets its ticket later. Other values carry information between programs.
         """
         if not addresses.size:
             return
@@ -103,13 +103,13 @@ class Waits:
         self._waited += self._device.wait_s if late else 0.0
 
     def without_words(self, addresses: Any) -> Any:
-        """Return ``addresses`` without those of words that this launch has stored one by one, if they are few."""
+        """Return ``addresses`` without words that this launch has stored word by word, if there are few addresses."""
         if not 0 < addresses.size <= ASKED or not self._words.meets(*_bounds(addresses, 1)):
             return addresses
         return addresses[[address // CELL not in self._cells for address in addresses.tolist()]]
 
     def load(self, addresses: Any, active: Any, size: int, values: Any) -> Any:
-        """Return ``values``, loaded from those of ``addresses`` that are ``active``, as the program sees them now."""
+        """Return ``values``, loaded from the ``active`` addresses, as the program sees them now."""
         places = np.flatnonzero(active)
         if not places.size or not (self._cells or self._blocks):
             return values
@@ -151,7 +151,7 @@ class Waits:
                 self._wait_until(max(others) + self._device.wait_s)
 
     def _ask(self, cells: list[Cell], question: tuple[Any, ...]) -> None:
-        """If the program asks the same again, have that take a while, and go on to when something new is there."""
+        """If the program repeats a load, advance its clock to the next visible change."""
         wait = self._device.wait_s
         if self._asked[1:] == question:
             coming = [time + wait for cell in cells for time in cell.times if time + wait > self._asked[0]]

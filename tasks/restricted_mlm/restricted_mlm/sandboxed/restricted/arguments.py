@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SHOWN = 200
-"""Of a value that is refused, so many characters are shown."""
+"""Characters shown of a refused value."""
 _RESERVED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit"}
-"""Arguments that no operator may have: they convert, or say where a tensor lies, which is ours to say."""
+"""Arguments that are always refused: they convert a tensor or choose its device or layout."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ def references(value: Any) -> Iterator[Reference]:
 
 
 def check_arguments(op: str, args: Sequence[Any], kwargs: Mapping[str, Any], many: Sequence[bool]) -> None:
-    """Hold the arguments of ``op``, a name of the table or ``getitem``, to its schema.
+    """Check the arguments of ``op``, a name of the table or ``getitem``, against its schema.
 
     Args:
         op: the operator.
         args: its positional arguments.
         kwargs: its other arguments.
-        many: for every node that a reference may name, whether it gives several tensors.
+        many: for every node that may be referenced, whether it returns several tensors.
 
     Raises:
         ValueError: if they do not fit.
@@ -75,7 +75,7 @@ def check_arguments(op: str, args: Sequence[Any], kwargs: Mapping[str, Any], man
 
 def _check_value(op: str, name: str, type_name: str, value: Any, many: Sequence[bool]) -> None:
     if TABLE[op].kind == "arithmetic" and name == "other" and is_number(value):
-        return  # torch takes a number in the place of the second tensor
+        return  # torch accepts a number instead of the second tensor
     check = _TYPES.get(type_name)
     if check is None or not check(value, many):
         raise ValueError(f"argument {name!r} must be {type_name}, got {str(value)[:SHOWN]}")
@@ -94,17 +94,17 @@ def is_dtype(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    """Tell whether ``value`` is an integer of 64 bits, and no boolean."""
+    """Tell whether ``value`` is a 64-bit integer and not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether ``value`` is an integer of 64 bits or a finite float."""
+    """Tell whether ``value`` is a 64-bit integer or a finite float."""
     return is_integer(value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def is_tensor(value: Any, many: Sequence[bool]) -> bool:
-    """Tell whether ``value`` refers to one tensor; ``many`` says which nodes give several."""
+    """Tell whether ``value`` refers to one tensor; ``many`` tells which nodes return several."""
     return isinstance(value, Reference) and not (value.kind == "node" and many[int(value.key)])
 
 
@@ -132,4 +132,4 @@ _TYPES: dict[str, Callable[[Any, Sequence[bool]], bool]] = {
     "bool": lambda value, _many: isinstance(value, bool),
     "number": lambda value, _many: is_number(value),
 }
-"""By the name of a type in a schema of ATen: whether a value is of that type."""
+"""Type checks by the type's name in an ATen schema."""

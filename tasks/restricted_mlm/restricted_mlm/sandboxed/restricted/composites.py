@@ -1,7 +1,7 @@
-"""What the exporter does with operators that are not in the table, and the words for those that it refuses.
+"""Handling of operators that are not in the table, and messages for refused ones.
 
-Some are written with operators of the table (einsum, padding with a constant), some make constants, some change
-nothing. None of this is trusted: the scorer sees the outcome only.
+Some are decomposed into operators of the table (einsum, padding with a constant), some make constants, some do
+nothing. None of this is trusted: the scorer only sees the result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMPOSITES = {
         _aten.negative.default,
     )
 }
-"""Operators that torch's own decompositions write with others; where those are not in the table, they are refused."""
+"""Operators that torch decomposes; the results must be in the table."""
 
 COUNTED = {"aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.eye.default", "aten.eye.m"}
 """Operators that make a constant from plain numbers; the constant is stored among the tensors."""
@@ -62,7 +62,7 @@ _GIVEN = {
     "aten.fill.Scalar": 1,
     "aten.scalar_tensor.default": 0,
 }
-"""By operator: the position of the value it fills a tensor with."""
+"""By operator: the position of its fill value."""
 
 _NOTHING = {
     "aten.alias.default",
@@ -71,7 +71,7 @@ _NOTHING = {
     "aten.lift_fresh.default",
 }
 _ASSERTION = "aten._assert_tensor_metadata.default"
-"""A note of the tracer that a dtype is what it was; nothing takes its result."""
+"""A dtype assertion of the tracer; its result is unused."""
 _CONVERSION = "aten._to_copy.default"
 
 _HINTS = {
@@ -94,10 +94,10 @@ _HINTS = {
 
 
 def check(node: fx.Node, where: str) -> None:
-    """Refuse an operator by the name that its author wrote, before anything is rewritten.
+    """Refuse an operator under its original name, before anything is rewritten.
 
     Raises:
-        RefusedError: if there is no way to write it with operators of the table.
+        RefusedError: if it cannot be expressed with operators of the table.
     """
     name = GETITEM if "getitem" in str(node.target) else str(node.target)
     allowed = name in TABLE or name == GETITEM or name in COMPOSITES or name in COUNTED or filled(node) is not None
@@ -106,7 +106,7 @@ def check(node: fx.Node, where: str) -> None:
 
 
 def reason_for(name: str) -> str:
-    """Say why an operator is refused, with what may be done instead."""
+    """Return why an operator is refused, and an alternative."""
     parts = name.split(".")
     word = parts[1] if len(parts) > 1 else name
     hint = next((text for start, text in _HINTS.items() if word.startswith(start)), "")
@@ -114,7 +114,7 @@ def reason_for(name: str) -> str:
 
 
 def needed(nodes: Iterable[fx.Node]) -> dict[Any, Any]:
-    """Return the decompositions of the composites among ``nodes``, and of what these may become."""
+    """Return the decompositions of the composites among ``nodes``, including nested ones."""
     if not any(str(node.target) in COMPOSITES for node in nodes):
         return {}
     table = torch.export.default_decompositions()
@@ -122,7 +122,7 @@ def needed(nodes: Iterable[fx.Node]) -> dict[Any, Any]:
 
 
 def filled(node: fx.Node) -> float | None:
-    """Return the value that ``node`` fills a new tensor with, or None if that is not what it does."""
+    """Return the value that ``node`` fills a new tensor with, or None if it does something else."""
     name = str(node.target)
     if name in _FILLED:
         return _FILLED[name]
@@ -133,7 +133,7 @@ def filled(node: fx.Node) -> float | None:
 
 
 def changes_nothing(node: fx.Node) -> bool:
-    """Tell whether the result of ``node`` is its first argument, as it is."""
+    """Tell whether ``node`` returns its first argument unchanged."""
     name = str(node.target)
     if name in _NOTHING:
         return True

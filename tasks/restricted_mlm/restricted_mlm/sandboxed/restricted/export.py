@@ -1,7 +1,7 @@
-"""The export of a model to a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
+"""Export a model to a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
 
-This runs where the model's own code runs, so nothing that it gives is believed; it is here to give a good model its
-graph and a refused one the operator and the line. ``plan`` and ``interpret`` decide.
+This runs in the process of the model's code, so its output is untrusted. It gives refused models the operator and the
+line; ``plan`` and ``interpret`` enforce the rules.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, di
 
     Args:
         model: an ``nn.Module``; it is put into evaluation mode, on the CPU.
-        shape: of the tokens.
-        directory: where the model's own files are; messages name lines of these.
+        shape: shape of the tokens.
+        directory: directory of the model's files; messages name their lines.
 
     Raises:
-        RefusedError: if the model cannot be written down with the operators of the table.
+        RefusedError: if the model cannot be expressed with the operators of the table.
     """
     if not isinstance(model, nn.Module):
         raise RefusedError(f"get_trained_model() must return an nn.Module, got {type(model).__name__}")
@@ -68,18 +68,18 @@ def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, di
 
 
 class _Lines:
-    """Finds the line of the model's own files that an operator or an exception comes from."""
+    """Finds the line of the model's files that an operator or an exception comes from."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory.resolve()
-        self._own: dict[str, str] = {}  # by file, what to call it: a large model's operators name the same few often
+        self._own: dict[str, str] = {}  # display names by file, cached because large models repeat them
 
     def of(self, node: fx.Node) -> str:
         """Return the innermost line of ``node``, such as ``model.py:31``."""
         return self._innermost(_FRAME.findall(node.meta.get("stack_trace") or ""))
 
     def of_error(self, error: BaseException) -> str:
-        """Return the innermost line that ``error`` came through."""
+        """Return the innermost line in the traceback of ``error``."""
         return self._innermost([(f.filename, str(f.lineno)) for f in traceback.extract_tb(error.__traceback__)])
 
     def _innermost(self, frames: Sequence[tuple[str, str]]) -> str:
@@ -94,12 +94,12 @@ class _Lines:
 
 
 def _quietly(action: Any) -> Any:
-    """Run a part of torch.export without its warnings and messages, which are about torch's own parts."""
+    """Run a part of torch.export without its warnings and messages about torch's internals."""
     level, original = logging.root.manager.disable, TracerBase._filter_traceback_frames  # noqa: SLF001 - see below
 
     def filtered(tracer: TracerBase, summary: Any) -> Any:
-        # Export keeps the frames of methods called forward only; the functions that these call are of interest too.
-        tracer._record_forward_stack_traces_only = False  # noqa: SLF001 - nothing public says so
+        # By default export keeps only the frames of ``forward`` methods; also keep the functions that these call.
+        tracer._record_forward_stack_traces_only = False  # noqa: SLF001 - there is no public option
         return original(tracer, summary)
 
     logging.disable(logging.CRITICAL)
@@ -116,7 +116,7 @@ def _quietly(action: Any) -> Any:
 def _trace(model: nn.Module, tokens: Tensor, lines: _Lines) -> torch.export.ExportedProgram:
     def trace() -> torch.export.ExportedProgram:
         with torch.no_grad():
-            # Without decompositions this makes in-place operators functional, and nothing else.
+            # Without decompositions this only makes in-place operators functional.
             return torch.export.export(model, (tokens,), strict=False).run_decompositions({})
 
     try:
@@ -190,7 +190,7 @@ class _Writer:
         return value
 
     def _tensor(self, name: str, tensor: Tensor) -> Reference:
-        """Keep a tensor, once if several names stand for the same memory, and return how to refer to it."""
+        """Store a tensor, once per memory, and return a reference to it."""
         if tensor.dtype not in _DTYPE_NAMES or tensor.is_sparse or tensor.is_quantized:
             dtype = str(tensor.dtype).removeprefix("torch.")
             raise RefusedError(f"tensor {name!r} is {dtype}; only {' and '.join(DTYPES)} are allowed")
@@ -201,7 +201,7 @@ class _Writer:
         return Reference("tensor", self._names[key])
 
     def _write(self, node: fx.Node) -> Reference:
-        """Write one operator, or find that it needs none; return what stands for its result."""
+        """Write one operator, if it needs one; return the reference to its result."""
         if node.target is operator.getitem:
             source, index = node.args
             return self._append(Node(GETITEM, (self._references[source], index), {}, node.name, self._lines.of(node)))
@@ -254,7 +254,7 @@ class _Writer:
 
 
 def _reachable(result: fx.Node) -> set[fx.Node]:
-    """Return the nodes that ``result`` is computed from, itself included."""
+    """Return the nodes that ``result`` is computed from, including itself."""
     reached, waiting = {result}, [result]
     while waiting:
         for source in waiting.pop().all_input_nodes:

@@ -1,9 +1,9 @@
-"""The form in which a model crosses to the scorer: a JSON list of operators, and tensors as safetensors.
+"""The exported form of a model: a JSON list of operators, and tensors as safetensors.
 
 ``{"format": 1, "tensors": {name: [dtype, shape]}, "nodes": [...], "output": {"node": 7}}``, a node being ``{"op",
 "args", "kwargs", "name", "where"}``. An argument is an integer, a finite float, a boolean, null, a list, or a
-reference: ``{"node": 3}`` to an earlier node, ``{"tensor": name}``, ``{"input": 0}`` to the tokens. The reader takes
-nothing else: what it returns has only names of the table with arguments that fit the operator's own schema.
+reference: ``{"node": 3}`` to an earlier node, ``{"tensor": name}``, ``{"input": 0}`` to the tokens. The reader
+refuses everything else: it returns only names of the table with arguments that fit the operator's schema.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT = 1
 MAX_NODES = 4096
 MAX_TENSORS = 4096
 MAX_BYTES = 3 << 20
-"""Of the JSON text; an answer from a sandbox may have a little more."""
+"""Maximum size of the JSON text, below the limit on replies of a sandbox."""
 
 _MAX_LIST = 4096
 _MAX_DIMENSIONS = 16
@@ -35,14 +35,14 @@ _GRAPH_KEYS = {"format", "tensors", "nodes", "output"}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What a tensor of the model is."""
+    """Dtype and shape of a tensor."""
 
     dtype: str
     shape: tuple[int, ...]
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Size in bytes."""
         return math.prod(self.shape) * int(DTYPES[self.dtype].itemsize)
 
 
@@ -55,7 +55,7 @@ class Node:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     where: str = ""
-    """Where it stands in the model's source, such as ``model.py:31``."""
+    """Its line in the model's source, such as ``model.py:31``."""
 
     def refusal(self, reason: str) -> RefusedError:
         """Return the refusal of this operator."""
@@ -64,7 +64,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """A model as a list of operators; every reference is to something earlier."""
+    """A model as a list of operators; references point to earlier nodes."""
 
     tensors: Mapping[str, TensorSpec]
     nodes: Sequence[Node]
@@ -112,11 +112,11 @@ def refusal_at(where: str, operator: str, reason: str) -> RefusedError:
 
 
 def parse(text: str) -> Graph:
-    """Read a graph that nobody vouches for.
+    """Read an untrusted graph.
 
     Raises:
         RefusedError: if it is malformed, too large, or has an operator or argument that is not allowed; the text
-            names the operator and the line of the model that it claims to come from.
+            names the operator and its claimed line.
     """
     if len(text) > MAX_BYTES:
         raise RefusedError(f"the graph has {len(text):,} characters; at most {MAX_BYTES:,} are allowed")
@@ -159,7 +159,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
         dtype, shape = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])  # noqa: PLR2004 - a pair
         fits = is_dtype(dtype) and isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS
         fits = fits and all(is_integer(size) and size >= 0 for size in shape)
-        # Torch computes strides as if no size were zero.
+        # Torch computes strides with zero sizes replaced by one.
         if not _is_text(name) or not fits or not is_integer(math.prod(max(size, 1) for size in shape)):
             _malformed(f"tensor {str(name)[:SHOWN]!r} must have a name, one of {', '.join(DTYPES)} and a shape")
         specs[name] = TensorSpec(dtype, tuple(shape))
@@ -167,7 +167,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
 
 
 class _Reader:
-    """Reads node after node, knowing what there is to refer to."""
+    """Reads nodes in order, tracking what can be referenced."""
 
     def __init__(self, tensors: Mapping[str, TensorSpec]) -> None:
         self._tensors = tensors
@@ -195,7 +195,7 @@ class _Reader:
         self.many.append(op != GETITEM and TABLE[op].many)
 
     def value(self, data: Any, depth: int = 0) -> Any:
-        """Return an argument, its references resolved."""
+        """Return an argument with its references resolved."""
         if isinstance(data, dict):
             return self._reference(data)
         if isinstance(data, list):

@@ -1,4 +1,4 @@
-"""The interpreter of a graph: operator after operator, on the tensors that came with it."""
+"""Interpret a graph: run its operators in order on its tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
             is not finite.
     """
     try:
-        # Copies, so that each tensor has memory of its own.
+        # Copies, so that tensors do not share memory.
         tensors = {name: tensor.clone() for name, tensor in load(data).items()}
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
         raise RefusedError(f"the tensors are not safetensors: {first_line(error)}") from None
@@ -55,9 +55,9 @@ class Interpreter:
         """Return the logits, float32 [batch, length, vocabulary], of int64 tokens [batch, length].
 
         Raises:
-            RefusedError: if an operator fails on these values, an index out of range for example.
+            RefusedError: if an operator fails on these values, for example with an index out of range.
         """
-        # A copy, so that nothing but these tokens can be reached through the tensor's memory.
+        # A copy, so that the tensor's memory contains only these tokens.
         tokens = tokens.to(self._device, copy=True).contiguous()
         values: list[Any] = []
         with torch.inference_mode():

@@ -1,9 +1,9 @@
-"""Checks of a graph without any values: shapes, dtypes and the amount of work, before anything is computed.
+"""Check a graph without values: shapes, dtypes and the amount of work, before anything is computed.
 
-What a graph or its maker says about dtypes is not looked at. The operators are run on tensors of torch's device
-``meta``, which have a shape and a dtype and no memory. Every result must be float32 or int64, and float32 if a
-float32 goes in: an integer made from floats would be a rounding or a comparison. Integers made from tokens take no relu
-and index no integers: else activations could be integers, and exp or division a table of integers that they index.
+The operators run on torch's device ``meta``, whose tensors have a shape and a dtype but no memory; dtypes claimed by
+the graph are ignored. Every result must be float32 or int64, and float32 if an input is: an integer made from floats
+would be a rounding or a comparison. Integers made from tokens take no relu and index no integers: otherwise activations
+could be integers, and any function a table of integers that they index.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MOVED = 64
-"""An element that is moved, added or multiplied counts as this many operations of a matrix product: about what it
-costs on a CPU and on a GPU, where memory is the slow part."""
+"""Operations of a matrix product that a moved, added or multiplied element counts as: about its cost in memory-bound
+work on a CPU or GPU."""
 CALL = 100_000
-"""Each result of an operator counts as this many, however small it is: about what a call costs."""
+"""Operations that each result of an operator counts as in addition: about the cost of a call."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a model may be, for one batch."""
+    """Limits of a model, for one batch."""
 
     elements: int
-    """Of one tensor, and a fourth of what all tensors alive at a time may have."""
+    """Maximum elements of a tensor, and a fourth of the maximum of all tensors alive at a time."""
     operations: float
     """Multiplications and additions of matrix products, :data:`MOVED` for an element of another operator, a view apart,
     and :data:`CALL` for a result."""
@@ -46,21 +46,21 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is known of a graph before it is run."""
+    """The results of checking a graph."""
 
     operations: float
-    """Of one batch, counted as :class:`Limits` says."""
+    """Operations per batch, counted as in :class:`Limits`."""
     live: int
-    """The most elements alive at a time, views counted as if they had memory of their own."""
+    """Maximum number of elements alive at a time, with views counted as copies."""
     release: Sequence[Sequence[int]]
-    """For every node, the nodes whose results nobody takes after it."""
+    """For every node, the nodes whose results are not needed after it."""
 
 
 def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) -> Plan:
     """Check a graph's shapes, dtypes and work at int64 tokens of ``shape`` [batch, length].
 
     Raises:
-        RefusedError: if an operator cannot take its arguments, gives another dtype than float32 or int64, is too
+        RefusedError: if an operator fails on its arguments, returns a dtype other than float32 or int64, is too
             large, or the result is not float32 of shape [batch, length, vocabulary].
     """
     tokens = torch.empty(tuple(shape), dtype=torch.int64, device="meta")
@@ -96,7 +96,7 @@ def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) ->
 
 
 def resolve(node: Node, values: Sequence[Any], tensors: Any, tokens: Tensor) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of ``node`` with tensors in the place of references."""
+    """Return the arguments of ``node`` with references replaced by tensors."""
 
     def resolved(value: Any) -> Any:
         if isinstance(value, list):
@@ -125,14 +125,14 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
         if operator.kind == "constant":
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
         result = operator.call(*args, **kwargs)
-        # Some copies are contiguous on meta and not here: a view that the plan counts nothing for would copy.
+        # Some copies are contiguous on meta only; a later view, which counts as free, would then copy.
         return result.contiguous() if operator.kind == "copy" else result
-    except Exception as error:  # noqa: BLE001 - torch raises all kinds, assertions among them
+    except Exception as error:  # noqa: BLE001 - torch raises many kinds, including assertions
         raise node.refusal(first_line(error)) from None
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an exception says, or its name if it says nothing."""
+    """Return the message of an exception, or its name if it has none."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
@@ -177,7 +177,7 @@ def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[boo
 
 
 def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Refuse what torch would not, or only after much work."""
+    """Refuse arguments that torch accepts, or refuses only after much work."""
     reason = ""
     if node.op == "aten.as_strided.default":
         reason = _outside(_named(node, args, kwargs))
@@ -190,7 +190,7 @@ def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> Non
 
 
 def _outside(arguments: dict[str, Any]) -> str:
-    """Say why as_strided would read other memory than that of its tensor's own elements, if it would."""
+    """Return why as_strided would read memory outside its tensor, or nothing."""
     tensor, sizes, strides = arguments["self"], arguments["size"], arguments["stride"]
     offset = arguments.get("storage_offset") or 0
     if not tensor.is_contiguous() or tensor.storage_offset() != 0:
@@ -215,13 +215,13 @@ def _check_result(node: Node, result: Tensor, limits: Limits, *, from_float: boo
 
 
 def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: list[Tensor]) -> float:
-    """Return what one call counts."""
+    """Return the operations that one call counts as."""
     kind = "view" if node.op == GETITEM else TABLE[node.op].kind
     taken, size = _tensors([*args, *kwargs.values()]), sum(int(tensor.numel()) for tensor in results)
     counted = float(CALL * len(results))
     if kind == "view":
         return counted + (MOVED * size if node.op != GETITEM and _copies(node, taken[0], results[0]) else 0)
-    if kind == "copy":  # of a table only what is looked up is read
+    if kind == "copy":  # only the rows that are looked up are read
         taken = [tensor for tensor in taken if tensor.dtype == torch.int64]
     moved = float(MOVED * max(size, sum(int(tensor.numel()) for tensor in taken)))
     if kind == "product":
@@ -233,7 +233,7 @@ def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: li
 
 
 def _copies(node: Node, taken: Tensor, result: Tensor) -> bool:
-    """Tell whether a reshape copies, since no strides give its result in the memory of what it takes."""
+    """Tell whether a reshape copies because no strides can express its result."""
     if TABLE[node.op].call is not torch.ops.aten.reshape.default:
         return False
     try:
@@ -244,7 +244,7 @@ def _copies(node: Node, taken: Tensor, result: Tensor) -> bool:
 
 
 def _expanded(taken: Sequence[Tensor], result: Tensor) -> int:
-    """Return the elements of both matrices of a batched matmul, which copies what it repeats."""
+    """Return the elements of both matrices of a batched matmul, including repetitions, which are copied."""
     if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a matrix is not repeated
         return 0
     return max(int(math.prod((*result.shape[:-2], *tensor.shape[-2:]))) for tensor in taken)

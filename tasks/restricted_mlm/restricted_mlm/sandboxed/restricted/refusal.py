@@ -2,4 +2,4 @@
 
 
 class RefusedError(Exception):
-    """The model is not allowed; the text is the reason that its author reads."""
+    """The model is not allowed; the text is the reason shown to its author."""
