@@ -64,7 +64,7 @@ def ours(shape: Shape, **changes: Any) -> Measure:
     flops = model.flops_per_token(length)
 
     def measure() -> Speed:
-        done = train(model, batches, next_token_loss, settings, flops_per_token=flops, log=lambda _: None)
+        done = train(model, batches, next_token_loss, settings, flops_per_token=flops, say=lambda _: None)
         predicted = length / (length + 1)  # of a window's tokens
         return done.tokens_per_second * predicted, None if done.mfu is None else done.mfu * predicted
 

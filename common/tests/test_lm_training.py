@@ -147,7 +147,7 @@ def test_evaluations_run_at_intervals_without_gradients() -> None:
 
     model = new_model()
     lines: list[str] = []
-    outcome = run(model, settings(7, evaluate_every=3), evaluate=evaluate, log=lines.append)
+    outcome = run(model, settings(7, evaluate_every=3), evaluate=evaluate, say=lines.append)
     assert outcome.evaluations == [(3, 1.0), (6, 2.0), (7, 3.0)]
     assert {type(found) for _, found in outcome.evaluations} == {float}
     assert lines == ["step 3: evaluation 1.0000", "step 6: evaluation 2.0000", "step 7: evaluation 3.0000"]
@@ -164,7 +164,7 @@ def test_reports_have_the_mean_loss_since_the_last() -> None:
         losses.append(found.item())
         return found
 
-    outcome = run(new_model(), settings(5, report_every=2), loss, log=lines.append)
+    outcome = run(new_model(), settings(5, report_every=2), loss, say=lines.append)
     means = [sum(losses[:2]) / 2, sum(losses[2:4]) / 2, losses[4]]
     assert [step for step, _ in outcome.losses] == [2, 4, 5]
     assert [mean for _, mean in outcome.losses] == pytest.approx(means)
@@ -204,7 +204,7 @@ def test_resumed_training_equals_uninterrupted_one(tmp_path: Path, loss: Any, st
     resumed = new_model()
     lines: list[str] = []
     torch.manual_seed(99)
-    found = run(resumed, how, loss, evaluate=noisy, checkpoint=path, log=lines.append)
+    found = run(resumed, how, loss, evaluate=noisy, checkpoint=path, say=lines.append)
     assert lines[0] == f"resumed at step {stop // 2 * 2} from {path}"
     assert same(whole, resumed)
     assert (found.steps, found.tokens) == (9, expected.tokens)
@@ -239,7 +239,7 @@ def test_kill_during_save_keeps_the_previous_checkpoint(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == [".checkpoint.pt.unfinished", "checkpoint.pt"]
     run(whole, settings(9))
     lines: list[str] = []
-    run(resumed, settings(9), checkpoint=path, log=lines.append)
+    run(resumed, settings(9), checkpoint=path, say=lines.append)
     assert lines == [f"resumed at step 4 from {path}"]
     assert same(whole, resumed)
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]

@@ -32,7 +32,7 @@ def step(number: int, action: str, observation: str, **reply: Any) -> Iterator[d
     told = {"text": f"Action: {action}", "call": None, "cut": False, "model": "m", "purpose": "step", **SPENT}
     yield event("reply", time, **told | reply)
     yield event("action", time + 1, fields={}, action=action, input={"file": "a"}, notes=[], tool=None, journal=0)
-    yield event("observation", time + 9, text=observation, snapshot=None, submitted_at=None)
+    yield event("observation", time + 9, text=observation, snapshot=None, handed_in=None)
 
 
 def documents(directory: Path) -> list[dict[str, Any]]:

@@ -184,7 +184,7 @@ def make_log(path: Path, task: TaskRecord, shape: Shape, luck: random.Random, sk
         submission = _keep(path, text) if shape.submissions else ""
         valid = not bad_luck and luck.random() < 0.75
         reward = luck.gauss(skill * number / shape.attempts, 0.15) if valid else None
-        details: Any = {"handed_in": submitted_at, "seconds": seconds, "submission": submission}
+        details: Any = {"submitted_at": submitted_at, "seconds": seconds, "submission": submission}
         log.append(_attempt(task, reward, luck.choice(shape.messages), **details))
     return log.read()
 
@@ -273,7 +273,7 @@ def _step(when: float, action: str, arguments: Mapping[str, str], text: str) -> 
     details |= {"notes": [], "tool": None, "journal": 0}
     return [
         _event("action", when - 5, **details),
-        _event("observation", when, text=text, snapshot=None, submitted_at=None),
+        _event("observation", when, text=text, snapshot=None, handed_in=None),
     ]
 
 

@@ -223,7 +223,7 @@ def test_the_server_refuses_it_for_sessions(tmp_path: Path) -> None:
     command = (sys.executable, "-m", "re_bench.cli", *options)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 2
-    assert "the sandbox 'landlock' is for scoring alone; sessions need bubblewrap or container" in done.stderr
+    assert "--sandbox landlock: can only score; sessions need bubblewrap or container" in done.stderr
 
 
 def test_daemons_end_when_the_scorer_is_killed() -> None:

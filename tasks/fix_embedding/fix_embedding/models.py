@@ -154,7 +154,7 @@ def trained(
     )
     flops = model.flops_per_token(recipe.config.block_size)
     outcome = train(
-        model, batches, next_token_loss, settings, flops_per_token=flops, log=lambda line: log(f"{name}: {line}")
+        model, batches, next_token_loss, settings, flops_per_token=flops, say=lambda line: log(f"{name}: {line}")
     )
     state = {key: tensor.to("cpu", torch.float16).contiguous() for key, tensor in model.state_dict().items()}
     windows = scored_windows(text.heldout, entry.context, entry.heldout_tokens)

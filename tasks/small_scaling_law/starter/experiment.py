@@ -48,7 +48,7 @@ def run(n_embd: int, max_iters: int, seed: int = 0, scale: Scale | None = None) 
     curve: list[tuple[int, float]] = []
     try:
         outcome = train(model, RandomWindows(text("train.bin"), scale.batch, scale.context, seed), next_token_loss,
-                        settings, log=lambda _line: None)  # fmt: skip
+                        settings, say=lambda _line: None)  # fmt: skip
         curve, loss = outcome.losses, validation_loss(model, scale, device)
     except FloatingPointError:
         loss = math.inf

@@ -83,7 +83,7 @@ def train(
     evaluate: Callable[[nn.Module], float] | None = None,
     checkpoint: Path | None = None,
     flops_per_token: float | None = None,
-    log: Callable[[str], None] = print,
+    say: Callable[[str], None] = print,
 ) -> Outcome:
     """Train ``model`` on the device of its parameters.
 
@@ -98,14 +98,14 @@ def train(
         checkpoint: a file to resume from, if it exists, and to write. It contains torch's random state, so that a
             resumed training on a CPU gives the same bits as an uninterrupted one.
         flops_per_token: floating-point operations per token, forward and backward, for the MFU.
-        log: called with each line of progress.
+        say: called with each line of progress. Recorded runs depend on this code, so the name stays.
 
     Raises:
         FloatingPointError: if the loss is not finite at a report, at a checkpoint or at the end.
         ValueError: if all parameters are frozen, the batches run out, or the checkpoint does not fit.
     """
     loss = torch.compile(loss) if settings.compile else loss
-    run = _Run(model, batches, loss, settings, optimizers, flops_per_token, log)
+    run = _Run(model, batches, loss, settings, optimizers, flops_per_token, say)
     if checkpoint is not None and checkpoint.exists():
         run.resume(checkpoint)
     model.train()
@@ -132,7 +132,7 @@ class _Run:
     settings: Settings
     optimizers: Sequence[torch.optim.Optimizer]
     flops_per_token: float | None
-    log: Callable[[str], None]
+    say: Callable[[str], None]
 
     def __post_init__(self) -> None:
         self.layout = [[name, list(part.shape), part.requires_grad] for name, part in self.model.named_parameters()]
@@ -207,7 +207,7 @@ class _Run:
         self.loss_sum.zero_()
         done, loss, speed = self.outcome.steps, self.outcome.losses[-1][1], self.outcome.tokens_per_second
         of_peak = "" if self.outcome.mfu is None else f", MFU {self.outcome.mfu:.1%}"
-        self.log(f"step {done} of {self.settings.steps}: loss {loss:.4f}, {speed:,.0f} tokens/s{of_peak}")
+        self.say(f"step {done} of {self.settings.steps}: loss {loss:.4f}, {speed:,.0f} tokens/s{of_peak}")
 
     def evaluate(self, evaluate: Callable[[nn.Module], float]) -> None:
         self.clock.stop()
@@ -216,7 +216,7 @@ class _Run:
             found = float(evaluate(self.model))
         self.model.train()
         self.outcome.evaluations.append((self.outcome.steps, found))
-        self.log(f"step {self.outcome.steps}: evaluation {found:.4f}")
+        self.say(f"step {self.outcome.steps}: evaluation {found:.4f}")
 
     def save(self, path: Path) -> None:
         self.clock.stop()
@@ -255,7 +255,7 @@ class _Run:
         torch.set_rng_state(state["random"])
         if state["batches"] is not None and hasattr(self.batches, "restore"):
             self.batches.restore(state["batches"])
-        self.log(f"resumed at step {self.outcome.steps} from {path}")
+        self.say(f"resumed at step {self.outcome.steps} from {path}")
 
 
 class _Clock:
