@@ -1,4 +1,4 @@
-"""Kinds of agents: one that an installed package adds is used like the others, and a missing one is named."""
+"""Test agent kinds, including those of installed packages."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def launch_of(plan: Plan, run: Path) -> AgentLaunch:
 
 
 @pytest.mark.usefixtures("site")
-def test_an_installed_kind_is_started_like_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_kind_starts_with_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KEY_OF_A", "KEY_OF_B"):
         monkeypatch.setenv(name, "secret")
     plan = plan_of(tmp_path)
@@ -99,7 +99,7 @@ def test_an_installed_kind_is_started_like_the_others(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("site")
-def test_a_run_resumes_if_its_kind_can_and_its_server_left_a_state(tmp_path: Path) -> None:
+def test_resume_requires_agent_support_and_server_state(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     record = RunRecord(run="r", agent="writer", model="a", task="quick", task_id="q", profile="cpu", seed=0)
     (tmp_path / "agent").mkdir()
@@ -115,14 +115,14 @@ def test_a_run_resumes_if_its_kind_can_and_its_server_left_a_state(tmp_path: Pat
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('"paper"', '"papyrus"', "agents.writer.kind: no agent kind 'papyrus' is installed; known: command, broken, "),
-        ('"paper"', '"broken"', "agents.writer.kind: the agent kind 'broken' cannot be imported: No module named "),
-        ('models = ["a"]', "models = []", "agents.writer.models: must name a model, because kind is paper"),
-        ('models = ["a"]', 'command = ["a"]', "agents.writer.command: must be left out, because kind is paper"),
-        ('"paper"', '"command"', "agents.writer.command: is required, because kind is command"),  # not the package's
+        ('"paper"', '"papyrus"', "agents.writer.kind: unknown agent kind 'papyrus'; known: command, broken, "),
+        ('"paper"', '"broken"', "agents.writer.kind: agent kind 'broken' cannot be imported: No module named "),
+        ('models = ["a"]', "models = []", "agents.writer.models: required for kind paper"),
+        ('models = ["a"]', 'command = ["a"]', "agents.writer.command: not allowed for kind paper"),
+        ('"paper"', '"command"', "agents.writer.command: required for kind command"),  # not the package's
     ],
 )
-def test_what_does_not_fit_a_kind_is_a_problem_of_the_plan(tmp_path: Path, old: str, new: str, problem: str) -> None:
+def test_invalid_agent_tables(tmp_path: Path, old: str, new: str, problem: str) -> None:
     with pytest.raises(UsageError) as error:
         plan_of(tmp_path, PLAN.replace(old, new))
     assert str(error.value).startswith(f"{tmp_path / 'plan.toml'}: {problem}")
@@ -135,13 +135,13 @@ def test_what_does_not_fit_a_kind_is_a_problem_of_the_plan(tmp_path: Path, old: 
         (0, None, True, ("ended", "finished")),
         (0, "steps", True, ("ended", "steps")),
         (3, None, True, ("ended", "exit status 3: bye")),
-        (75, "steps", True, ("failed", "the agent says that it could not work: bye")),
-        (0, "steps", False, ("failed", "the agent ended with exit status 0 and has opened no session: bye")),
+        (75, "steps", True, ("failed", "agent requested a retry (exit status 75): bye")),
+        (0, "steps", False, ("failed", "agent exited with status 0 without opening a session: bye")),
         (None, "steps", True, ("ended", "steps")),
         (None, None, True, ("failed", "the evaluation was killed")),
     ],
 )
-def test_how_a_program_ended(status: int | None, reason: str | None, opened: bool, end: tuple[str, str]) -> None:
+def test_exit_of_agent(status: int | None, reason: str | None, opened: bool, end: tuple[str, str]) -> None:
     ended = kind_named("paper").ended(Usage(reason=reason), status, "bye", opened=opened)
     assert (ended.kind, ended.reason) == end
     assert ended == kind_named("command").ended(Usage(reason=reason), status, "bye", opened=opened)

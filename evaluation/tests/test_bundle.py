@@ -1,4 +1,4 @@
-"""An evaluation is packed into the same bytes each time, without keys; what is damaged in a bundle is seen."""
+"""Test packing and verifying bundles."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def names(bundle: Path) -> list[str]:
         return archive.getnames()
 
 
-def test_the_same_files_are_the_same_bytes_and_come_out_again(evaluation: Path, tmp_path: Path) -> None:
+def test_bundles_are_reproducible_and_unpack_unchanged(evaluation: Path, tmp_path: Path) -> None:
     first, second = (pack(evaluation, tmp_path / name) for name in ("a.tar.gz", "b.tar.gz"))
     assert first.sha256 == second.sha256
     assert (first.unfinished, first.manifest.changed) == ((), {})
@@ -71,7 +71,7 @@ def test_the_same_files_are_the_same_bytes_and_come_out_again(evaluation: Path, 
     assert (result.problems, result.files) == ((), len(before))
 
 
-def test_submissions_keep_their_hashes_whatever_is_in_them(evaluation: Path, tmp_path: Path) -> None:
+def test_unusual_submissions_keep_their_hashes(evaluation: Path, tmp_path: Path) -> None:
     workspace, log = tmp_path / "workspace", log_of(next((evaluation / "runs").iterdir()))
     (workspace / "empty" / "inner").mkdir(parents=True)
     (workspace / "a % b").write_text("x")
@@ -91,7 +91,7 @@ def test_submissions_keep_their_hashes_whatever_is_in_them(evaluation: Path, tmp
         assert (copy / "empty" / "inner").is_dir()
 
 
-def test_no_key_is_in_a_bundle(evaluation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundles_contain_no_keys(evaluation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHOSEN_BY_PLAN", KEY)
     monkeypatch.setenv("SOME_API_KEY", other := f'other"{KEY[::-1]}')
     plan = json.loads((evaluation / "evaluation.json").read_text())["plan"]
@@ -124,13 +124,13 @@ def test_no_key_is_in_a_bundle(evaluation: Path, tmp_path: Path, monkeypatch: py
     assert bundle.unknown_variables == ("NOT_SET_HERE",)
     assert len(bundle.manifest.changed) == 5
     assert [entry.reason for entry in bundle.manifest.left_out] == [
-        "no results, such as locks",
-        "submissions that hold a key",
+        "not results, such as locks",
+        "submissions that contain a key",
     ]
     assert verify(bundle.path, sample=0).problems == ()
 
 
-def test_what_gives_access_or_quotes_held_out_data_is_left_out(evaluation: Path, tmp_path: Path) -> None:
+def test_access_tokens_and_held_out_data_are_excluded(evaluation: Path, tmp_path: Path) -> None:
     run = min((evaluation / "runs").iterdir())
     session = log_of(run).parent
     for path in ("home/session.json", "snapshots/1/x"):
@@ -147,11 +147,11 @@ def test_what_gives_access_or_quotes_held_out_data_is_left_out(evaluation: Path,
         evaluation, tmp_path / "all", optional=["agent", "operator-logs", "workspaces"]).path)  # fmt: skip
     left_out = {entry.reason: entry.files for entry in plain.manifest.left_out}
     assert left_out == {
-        "left out without --include agent": 1,
-        "left out without --include operator-logs": 2,
-        "left out without --include workspaces": 1,
-        "neither a file nor a link of a submission": 1,
-        "no results, such as locks": 3,
+        "requires --include agent": 1,
+        "requires --include operator-logs": 2,
+        "requires --include workspaces": 1,
+        "special files and links outside submissions": 1,
+        "not results, such as locks": 3,
     }
     assert len(all_of_it) == len(plain.manifest.files) + 1 + 4
     assert not any("home" in name or "network" in name for name in all_of_it)
@@ -166,20 +166,20 @@ def rewrite(log: Path, **changes: Any) -> None:
 
 FORGED: list[tuple[str, Callable[[Path, Path], object], str]] = [
     ("reward", lambda run, _log: change_json(run / "run.json", reward=7.0), "reward is 7.0 in run.json"),
-    ("session", lambda run, _log: change_json(run / "run.json", session=None), "and None by the attempt log"),
+    ("session", lambda run, _log: change_json(run / "run.json", session=None), "but None in the attempt log"),
     ("task", lambda run, _log: change_json(run / "run.json", task="omega"), "the evaluation has no task"),
     ("record", lambda run, _log: (run / "run.json").write_text('{"run": 5}'), "it is damaged"),
     ("evaluation", lambda run, _log: (run.parents[1] / "evaluation.json").write_text("[]"), "it is damaged"),
-    ("attempts' rewards", lambda _run, log: rewrite(log, reward=9.0), "and 9.0 by the attempt log"),
+    ("attempts' rewards", lambda _run, log: rewrite(log, reward=9.0), "but 9.0 in the attempt log"),
     ("attempts' task", lambda _run, log: rewrite(log, task="beta", profile="gpu"), "another task or profile"),
     ("attempt removed", lambda _run, log: log.write_bytes(log.read_bytes().partition(b"\n")[2]), "some are missing"),
-    ("attempt torn", lambda _run, log: log.write_bytes(log.read_bytes() + b'{"half'), "lines that are not whole"),
+    ("attempt torn", lambda _run, log: log.write_bytes(log.read_bytes() + b'{"half'), "incomplete lines"),
     ("submission", lambda _run, log: rewrite(log, submission="0" * 64), "cannot be checked"),
 ]
 
 
 @pytest.mark.parametrize(("change", "problem"), [entry[1:] for entry in FORGED], ids=[entry[0] for entry in FORGED])
-def test_what_is_damaged_or_does_not_give_the_score_is_a_problem(
+def test_damaged_and_forged_records(
     evaluation: Path, tmp_path: Path, change: Callable[[Path, Path], object], problem: str
 ) -> None:
     run = next(run for run in sorted((evaluation / "runs").iterdir()) if b'"valid"' in log_of(run).read_bytes())
@@ -188,7 +188,7 @@ def test_what_is_damaged_or_does_not_give_the_score_is_a_problem(
     assert any(problem in entry for entry in problems), problems
 
 
-def test_a_flipped_bit_is_seen(evaluation: Path, tmp_path: Path) -> None:
+def test_flipped_bit_and_truncation(evaluation: Path, tmp_path: Path) -> None:
     bundle = pack(evaluation, tmp_path / "bundle").path
     whole = bundle.read_bytes()
     tar = bytearray(gzip.decompress(whole))
@@ -201,31 +201,31 @@ def test_a_flipped_bit_is_seen(evaluation: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"short", b"x" * 10_000])
-def test_a_file_that_changes_while_it_is_packed(
+def test_file_changes_during_packing(
     evaluation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    def change(_name: str) -> str:  # asked for when all checksums are known
+    def change(_name: str) -> str:  # called after the checksums
         next(evaluation.rglob("trace.jsonl")).write_bytes(content)
         return "1"
 
     monkeypatch.setattr("re_bench_evaluation.pack.version", change)
-    with pytest.raises(ReBenchError, match="it changed while it was packed"):
+    with pytest.raises(ReBenchError, match="changed during packing"):
         pack(evaluation, tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()
 
 
-def test_what_cannot_be_packed(evaluation: Path, tmp_path: Path) -> None:
+def test_packing_errors(evaluation: Path, tmp_path: Path) -> None:
     (evaluation / "events.jsonl").write_bytes(b"x" * (2 << 20))
-    with pytest.raises(UsageError, match="allow more with --max-mib"):
+    with pytest.raises(UsageError, match="raise it with --max-mib"):
         pack(evaluation, tmp_path / "bundle", max_mib=1)
-    with pytest.raises(UsageError, match=r"there is no evaluation\.json"):
+    with pytest.raises(UsageError, match=r"no evaluation\.json"):
         pack(tmp_path, tmp_path / "bundle")
     with pytest.raises(UsageError, match="File exists"):
         pack(evaluation, evaluation / "plan.toml")
     assert not (tmp_path / "bundle").exists()
 
 
-def test_the_command(
+def test_bundle_command(
     evaluation: Path, tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     packed = re_bench("bundle", evaluation, "--json", cwd=tmp_path)
@@ -235,7 +235,7 @@ def test_the_command(
     assert (verified.returncode, result["passed"], result["compared"]) == (0, True, 0), verified.stderr
     assert len(result["rescored"]) == 5
     assert {entry["outcome"] for entry in result["rescored"]} == {"not compared"}  # its tasks are made up
-    assert any("alpha: this task is not here" in note for note in result["notes"])
+    assert any("alpha: task is not installed" in note for note in result["notes"])
     assert "no score was compared" in result["notes"]
 
 

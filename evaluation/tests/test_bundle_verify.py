@@ -1,4 +1,4 @@
-"""Bundles of strangers: what verification runs of them, compares, and keeps."""
+"""Test the verification of untrusted bundles."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def log_of(evaluation: Path) -> Path:
     return next(evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"))
 
 
-def test_an_honest_one_holds(tmp_path: Path) -> None:
+def test_valid_bundle_has_no_problems(tmp_path: Path) -> None:
     evaluation = make(tmp_path, task_record("alpha"))
     assert verify(packed_by_a_stranger(evaluation, tmp_path / "bundle")).problems == ()
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_no_program_of_a_strangers_directory_is_run(
+def test_tasks_in_bundles_are_never_directories(
     made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
 ) -> None:
-    """A task that a log names is one that is here: a directory would be a program outside of any sandbox."""
+    """A directory as a task would run its scorer outside of the sandbox."""
     mark = tmp_path / "mark"
     (made_up.directory / "score.py").write_text(f"open({str(mark)!r}, 'w')")
     monkeypatch.chdir(tmp_path)
@@ -71,14 +71,14 @@ def test_no_program_of_a_strangers_directory_is_run(
     result = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"))
     assert {entry.outcome for entry in result.rescored} == {"not compared"}
     scan(evaluation)
-    if not relative:  # a person's own log may name a task of the working directory
+    if not relative:  # a log may name a task in the working directory
         with pytest.raises(UsageError, match="no task's name"):
             regrade(log)
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("name", ["", ".", "/" * 64, "/etc".rjust(64, "/"), "../" * 21 + ".", "./" * 32, "\0" * 64])
-def test_a_hash_is_no_path(tmp_path: Path, name: str) -> None:
+def test_submission_hash_is_not_a_path(tmp_path: Path, name: str) -> None:
     store = Store(tmp_path / "log")
     store.directory.mkdir()
     (store.directory / ("a" * 64)).symlink_to("/etc")
@@ -102,7 +102,7 @@ def scored(**changes: Any) -> Score:
         ({"reward": None}, {}, "differs"),
     ],
 )
-def test_what_counts_for_the_final_score_is_compared_too(
+def test_private_scores_are_compared(
     made_up: TaskFolder, monkeypatch: Any, logged: dict[str, Any], now: dict[str, Any], outcome: str
 ) -> None:
     monkeypatch.setattr("re_bench_evaluation.verify.task_named", lambda _name: made_up)
@@ -112,7 +112,7 @@ def test_what_counts_for_the_final_score_is_compared_too(
 
 
 @pytest.mark.parametrize("number", [10**400, "1e999", [[]], 1e300], ids=["huge", "text", "list", "large"])
-def test_anchors_that_no_float_holds(tmp_path: Path, number: object) -> None:
+def test_invalid_anchors(tmp_path: Path, number: object) -> None:
     evaluation = make(tmp_path, task_record("alpha"))
     anchors = {"starting": number, "reference": 1}
     log = log_of(evaluation)

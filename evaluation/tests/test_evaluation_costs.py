@@ -1,4 +1,4 @@
-"""The cap on dollars: no order of starts, ends, failures and restarts of the evaluation goes over it."""
+"""Test that no order of starts, ends, failures and restarts exceeds the cap on dollars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 
 
 class Spending(RuleBasedStateMachine):
-    """Runs that start and spend as much as they may at most, while an evaluation is stopped and goes on."""
+    """Runs that start and spend up to their budgets, while the evaluation restarts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,8 +43,8 @@ class Spending(RuleBasedStateMachine):
             self.cap.end(run, self.spent.get(run, 0.0))
 
     @rule(unknown=st.booleans())
-    def evaluation_is_killed_and_goes_on(self, unknown: bool) -> None:
-        if unknown:  # what killed runs have spent: then they count with all that they may have
+    def evaluation_restarts(self, unknown: bool) -> None:
+        if unknown:  # cost of killed runs is unknown: counts as the whole budget
             self.spent |= self.running
         self.running = {}
         self.cap = DollarCap(CAP, self.spent)
@@ -59,7 +59,7 @@ TestSpending = Spending.TestCase
 
 
 @given(budgets=st.lists(DOLLARS, max_size=20), spent=st.dictionaries(RUNS, DOLLARS))
-def test_a_run_starts_exactly_if_it_fits(budgets: list[float], spent: dict[str, float]) -> None:
+def test_run_starts_only_within_the_cap(budgets: list[float], spent: dict[str, float]) -> None:
     cap = DollarCap(CAP, spent)
     for number, budget in enumerate(budgets):
         fits = cap.committed + budget <= CAP

@@ -1,4 +1,4 @@
-"""Plans of evaluations: every problem is told with its key, and what may change between two commands."""
+"""Test the validation of plans, and the changes allowed between two commands."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def problems(path: Path, text: str) -> list[str]:
     return [line.removeprefix(f"{path}: ") for line in str(error.value).splitlines()]
 
 
-def test_a_plan_and_its_cells(plan_file: Path) -> None:
+def test_cells(plan_file: Path) -> None:
     plan_file.write_text(PLAN)
     plan = load_plan(plan_file)
     assert plan.name == "my-plan"
@@ -59,7 +59,7 @@ def test_a_plan_and_its_cells(plan_file: Path) -> None:
     assert plan.run_memory_mib == 8192
 
 
-def test_every_problem_is_told_with_its_key(plan_file: Path) -> None:
+def test_problems_are_listed_with_keys(plan_file: Path) -> None:
     assert problems(plan_file, "tasks = []\nseeds = [1, 1]\nagent = 3\nagents = {}\n[budget]\nhours = 0") == [
         "tasks: Tuple should have at least 1 item after validation, not 0",
         "agents: Dictionary should have at least 1 item after validation, not 0",
@@ -75,12 +75,14 @@ def test_every_problem_is_told_with_its_key(plan_file: Path) -> None:
         "seeds[1]", "resources.gpus", "agents.mlab.options[0]", "agents.mlab.models[0]", "agents.mine.command[1]",
         "budget.dollars", "models.a.price",
     ]  # fmt: skip
-    assert "because dollars caps the cost of all runs" in lines[-1]
+    assert "unknown placeholder {tusk}; known: server, task, " in lines[4]
+    assert "(did you mean task?)" in lines[4]
+    assert "required with dollars (the cap on all runs)" in lines[-1]
     assert problems(plan_file, PLAN.replace('command = ["{plan}/agent", "--task={task}", "{{}}"]', "")) == [
-        "agents.mine.command: is required, because kind is command"
+        "agents.mine.command: required for kind command"
     ]
-    assert problems(plan_file, PLAN.replace("runs = 2", ""))[0].startswith("runs: either runs or seeds")
-    assert problems(plan_file, "tasks = ")[0].startswith("is not TOML: ")
+    assert problems(plan_file, PLAN.replace("runs = 2", ""))[0].startswith("runs: exactly one of runs and seeds")
+    assert problems(plan_file, "tasks = ")[0].startswith("not TOML: ")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_every_problem_is_told_with_its_key(plan_file: Path) -> None:
         ("profile =", 'server.network = "open"\nprofile =', ["server.network"]),
     ],
 )
-def test_what_may_change(plan_file: Path, old: str, new: str, changed: list[str]) -> None:
+def test_allowed_changes(plan_file: Path, old: str, new: str, changed: list[str]) -> None:
     plan_file.write_text(PLAN)
     before = load_plan(plan_file).record()
     assert PLAN.count(old) == 1
@@ -110,7 +112,7 @@ def test_what_may_change(plan_file: Path, old: str, new: str, changed: list[str]
     assert changed_keys(before, load_plan(plan_file).record()) == changed
 
 
-def test_a_seed_fits_the_name_of_a_directory(plan_file: Path) -> None:
+def test_seeds_are_bounded(plan_file: Path) -> None:
     for seed in (10**300, -(10**300), 1 << 63):
         (problem,) = problems(plan_file, PLAN.replace("runs = 2", f"seeds = [0, {seed}]"))
         assert problem.startswith("seeds[1]: Input should be ")

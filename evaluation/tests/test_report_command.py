@@ -1,4 +1,4 @@
-"""The command ``re-bench report``: tables in a terminal and elsewhere, JSON, and what is wrong."""
+"""Test the command ``re-bench report``."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_tables(evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["report", str(evaluation), str(make_validation(tmp_path / "v.json"))]) == 0
     text = capsys.readouterr().out
     for part in (
-        "leaderboard, profile cpu", "delta/cpu/v1: The task delta", "* the raw score is modelled, not measured",
-        "a stand-in answers", "first mlab model-a: 2 runs only", "holds, 3 of 3", "0.01 / 0.02",
+        "leaderboard, profile cpu", "delta/cpu/v1: The task delta", "* raw scores are modelled, not measured",
+        "a stand-in replaces the model", "first mlab model-a: only 2 runs", "passed, 3 of 3", "0.01 / 0.02",
     ):  # fmt: skip
         assert part in text
 
 
-def test_a_table_that_is_too_wide_goes_on_below_with_its_names(evaluation: Path) -> None:
+def test_wide_tables_are_split(evaluation: Path) -> None:
     lines = as_text(read_report([evaluation]), 80).splitlines()
     rules = [
         number for number, line in enumerate(lines) if line.startswith("----") and "evaluation" in lines[number - 1]
@@ -60,9 +60,7 @@ def test_json(evaluation: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert values["budgets"]
 
 
-def test_a_path_that_cannot_be_read_is_said_and_the_rest_shown(
-    evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unreadable_path_is_a_problem(evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(evaluation), str(tmp_path / "gone")]) == 1
     text = capsys.readouterr().out
     assert "leaderboard" in text
@@ -70,7 +68,7 @@ def test_a_path_that_cannot_be_read_is_said_and_the_rest_shown(
     assert f"{tmp_path}/gone" in text
 
 
-def test_nothing_that_an_agent_wrote_reaches_the_terminal(evaluation: Path) -> None:
+def test_untrusted_text_is_escaped(evaluation: Path) -> None:
     data = read_report([evaluation])
     assert any(HOSTILE in refusal.message for cell in data.cells for refusal in cell.refusals)
     for width in (40, 200, None):

@@ -1,4 +1,4 @@
-"""Scores over time, and the expected best of runs that share a budget."""
+"""Test scores over time and the expected best of k runs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def run(key: str, *moments: tuple[float | None, float | None], hours: float = 4.
     return RunInfo(**(fields | known))  # type: ignore[arg-type]
 
 
-def test_a_score_holds_from_when_it_was_handed_in_and_never_counts_below_the_baseline() -> None:
+def test_score_counts_from_submission_and_is_clipped() -> None:
     one = run("r", (1.0, -0.5), (2.0, 0.4), (3.0, 0.3))
     times = np.array([0.0, 0.99, 1.0, 1.99, 2.0, 3.0, 9.0]) * HOUR
     assert scores_at(one, times, "wall").tolist() == [0, 0, 0, 0, 0.4, 0.3, 0.3]
     assert scores_at(run("none"), times, "working").tolist() == [0] * 7
 
 
-def test_the_mean_changes_where_a_run_does() -> None:
+def test_mean_curve_steps_with_its_runs() -> None:
     curve = mean_curve([run("a", (1.0, 0.5)), run("b", (2.0, 1.0), hours=3.0)], "wall")
     assert curve is not None
     assert curve.hours == (0.0, 1.0, 2.0, 4.0)
@@ -56,7 +56,7 @@ def test_the_mean_changes_where_a_run_does() -> None:
 
 @few
 @given(st.lists(MOMENTS, min_size=1, max_size=5))
-def test_a_curve_ends_at_the_mean_reward_whatever_the_order(runs: list[list[tuple[float, float | None]]]) -> None:
+def test_curve_ends_at_mean_reward_in_any_order(runs: list[list[tuple[float, float | None]]]) -> None:
     made = [run(str(number), *sorted(moments, key=lambda moment: moment[0])) for number, moments in enumerate(runs)]
     curve, other = mean_curve(made, "wall"), mean_curve(made[::-1], "wall")
     assert curve is not None
@@ -69,7 +69,7 @@ def test_a_curve_ends_at_the_mean_reward_whatever_the_order(runs: list[list[tupl
         assert low is None or high is None or low <= mean <= high
 
 
-def test_without_a_time_there_is_no_curve_and_a_flag_says_so() -> None:
+def test_missing_times_are_flagged() -> None:
     runs = [run("a", (None, 0.5)), run("b", (1.0, 0.5))]
     assert mean_curve(runs, "wall") is None
     (cell,) = make_cells(runs, {TASK.key: TASK}, curves=True)
@@ -78,7 +78,7 @@ def test_without_a_time_there_is_no_curve_and_a_flag_says_so() -> None:
     assert budget_curves([cell], {one.key: one for one in runs}, {TASK.key: TASK}, None) == []
 
 
-def test_runs_of_equal_parts_share_the_budget() -> None:
+def test_budget_curves() -> None:
     runs = [run("a", (0.5, 0.2), (3.0, 1.0)), run("b", (0.25, 0.6)), run("c")]
     cells = make_cells(runs, {TASK.key: TASK}, curves=False)
     curves = budget_curves(cells, {one.key: one for one in runs}, {TASK.key: TASK}, None)
@@ -94,7 +94,7 @@ def test_runs_of_equal_parts_share_the_budget() -> None:
     assert planned[0].run_hours == 2.0
 
 
-def test_tasks_whose_last_score_counts_are_left_out_of_the_best_of_k() -> None:
+def test_best_of_k_excludes_tasks_with_last_aggregation() -> None:
     hidden = dataclasses.replace(TASK, key="h/cpu/v1", aggregation="last")
     empty = dataclasses.replace(TASK, key="w/cpu/v1")
     runs = [run("a", (1.0, 0.2)), run("b", (1.0, 0.9), task=hidden.key),
@@ -106,5 +106,5 @@ def test_tasks_whose_last_score_counts_are_left_out_of_the_best_of_k() -> None:
     assert curve.points[0].reward.value == pytest.approx(0.2)
     texts = [flag.text for flag in curve.flags]
     assert texts == [
-        "without h/cpu/v1, whose last score counts and not the best", "without w/cpu/v1, of which no run is over",
+        "excluded: h/cpu/v1 (the last score counts, not the best)", "excluded: w/cpu/v1 (no finished run)",
     ]  # fmt: skip

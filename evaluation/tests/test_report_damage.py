@@ -1,4 +1,4 @@
-"""Whatever the files of results hold, a report is made of the rest, and what it says is JSON."""
+"""Test that any damage of result files leaves a valid report."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ slow = settings(max_examples=20, deadline=None, suppress_health_check=[HealthChe
 
 @slow
 @given(st.data())
-def test_odd_values(made: Path, monkeypatch: pytest.MonkeyPatch, data: st.DataObject) -> None:
+def test_unexpected_values(made: Path, monkeypatch: pytest.MonkeyPatch, data: st.DataObject) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(made.parent / "cache"))
     name = data.draw(st.sampled_from(FILES))
     path = next(made.glob(name))
@@ -78,7 +78,7 @@ def test_odd_values(made: Path, monkeypatch: pytest.MonkeyPatch, data: st.DataOb
 
 @slow
 @given(st.data())
-def test_torn_and_changed_bytes(made: Path, monkeypatch: pytest.MonkeyPatch, data: st.DataObject) -> None:
+def test_truncated_and_changed_bytes(made: Path, monkeypatch: pytest.MonkeyPatch, data: st.DataObject) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(made.parent / "cache"))
     name = data.draw(st.sampled_from(FILES))
     content = bytearray(next(made.glob(name)).read_bytes())

@@ -1,4 +1,4 @@
-"""Diffs of submissions and steps of agents, which may be anything."""
+"""Test diffs of submissions and steps of agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return before, after
 
 
-def test_files_are_added_changed_removed_and_unchanged(pair: tuple[Path, Path]) -> None:
+def test_diff_of_files(pair: tuple[Path, Path]) -> None:
     before, after = pair
     (before / "sub").mkdir()
     (after / "sub").mkdir()
@@ -43,7 +43,7 @@ def test_files_are_added_changed_removed_and_unchanged(pair: tuple[Path, Path]) 
     assert [file.change for file in compare(None, after, None, 1000).files] == ["added"] * 3
 
 
-def test_nothing_outside_of_a_submission_is_read(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_links_are_not_followed(pair: tuple[Path, Path], tmp_path: Path) -> None:
     before, after = pair
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key").write_text("the secret")
@@ -53,20 +53,20 @@ def test_nothing_outside_of_a_submission_is_read(pair: tuple[Path, Path], tmp_pa
     assert compare(before, after, 1, 1000).files == ()
 
 
-def test_what_is_long_binary_or_many_is_named_only(pair: tuple[Path, Path]) -> None:
+def test_long_and_binary_files_have_no_diff(pair: tuple[Path, Path]) -> None:
     before, after = pair
     (after / "long").write_text("x" * 200_000)
     (after / "binary").write_bytes(b"\0\1")
     (after / "latin").write_bytes(b"\xff")
     (after / os.fsdecode(b"name-\xff")).write_text("a\n")
     by_name = {file.name: file for file in compare(before, after, 1, 1000).files}
-    assert by_name["long"].reason == "too long to be shown: 200000 bytes"
+    assert by_name["long"].reason == "too long to show: 200000 bytes"
     assert by_name["binary"].reason == "binary, 2 bytes"
     assert by_name["latin"].reason == "binary, 1 bytes"
     assert "\ufffd" in next(name for name in by_name if name.startswith("name-"))
 
 
-def test_of_many_files_the_first_are_shown_as_far_as_there_is_room(pair: tuple[Path, Path]) -> None:
+def test_diffs_are_limited(pair: tuple[Path, Path]) -> None:
     before, after = pair
     for number in range(500):
         (after / f"many-{number:03}").write_text("a")
@@ -74,16 +74,16 @@ def test_of_many_files_the_first_are_shown_as_far_as_there_is_room(pair: tuple[P
     assert len(diff.files) == 40
     assert diff.left_out == "360 more files and files beyond the first 400"
     assert sum(len(file.text or "") for file in diff.files) <= 100 + 40 * len("\n[...]")
-    assert any(file.reason == "left out: the report has no more room" for file in diff.files)
+    assert any(file.reason == "left out: report size limit reached" for file in diff.files)
 
 
-def test_equal_lines_do_not_take_long(pair: tuple[Path, Path]) -> None:
+def test_repeated_lines_are_fast(pair: tuple[Path, Path]) -> None:
     before, after = pair
     (before / "file").write_text("a\n" * 50_000)
     (after / "file").write_text("a\n" * 50_001)
     began = time.process_time()
     (file,) = compare(before, after, 1, 1000).files
-    assert file.reason == "too many equal lines to be compared"
+    assert file.reason == "too many equal lines to compare"
     assert time.process_time() - began < 2
 
 
@@ -93,7 +93,7 @@ def files_of(directory: Path, trace: list[object]) -> RunFiles:
     return RunFiles(directory, directory / "attempts.jsonl", trace=path)
 
 
-def test_steps_of_any_shape_are_read(tmp_path: Path) -> None:
+def test_malformed_steps(tmp_path: Path) -> None:
     trace: list[object] = [
         {"kind": "observation", "time": 1, "text": "without an action"},
         {"kind": "action", "time": 2, "action": "Execute Script", "input": {"script_name": "a.py"}},
@@ -110,7 +110,7 @@ def test_steps_of_any_shape_are_read(tmp_path: Path) -> None:
     assert steps[0].text == "a.py"
 
 
-def test_steps_belong_to_the_attempt_that_they_come_before(tmp_path: Path) -> None:
+def test_steps_before_attempts(tmp_path: Path) -> None:
     trace: list[object] = []
     for second in range(10):
         trace.append({"kind": "action", "time": second, "action": f"A{second}", "input": {}})
@@ -132,4 +132,4 @@ def test_steps_belong_to_the_attempt_that_they_come_before(tmp_path: Path) -> No
     assert steps_before(attempts, steps, None, 300)[0][0][0].time_s is None
     clocked = [replace(attempts[0], wall_s=1.5, seconds=0.5), replace(attempts[1], wall_s=3.0, seconds=0.5)]
     on_clock = [[step.time_s for step in own] for own, _left_out in steps_before(clocked, steps, 0.0, 300)]
-    assert on_clock == [[0.0, 1.0, 2.0], [1.5, 2.5, 3.5]], "a server that starts and a stop are on no clock"
+    assert on_clock == [[0.0, 1.0, 2.0], [1.5, 2.5, 3.5]], "the clock excludes server start and downtime"

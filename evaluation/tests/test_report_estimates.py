@@ -1,4 +1,4 @@
-"""Means over runs and the expected best of k: laws that hold for all values."""
+"""Test properties of means and of the expected best of k."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench_evaluation.report.estimates import best_of_each_k, mean_of_rows, mean_over_runs, mean_over_tasks
+from re_bench_evaluation.report.estimates import best_of_each_k, mean_of_rows, mean_over_tasks
 
 REWARDS = st.floats(-20, 3)
 RUNS = st.lists(REWARDS, min_size=1, max_size=8)
@@ -21,7 +21,7 @@ few = settings(max_examples=40, deadline=None)
 
 @few
 @given(RUNS)
-def test_the_best_of_k_is_the_mean_over_all_subsets(values: list[float]) -> None:
+def test_best_of_k_is_the_mean_over_subsets(values: list[float]) -> None:
     best = [estimate.value for estimate in best_of_each_k([values])]
     assert len(best) == len(values)
     for k, value in enumerate(best, 1):
@@ -31,7 +31,7 @@ def test_the_best_of_k_is_the_mean_over_all_subsets(values: list[float]) -> None
 
 @few
 @given(TASKS)
-def test_the_best_of_more_runs_is_no_worse_and_lies_in_its_interval(tasks: list[list[float]]) -> None:
+def test_best_of_k_increases_and_lies_in_its_interval(tasks: list[list[float]]) -> None:
     estimates = best_of_each_k(tasks)
     n = min(map(len, tasks))
     assert [estimate.n for estimate in estimates] == [n] * n
@@ -45,7 +45,7 @@ def test_the_best_of_more_runs_is_no_worse_and_lies_in_its_interval(tasks: list[
 
 @few
 @given(TASKS, st.randoms(use_true_random=False))
-def test_the_order_of_runs_and_tasks_changes_nothing(tasks: list[list[float]], random: object) -> None:
+def test_order_of_runs_and_tasks_does_not_matter(tasks: list[list[float]], random: object) -> None:
     assert hasattr(random, "sample")
     shuffled = [random.sample(values, len(values)) for values in tasks]
     shuffled = random.sample(shuffled, len(shuffled))
@@ -55,7 +55,7 @@ def test_the_order_of_runs_and_tasks_changes_nothing(tasks: list[list[float]], r
 
 @few
 @given(TASKS)
-def test_tasks_weigh_the_same_whatever_their_runs(tasks: list[list[float]]) -> None:
+def test_tasks_have_equal_weight(tasks: list[list[float]]) -> None:
     estimate = mean_over_tasks(tasks)
     expected = statistics.fmean(statistics.fmean(values) for values in tasks)
     assert estimate.value == pytest.approx(expected, abs=1e-9)
@@ -64,7 +64,7 @@ def test_tasks_weigh_the_same_whatever_their_runs(tasks: list[list[float]]) -> N
 
 @few
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))
-def test_means_of_columns_are_those_of_runs(runs: int, columns: int, seed: int) -> None:
+def test_means_of_columns(runs: int, columns: int, seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(runs, columns))
     mean, low, high = mean_of_rows(rows)
     assert mean == pytest.approx(rows.mean(axis=0))
@@ -76,29 +76,29 @@ def test_means_of_columns_are_those_of_runs(runs: int, columns: int, seed: int) 
     assert all(np.array_equal(one, other, equal_nan=True) for one, other in zip((mean, low, high), again, strict=True))
 
 
-def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+def test_interval_coverage() -> None:
     generator = np.random.default_rng(0)
     covered = 0
     for _trial in range(200):
-        estimate = mean_over_runs(generator.normal(0.5, 1.0, size=30).tolist())
+        estimate = mean_over_tasks([generator.normal(0.5, 1.0, size=30).tolist()])
         assert estimate.low is not None
         assert estimate.high is not None
         covered += estimate.low <= 0.5 <= estimate.high
     assert 180 <= covered <= 198
 
 
-def test_few_runs_have_no_interval_and_none_no_value() -> None:
-    assert (mean_over_runs([]).value, mean_over_runs([]).n) == (None, 0)
-    one = mean_over_runs([0.5])
+def test_no_runs_and_single_runs() -> None:
+    assert (mean_over_tasks([[]]).value, mean_over_tasks([[]]).n) == (None, 0)
+    one = mean_over_tasks([[0.5]])
     assert (one.value, one.low, one.high, one.n) == (0.5, None, None, 1)
     assert mean_over_tasks([[1.0, 2.0], []]).value is None
     assert best_of_each_k([]) == []
     assert best_of_each_k([[1.0], []]) == []
-    two = mean_over_runs([0.0, 1.0])
+    two = mean_over_tasks([[0.0, 1.0]])
     assert (two.low, two.high) == (0.0, 1.0)
 
 
-def test_many_runs_need_no_large_numbers() -> None:
+def test_many_runs_do_not_overflow() -> None:
     values = [float(value) for value in range(2000)]
     best = [estimate.value for estimate in best_of_each_k([values], 1000)]
     assert all(value is not None and math.isfinite(value) for value in best)

@@ -1,4 +1,4 @@
-"""The page of a report: what is on it, what of a hostile text is not, and the server that shows it."""
+"""Test the HTML page of a report and its server."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 def images(page: str) -> list[str]:
-    """Return the figures of a page as SVG."""
+    """Return the SVG figures of a page."""
     addresses = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)"', page)
     return [base64.b64decode(address).decode() for address in addresses]
 
 
-def test_the_policy_allows_our_script_our_style_and_images_in_the_page_and_nothing_else() -> None:
+def test_content_security_policy() -> None:
     page = render(made_up_report())
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert policy
@@ -48,18 +48,26 @@ def test_the_policy_allows_our_script_our_style_and_images_in_the_page_and_nothi
     ]  # fmt: skip
 
 
-def test_a_page_names_no_address_but_its_own_images() -> None:
+def test_page_references_no_urls() -> None:
     page = render(made_up_report())
     assert re.findall(r"[a-z]+://[^\s\"<]*", page) == []
     assert {address[:5] for address in re.findall(r'(?:src|href)="([^#"]*)', page) if address} == {"data:"}
 
 
-def test_a_page_has_every_section_and_says_what_is_modelled_or_a_stand_in() -> None:
+def test_sections_and_flags() -> None:
     page = render(made_up_report())
-    for text in ("Leaderboard", "Expected best", "Best so far", "Cost", "every run", "Problems", "it has no run.json"):
+    for text in (
+        "Leaderboard",
+        "Expected best",
+        "Best so far",
+        "Cost",
+        "all runs",
+        "Files that could not be read",
+        "no run.json",
+    ):
         assert text.lower() in page.lower()
-    assert page.count("the raw score is modelled, not measured") >= 4
-    assert page.count("a stand-in answers for the model") >= 3
+    assert page.count("raw scores are modelled, not measured") >= 4
+    assert page.count("a stand-in replaces the model") >= 3
     for text in (
         "Execute Script",
         "solution.py",
@@ -70,7 +78,7 @@ def test_a_page_has_every_section_and_says_what_is_modelled_or_a_stand_in() -> N
         assert text in page
 
 
-def test_figures_are_of_both_clocks_and_hold_no_text_of_an_agent() -> None:
+def test_figures_contain_no_untrusted_text() -> None:
     page = render(poison(made_up_report(), HOSTILE["script"]))
     figures = images(page)
     assert len(figures) == 2 + 2 * 2 + 1
@@ -78,21 +86,21 @@ def test_figures_are_of_both_clocks_and_hold_no_text_of_an_agent() -> None:
     assert not any("window.ran" in figure for figure in figures)
 
 
-def test_names_have_the_colours_of_their_lines() -> None:
+def test_names_match_the_colours_of_lines() -> None:
     page = render(made_up_report())
     for number, colour in enumerate(COLOURS):
         assert f".k{number} {{ color: {colour}; }}" in page
         assert number > 2 or any(colour in figure for figure in images(page))
 
 
-def test_a_report_of_nothing_is_a_page() -> None:
+def test_empty_report() -> None:
     data = made_up_report(runs=0)
     nothing = replace(data, evaluations=(), tasks=(), leaderboards=(), cells=(), budgets=(), runs=(), problems=())
-    assert "There is no run that is over" in render(nothing)
+    assert "No finished runs" in render(nothing)
     assert "0 runs" in render(data)
 
 
-def test_runs_without_times_or_rewards_are_shown() -> None:
+def test_runs_without_times_or_rewards() -> None:
     data = made_up_report(tasks=1, runs=1, attempts=2)
     runs = [
         replace(
@@ -103,7 +111,7 @@ def test_runs_without_times_or_rewards_are_shown() -> None:
     ]  # fmt: skip
     cells = tuple(replace(cell, curves=()) for cell in data.cells)
     page = render(replace(data, runs=tuple(runs), cells=cells, budgets=(), leaderboards=()))
-    assert "The times of attempts are not known" in page
+    assert "attempts have no times" in page
 
 
 @pytest.mark.parametrize(
@@ -117,11 +125,11 @@ def test_runs_without_times_or_rewards_are_shown() -> None:
         (3, 3),
     ],
 )
-def test_characters_that_mislead_are_shown_as_their_code(text: object, shown: object) -> None:
+def test_misleading_characters_are_escaped(text: object, shown: object) -> None:
     assert visible(text) == shown
 
 
-def test_the_line_of_a_run_rises_at_its_better_attempts_and_ends_with_it() -> None:
+def test_line_of_a_run() -> None:
     (run,) = made_up_report(tasks=1, runs=1, attempts=3, agents=1).runs
     rewards = (None, 0.5, 0.5)
     attempts = (
@@ -131,12 +139,12 @@ def test_the_line_of_a_run_rises_at_its_better_attempts_and_ends_with_it() -> No
     assert [unit_of(hours)[0] for hours in (8.0, 0.5, 0.01)] == ["hours", "minutes", "seconds"]
 
 
-def test_a_page_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
+def test_unwritable_page(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot write"):
         write_page(made_up_report(runs=0), tmp_path / "none" / "report.html")
 
 
-def test_the_command_writes_a_page(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_command_writes_page(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     hostile = "<script>alert(1)</script>"
     shape = Shape(tasks=TASKS[:1], runs=1, attempts=4, messages=(hostile,), sources=(f"a = '{hostile}'\n", "b = 2\n"))
     evaluation = make_evaluation(tmp_path / "evaluation", hostile, shape)
@@ -182,7 +190,7 @@ def get(connection: http.client.HTTPConnection, path: str = "/", **headers: str)
     return response.status, response.read().decode()
 
 
-def test_a_page_is_made_again_and_loads_itself_while_runs_are_active(
+def test_page_refreshes_while_runs_are_active(
     live: tuple[Changing, http.client.HTTPConnection], capsys: pytest.CaptureFixture[str]
 ) -> None:
     changing, connection = live
@@ -199,12 +207,12 @@ def test_a_page_is_made_again_and_loads_itself_while_runs_are_active(
     assert 'http-equiv="refresh"' not in get(connection)[1]
 
 
-def test_a_server_answers_to_its_own_name_only(live: tuple[Changing, http.client.HTTPConnection]) -> None:
+def test_server_checks_the_host_header(live: tuple[Changing, http.client.HTTPConnection]) -> None:
     for host, path, status in (("attacker.example", "/", 403), ("localhost:9", "/", 200), ("127.0.0.1", "/x", 404)):
         assert (host, get(live[1], path, Host=host)[0]) == (host, status)
 
 
-def test_a_port_that_is_taken_is_a_usage_error() -> None:
+def test_port_in_use() -> None:
     page = LivePage(Changing())
     with serving(page, 0) as address, pytest.raises(UsageError, match="--port 0"):
         serving(page, int(address.strip("/").rpartition(":")[2])).__enter__()

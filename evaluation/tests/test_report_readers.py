@@ -1,4 +1,4 @@
-"""Results that other packages read: they become evaluations of a report, and who is missing is named."""
+"""Test readers for formats of other packages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Reader:
-    """Reads files ``*.other``: each is an evaluation, but for one that is called ``bad``."""
+    """Reads files ``*.other`` as evaluations, except ``bad.other``."""
 
     asked: list[Sequence[Path]] = field(default_factory=list)
 
@@ -66,7 +66,7 @@ def files(directory: Path, *names: str) -> list[Path]:
     return [directory / name for name in names]
 
 
-def test_all_paths_of_a_format_are_read_together_and_shown_under_their_own_name(reader: Reader, tmp_path: Path) -> None:
+def test_paths_of_a_format_are_read_together(reader: Reader, tmp_path: Path) -> None:
     (one,) = files(tmp_path, "one.other")
     data = read_report([one], room=Room())
     assert [evaluation.path for evaluation in data.evaluations] == [str(one)]
@@ -79,9 +79,7 @@ def test_all_paths_of_a_format_are_read_together_and_shown_under_their_own_name(
     assert reader.asked == [[one], both]
 
 
-def test_what_a_reader_cannot_read_is_a_problem_and_the_exit_status(
-    reader: Reader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_problems_of_readers(reader: Reader, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad, good = files(tmp_path, "bad.other", "good.other")
     assert main(["report", str(bad), str(good)]) == 1
     assert "it is bad" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Each check of a scan finds what it is for, and leaves our own solutions alone."""
+"""Test the checks of ``re-bench scan``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ records = [
 
 @pytest.fixture
 def here(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
-    """Have the made-up task among those that are here, with results on record."""
+    """Install the made-up task, with records."""
     (made_up.directory / "records.toml").write_text(RECORDS)
 
     def find(name: str) -> TaskFolder:
@@ -50,7 +50,7 @@ def here(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
 def evaluation_with(
     directory: Path, runs: Sequence[Sequence[Attempt]], submissions: Mapping[str, Mapping[str, bytes]] | None = None
 ) -> tuple[Path, dict[str, str]]:
-    """Return an evaluation with these attempts, whose ``submission`` names one of the submissions, and their hashes."""
+    """Return an evaluation with attempts that name submissions, and the hashes of these."""
     task = task_record("made_up", direction="higher", aggregation="max")
     shape = Shape(agents=[("mlab", "m")], tasks=[task], runs=len(runs), attempts=0)
     evaluation, hashes = make_evaluation(directory / "evaluation", shape=shape), {}
@@ -81,7 +81,7 @@ def found(evaluation: Path, *checks: str) -> list[tuple[str, int | None, str]]:
     return [(finding.severity, finding.attempt, finding.text) for finding in scan(evaluation, checks).findings]
 
 
-def test_refusals_in_the_words_of_a_cheat(here: TaskFolder, tmp_path: Path) -> None:
+def test_messages_of_known_cheats(here: TaskFolder, tmp_path: Path) -> None:
     del here
     attempts = [attempt(None, message="it is no number"), attempt(None, message="too late"), attempt(0.1)]
     evaluation, _hashes = evaluation_with(tmp_path, [attempts])
@@ -89,7 +89,7 @@ def test_refusals_in_the_words_of_a_cheat(here: TaskFolder, tmp_path: Path) -> N
     assert (severity, number, "cheats/words" in text) == ("warning", 1, True)
 
 
-def test_rewards_above_the_best_on_record_and_above_what_can_be_had(here: TaskFolder, tmp_path: Path) -> None:
+def test_rewards_above_records(here: TaskFolder, tmp_path: Path) -> None:
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(1.1), attempt(1.24), attempt(1.3), attempt(1.6)]])
     assert [entry[:2] for entry in found(evaluation, "above-best")] == [("serious", 4), ("warning", 3)]
     (here.directory / "records.toml").unlink()
@@ -118,7 +118,7 @@ def test_jumps_errors_and_identical_submissions(tmp_path: Path) -> None:
         b'os.environ["RE_BENCH_CACHE"]', b"glob('/x/**/attempts.jsonl')", b"# HERE/notes",
     ],
 )  # fmt: skip
-def test_submissions_that_name_what_is_hidden(here: TaskFolder, tmp_path: Path, line: bytes) -> None:
+def test_hidden_paths(here: TaskFolder, tmp_path: Path, line: bytes) -> None:
     line = line.replace(b"HERE", bytes(here.directory))
     files = {"bad": {"a.py": b"x = 1\n" + line, "b.bin": b"\0" + line}, "good": {"a.py": b"process = 1  # records"}}
     evaluation, _hashes = evaluation_with(
@@ -129,7 +129,7 @@ def test_submissions_that_name_what_is_hidden(here: TaskFolder, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("variant", ["starter", "baseline", "reference"])
-def test_our_own_solutions_name_nothing_hidden(variant: str, tmp_path: Path) -> None:
+def test_own_solutions_have_no_hidden_paths(variant: str, tmp_path: Path) -> None:
     files: dict[str, Mapping[str, bytes]] = {}
     for directory in sorted(TASKS.glob(f"*/{variant}")):
         texts = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
@@ -139,7 +139,7 @@ def test_our_own_solutions_name_nothing_hidden(variant: str, tmp_path: Path) -> 
     assert found(evaluation, "hidden-paths") == []
 
 
-def test_kernels_are_screened_by_kernelguard(tmp_path: Path) -> None:
+def test_kernels(tmp_path: Path) -> None:
     pytest.importorskip("kernelguard", reason="NOT CHECKED: kernelguard is not installed")
     patched = (
         b"import torch, triton\ntorch.cuda.synchronize = lambda: None\ntorch.cuda.Event.elapsed_time = lambda *a: 1\n"
@@ -174,7 +174,7 @@ def test_hostile_submissions_and_records(tmp_path: Path) -> None:
     assert read_scan(evaluation) == result
 
 
-def test_what_is_not_ours_is_not_read_as_a_finding(tmp_path: Path) -> None:
+def test_damaged_findings(tmp_path: Path) -> None:
     assert read_scan(tmp_path) is None
     whole = Scan("now", ("jumps",), (Finding("jumps", "info", "text", "run", 1, {"a": 1}),))
     write_scan(tmp_path, whole)
@@ -191,7 +191,7 @@ def test_what_is_not_ours_is_not_read_as_a_finding(tmp_path: Path) -> None:
     assert (scan_again.findings, scan_again.left_out) == (whole.findings, ("4 lines of scan.jsonl are damaged",))
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scan_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.9), attempt(1.7, message="\x1b[31m")]])
     assert main(["scan", "--list"]) == 0
     assert "refused-cheats" in capsys.readouterr().out

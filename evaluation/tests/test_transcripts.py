@@ -1,4 +1,4 @@
-"""Traces of mlab and transcripts of servers become trajectories that Harbor's own models accept."""
+"""Test the export of traces and transcripts to ATIF."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def event(kind: str, time: float, **fields: Any) -> dict[str, Any]:
 
 def step(number: int, action: str, observation: str, **reply: Any) -> Iterator[dict[str, Any]]:
     time = 100.0 * number
-    told = {"text": f"Action: {action}", "call": None, "cut": False, "model": "m", "purpose": "step", **SPENT}
-    yield event("reply", time, **told | reply)
+    fields = {"text": f"Action: {action}", "call": None, "cut": False, "model": "m", "purpose": "step", **SPENT}
+    yield event("reply", time, **fields | reply)
     yield event("action", time + 1, fields={}, action=action, input={"file": "a"}, notes=[], tool=None, journal=0)
     yield event("observation", time + 9, text=observation, snapshot=None, handed_in=None)
 
@@ -43,7 +43,7 @@ def events_of(document: dict[str, Any], event: str) -> list[dict[str, Any]]:
     return [step["extra"] for step in document["steps"] if step.get("extra", {}).get("event") == event]
 
 
-def test_an_evaluation_has_both_views_of_each_run_and_attempts_are_no_end(tmp_path: Path) -> None:
+def test_evaluation_has_two_trajectories_per_run(tmp_path: Path) -> None:
     evaluation = make_evaluation(tmp_path / "evaluation", shape=SHAPE)
     written = write_trajectories(evaluation, tmp_path / "out")
     assert [entry.attempts for entry in written] == [3] * 4
@@ -69,7 +69,7 @@ def test_an_evaluation_has_both_views_of_each_run_and_attempts_are_no_end(tmp_pa
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.json")}
 
 
-def test_a_servers_state_directory_is_converted_by_session(tmp_path: Path) -> None:
+def test_state_directory_has_one_trajectory_per_session(tmp_path: Path) -> None:
     state = make_state(tmp_path / "state", replace(SHAPE, runs=2))
     written = write_trajectories(state, tmp_path / "out")
     assert sorted(entry.path.parent.name for entry in written) == sorted(
@@ -77,7 +77,7 @@ def test_a_servers_state_directory_is_converted_by_session(tmp_path: Path) -> No
     )
 
 
-def test_replies_calls_of_helpers_and_what_they_cost() -> None:
+def test_replies_helper_calls_and_costs() -> None:
     helper = {"text": "a summary", "call": None, "cut": False, "model": "cheap", "purpose": "summary"}
     events = [
         event("start", 1, agent="its-program", task="the task", settings={"model": {"name": "m"}}),
@@ -106,7 +106,7 @@ def test_replies_calls_of_helpers_and_what_they_cost() -> None:
     assert "total_cost_usd" not in metrics  # one call has no known price
 
 
-def test_steps_that_a_rewind_set_aside_stay_and_are_marked() -> None:
+def test_rewound_steps_are_marked() -> None:
     events = [
         event("start", 1, task="the task", settings=None),
         *step(1, "Edit", "one"),
@@ -118,7 +118,7 @@ def test_steps_that_a_rewind_set_aside_stay_and_are_marked() -> None:
     assert aside == ["two"]
 
 
-def test_hostile_lines_make_a_document_all_the_same(tmp_path: Path) -> None:
+def test_malformed_lines(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     nested, walked = ("[" * depth + "]" * depth for depth in (100_000, 600))
@@ -147,7 +147,7 @@ def test_hostile_lines_make_a_document_all_the_same(tmp_path: Path) -> None:
         write_trajectories(run, tmp_path / "out")
 
 
-def test_the_command(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_transcripts_command(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     evaluation = make_evaluation(tmp_path / "evaluation", shape=replace(SHAPE, tasks=TASKS[:1]))
     done = re_bench("transcripts", evaluation, "--json", cwd=tmp_path)
     files = json.loads(done.stdout)["trajectories"]
@@ -157,12 +157,12 @@ def test_the_command(tmp_path: Path, re_bench: Callable[..., subprocess.Complete
     assert (refused.returncode, "no agent's trace.jsonl" in refused.stderr) == (2, True), refused.stderr
 
 
-def test_harbors_own_models_accept_them(tmp_path: Path) -> None:
+def test_harbor_models_accept_documents(tmp_path: Path) -> None:
     reason = "NOT CHECKED against Harbor's models: pip install harbor, which needs Python 3.12, is missing here"
     models = pytest.importorskip("harbor.models.trajectories", reason=reason)
     write_trajectories(make_evaluation(tmp_path / "evaluation", shape=SHAPE), tmp_path / "out")
     write_trajectories(make_state(tmp_path / "state", SHAPE), tmp_path / "out" / "state")
-    test_hostile_lines_make_a_document_all_the_same(tmp_path)
+    test_malformed_lines(tmp_path)
     paths = list((tmp_path / "out").rglob("*.json"))
     assert len(paths) == 7
     for path in paths:

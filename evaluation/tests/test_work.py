@@ -1,4 +1,4 @@
-"""A person as the agent, through the real command: the clock, limits, scores, and an evaluation for reports."""
+"""Test the command ``re-bench work``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOUR = 3600.0
 
 
 class Person:
-    """Somebody who works in a directory, by commands alone."""
+    """A person who works through commands."""
 
     def __init__(self, command: Callable[..., subprocess.CompletedProcess[str]], directory: Path) -> None:
         self.command, self.directory = command, directory
@@ -64,7 +64,7 @@ class Person:
         return record
 
     def has_worked(self, hours: float, **moment: Any) -> None:
-        """Change the record to that of somebody who began so many hours earlier."""
+        """Shift the recorded start by a number of hours."""
         record = self.record()
         before = record["moment"]
         shifted = {name: before[name] - hours * HOUR for name in ("unix_s", "monotonic_s", "since_boot_s")}
@@ -74,7 +74,7 @@ class Person:
 
 @pytest.fixture
 def person(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Person:
-    """Return somebody whose commands run in this process, which saves half a second each."""
+    """Return a person whose commands run in this process, which is faster."""
 
     def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         try:
@@ -87,16 +87,16 @@ def person(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Person:
     return Person(command, tmp_path / "work")
 
 
-def test_work_from_the_beginning_to_the_end(
+def test_work_from_begin_to_finish(
     re_bench: Callable[..., subprocess.CompletedProcess[str]], made_up: TaskFolder, tmp_path: Path
 ) -> None:
     person, began = Person(re_bench, tmp_path / "work"), time.monotonic()
     (made_up.directory / "instructions.md").write_text("# Made up\n\nWrite a large number.\n")
-    told = person.begin(made_up, "--hours", "2", "--max-attempts", "3", "--person", "anna", "--tag", "years=4")
-    assert "Write a large number." in told
-    assert "You have 2 hours" in told
-    assert "up to 3 times.\n- You are told its score." in told
-    assert (person.directory / "INSTRUCTIONS.md").read_text() in told
+    output = person.begin(made_up, "--hours", "2", "--max-attempts", "3", "--person", "anna", "--tag", "years=4")
+    assert "Write a large number." in output
+    assert "You have 2 hours" in output
+    assert "up to 3 times.\n- You see its score." in output
+    assert (person.directory / "INSTRUCTIONS.md").read_text() in output
     person.has_worked(0.5)
     person.writes("5")
     first = person.does("score")
@@ -107,7 +107,7 @@ def test_work_from_the_beginning_to_the_end(
 
     paused, paused_at = person.does("pause"), time.time()
     assert paused["state"] == "paused"
-    assert "it is paused; go on with: re-bench work resume" in person.does("score", status=2)
+    assert "paused; continue with: re-bench work resume" in person.does("score", status=2)
     time.sleep(1)
     assert person.does("status")["hours_used"] == paused["hours_used"]
     assert session_periods(person.session)[-1].ended <= paused_at
@@ -147,22 +147,22 @@ def test_work_from_the_beginning_to_the_end(
     assert [task.name for task in evaluation.tasks] == ["made_up"]
 
 
-def test_when_hours_or_attempts_are_over_nothing_is_scored(person: Person, made_up: TaskFolder) -> None:
+def test_no_scoring_after_the_limits(person: Person, made_up: TaskFolder) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     person.begin(made_up, "--max-attempts", "1")
     person.writes("5")
     person.does("score")
-    assert "all attempts are used up" in person.does("score", status=2)
+    assert "no attempts left" in person.does("score", status=2)
     person.has_worked(9)
     person.writes("9")
-    assert "the hours are over" in person.does("score", status=2)
+    assert "no hours left" in person.does("score", status=2)
     assert person.does("status")["hours_left"] == 0
     done = person.command("work", "finish", person.directory)
-    assert done.stdout.startswith("Nothing was scored at the end. The work has ended. Final score, the highest of 1")
+    assert done.stdout.startswith("Nothing was scored at the end. The work has ended. Final score (the highest of 1")
     assert RunRecord.load(person.run).raw == 5.0
 
 
-def test_a_reboot_leaves_out_the_time_in_which_the_machine_was_off(person: Person, made_up: TaskFolder) -> None:
+def test_time_off_during_a_reboot_does_not_count(person: Person, made_up: TaskFolder) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     person.begin(made_up, "--hours", "100000")
     now = Moment.now()
@@ -176,7 +176,7 @@ def test_a_reboot_leaves_out_the_time_in_which_the_machine_was_off(person: Perso
     assert second[0] - first[1] == pytest.approx((off_hours - 2) * HOUR, abs=60)
 
 
-def test_a_command_that_is_killed_while_it_scores_leaves_the_work_as_it_was(
+def test_killed_scoring_changes_nothing(
     person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder], tmp_path: Path
 ) -> None:
     (made_up.directory / "instructions.md").write_text("x")
@@ -206,9 +206,7 @@ def moments() -> st.SearchStrategy[tuple[Moment, float, float]]:
 
 
 @given(moments(), st.integers(-(10**6), 10**6))
-def test_a_suspended_machine_and_a_changed_date_do_not_move_the_clock(
-    passing: tuple[Moment, float, float], date_change: int
-) -> None:
+def test_clock_ignores_suspension_and_date_changes(passing: tuple[Moment, float, float], date_change: int) -> None:
     before, awake, asleep = passing
     now = Moment(
         unix_s=before.unix_s + awake + asleep + date_change, monotonic_s=before.monotonic_s + awake,
@@ -217,12 +215,12 @@ def test_a_suspended_machine_and_a_changed_date_do_not_move_the_clock(
     assert worked(before, now, lambda: 0.0) == (awake, None)
 
 
-def test_a_task_that_hides_its_score(
+def test_hidden_score(
     person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     task = change(made_up, "task.toml", 'unit = "points"', 'unit = "points"\nshow_score = false')
-    assert "You are told whether it is valid, but not its score." in person.begin(task)
+    assert "You see whether it is valid, but not its score." in person.begin(task)
     person.writes("5")
     assert "5.0" not in json.dumps(person.does("score")["attempt"])
     shown = person.command("work", "status", person.directory).stdout
@@ -231,12 +229,12 @@ def test_a_task_that_hides_its_score(
     assert person.does("finish", "--no-score")["final"]["reward"] == 0.5
 
 
-def test_requests_that_make_no_sense(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
+def test_invalid_requests(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
     lacking = person.command("work", "begin", made_up.directory, person.directory, "--profile", "cpu")
     assert (lacking.returncode, person.directory.exists()) == (2, False)
-    assert "instructions.md: it cannot be read: No such file" in lacking.stderr
+    assert "instructions.md: cannot read: No such file" in lacking.stderr
     (made_up.directory / "instructions.md").write_text("x")
-    assert "no work was begun there; begin with: re-bench work begin TASK" in person.does("score", status=2)
+    assert "no work found; start with: re-bench work begin TASK" in person.does("score", status=2)
     assert not person.directory.exists()
     assert "there is no task 'nothing'" in person.command("work", "begin", "nothing", tmp_path / "x").stderr
     assert (
@@ -250,12 +248,12 @@ def test_requests_that_make_no_sense(person: Person, made_up: TaskFolder, tmp_pa
     assert "Unknown option: --hours" in person.does("pause", "--hours", "3", status=2)
     with (person.directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "another command uses it" in person.does("pause", status=2)
+        assert "in use by another command" in person.does("pause", status=2)
     (person.session / "session.json").write_text("{}")
     assert "it is damaged: name: Field required" in person.does("status", status=1)
 
 
-def test_a_study_of_several_people(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
+def test_collect_study(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     people = [Person(person.command, tmp_path / name) for name in ("anna", "ben")]
     for number, one in enumerate(people):

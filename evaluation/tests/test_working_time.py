@@ -1,4 +1,4 @@
-"""Working time: laws of the arithmetic, and files that say anything."""
+"""Test the arithmetic of working time, and damaged files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ CLOCKS = st.none() | st.builds(Elapsed, TIMES, TIMES)
 
 
 def seconds_inside(intervals: list[Interval]) -> set[int]:
-    """Return the seconds that intervals of whole seconds hold: the slow way that the arithmetic is compared with."""
+    """Return the seconds in intervals of whole seconds, as a slow reference."""
     return {second for interval in intervals for second in range(int(interval.began), int(interval.ended))}
 
 
 @given(INTERVALS, INTERVALS)
-def test_intervals_are_sets_of_seconds(first: list[Interval], second: list[Interval]) -> None:
+def test_interval_arithmetic(first: list[Interval], second: list[Interval]) -> None:
     assert total_s(first) == len(seconds_inside(first))
     assert seconds_inside(merged(first)) == seconds_inside(first)
     assert seconds_inside(common(first, second)) == seconds_inside(first) & seconds_inside(second)
@@ -52,19 +52,19 @@ def test_working_time_is_within_wall_clock_time(
 
 
 @given(INTERVALS, INTERVALS)
-def test_what_is_left_of_intervals(first: list[Interval], second: list[Interval]) -> None:
+def test_difference_of_intervals(first: list[Interval], second: list[Interval]) -> None:
     assert seconds_inside(without(first, second)) == seconds_inside(first) - seconds_inside(second)
 
 
 def attempt(at: int, wall_s: float | None = None, working_s: float | None = None) -> Attempt:
-    """Return an attempt that was handed in ``at`` seconds after 1970, and scored for five."""
+    """Return an attempt submitted ``at`` seconds after 1970 and scored in five."""
     return Attempt(
         time=f"1970-01-01T00:{(at + 5) // 60:02}:{(at + 5) % 60:02}+00:00", task="t", profile="cpu", status="invalid",
         raw=None, reward=None, message="", seconds=5.0, wall_s=wall_s, working_s=working_s,
     )  # fmt: skip
 
 
-def test_attempts_get_their_times_with_and_without_a_clock_of_the_server() -> None:
+def test_attempt_times_with_and_without_a_clock() -> None:
     periods = [Interval(100.0, 200.0), Interval(300.0)]
     waits = [Interval(120.0, 130.0), Interval(125.0, 140.0), Interval(190.0, 310.0)]
     early = [attempt(150), attempt(250), attempt(320)]
@@ -76,7 +76,7 @@ def test_attempts_get_their_times_with_and_without_a_clock_of_the_server() -> No
     assert attempt_times([dataclasses.replace(early[0], time="yesterday")], periods) == [None]
 
 
-def test_waits_of_which_lines_are_damaged(tmp_path: Path) -> None:
+def test_damaged_waits(tmp_path: Path) -> None:
     path = tmp_path / "waits.jsonl"
     assert read_waits(path) == []
     damaged = [b"", b"{", b"[" * 100_000, b"[]", b"1", b"\xff\xfe", b'{"began": 1, "ended": ' + b"9" * 5000 + b"}"]
@@ -111,8 +111,8 @@ def test_periods_of_a_session(tmp_path: Path, record: object, periods: list[Inte
     assert session_periods(tmp_path) == periods
 
 
-def test_an_agent_gains_nothing_by_waits_that_cannot_be(tmp_path: Path) -> None:
-    """Waits before the run, in the future, twice, and while its submissions were scored are time in which it worked."""
+def test_impossible_waits_do_not_count(tmp_path: Path) -> None:
+    """Waits outside the run, overlaps and waits during scoring do not count."""
     now = float(int(time.time()))  # which ISO 8601 tells exactly
     began = dt.datetime.fromtimestamp(now - 1000, dt.UTC)
     session = tmp_path / "server" / "sessions" / "one"
@@ -141,6 +141,6 @@ def test_an_agent_gains_nothing_by_waits_that_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\n" * (5 << 20), b'{"began": 1, "ended": 2}\n' * 300_000])
-def test_waits_without_end_are_none(tmp_path: Path, content: bytes) -> None:
+def test_too_large_file_of_waits(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "waits.jsonl").write_bytes(content)
     assert read_waits(tmp_path / "waits.jsonl") == []

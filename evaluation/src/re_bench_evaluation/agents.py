@@ -1,10 +1,10 @@
-"""The agents of a plan: their kinds, how each is started and stopped, and what it reports.
+"""Define kinds of agents: how they are checked, started, stopped and resumed, and what they report.
 
-``command`` is built in. Other distributions add a kind by an entry point in the group ``re_bench.agents``, which names
-a subclass of :class:`AgentKind`; the entry point's name is the ``kind`` in plans.
+``command`` is built in. Packages add kinds through entry points in the group ``re_bench.agents``: the name is the
+``kind`` in plans, the value a subclass of :class:`AgentKind`.
 """
 
-# ruff: noqa: ARG002 - defaults and overrides need not use all that a kind is given
+# ruff: noqa: ARG002 - overrides need not use all parameters
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from re_bench.data.jsonl import read_plain
-from re_bench.errors import UsageError
+from re_bench.errors import UsageError, did_you_mean
 from re_bench.records import AGENT, WAITS
 
 if TYPE_CHECKING:
@@ -32,26 +32,25 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan_tables import Agent, Budget, Model
 
 GROUP = "re_bench.agents"
-"""The entry points whose values are kinds of agents."""
+"""Entry point group of agent kinds."""
 USAGE = "usage.json"
-"""In an agent's directory, by the agent: what it has used."""
+"""File in an agent's directory in which it reports its usage."""
 TEMPORARY_FAILURE = 75
-"""The exit status (``EX_TEMPFAIL`` of ``sysexits.h``) of an agent that could not work for no fault of its own: the run
-is tried again."""
+"""Exit status of an agent (``EX_TEMPFAIL`` of ``sysexits.h``) that requests a retry of the run."""
 OPENAI_KEY = "OPENAI_API_KEY"
-"""The variable in which clients of OpenAI's API look for the key."""
+"""The variable from which clients of OpenAI's API read the key."""
 PLACEHOLDERS = (
     "server", "task", "run", "plan", "model", "base_url", "seed", "hours", "dollars", "tokens", "steps"
 )  # fmt: skip
-"""What a command may name in braces."""
+"""Placeholders of a command."""
 
 _MAX_USAGE = 1 << 16
 _MOST_USED = 1 << 53
-"""More of anything is no report that can be added up."""
+"""Larger reported amounts are invalid."""
 
 
 class Usage(BaseModel):
-    """What an agent reports in ``usage.json``, which it may write again and again; None is not known."""
+    """The usage that an agent reports in ``usage.json``, which it may update; None is unknown."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
@@ -59,11 +58,11 @@ class Usage(BaseModel):
     tokens: int | None = Field(default=None, ge=0, le=_MOST_USED)
     steps: int | None = Field(default=None, ge=0, le=_MOST_USED)
     reason: str | None = Field(default=None, max_length=200)
-    """Why it has ended; None while it works."""
+    """Why it ended; None while it runs."""
 
     @classmethod
     def of_run(cls, run: Path) -> Usage:
-        """Read the file of a run; nothing is known if it is missing or unusable."""
+        """Read the file of a run; all values are None if it is missing or invalid."""
         try:
             return cls.model_validate_json(read_plain(run / AGENT / USAGE, _MAX_USAGE))
         except (OSError, ValidationError):
@@ -75,34 +74,34 @@ class AgentExit:
     """How a try at a run ended."""
 
     kind: Literal["ended", "failed"]
-    """``failed``: for an internal reason."""
+    """``failed``: internal error."""
     reason: str
 
 
 @dataclass(frozen=True)
 class AgentSetup:
-    """What a plan says of an agent with one of its models."""
+    """The settings of an agent and one of its models in the plan."""
 
     name: str
     """The agent's name in the plan."""
     agent: Agent
     model_key: str | None
-    """The model's name in the plan; None for an agent that asks no model."""
+    """The model's name in the plan; None without a model."""
     model: Model
-    """An empty table for an agent that asks no model."""
+    """An empty table without a model."""
     budget: Budget
     plan_directory: Path
     """The directory of the plan's file."""
 
     @property
     def model_name(self) -> str:
-        """The name that the model's server knows."""
+        """The name for the model's server."""
         return self.model.name or self.model_key or ""
 
 
 @dataclass(frozen=True)
 class AgentLaunch:
-    """What an agent is started with."""
+    """The parameters with which an agent starts."""
 
     setup: AgentSetup
     task_id: str
@@ -112,17 +111,17 @@ class AgentLaunch:
     address: str
     """The address of the run's server."""
     token: str
-    """The API key of the run's server, which the agent has as ``RE_BENCH_TOKEN``."""
+    """The API key of the run's server, passed as ``RE_BENCH_TOKEN``."""
     task_key: str | None
-    """The variable with the key for the task's own chat model; None if the task asks no real one."""
+    """The variable with the key for the task's chat model; None if it has none or a stand-in."""
 
     @property
     def directory(self) -> Path:
-        """The agent's own directory, in which it starts."""
+        """The agent's working directory."""
         return self.run / AGENT
 
     def values(self) -> dict[str, str]:
-        """Return the values of the placeholders; unknown and unbounded ones are empty."""
+        """Return the values of the placeholders; empty if unknown or unlimited."""
         setup, budget = self.setup, self.setup.budget
         values = (
             self.address, self.task_id, self.directory, setup.plan_directory, setup.model_name, setup.model.base_url,
@@ -135,47 +134,45 @@ class AgentLaunch:
 class AgentKind(ABC):
     """How agents of one kind are checked, started, stopped and resumed.
 
-    The defaults fit a program that knows nothing of evaluations: it is stopped by SIGTERM, begins again afterwards, and
-    has ended when it exits.
+    By default an agent is stopped by SIGTERM, restarts from the beginning, and has ended when it exits.
     """
 
     needs_model: ClassVar[bool] = False
-    """Whether a plan must name a model for it."""
+    """Whether it requires a model in the plan."""
     keeps_budget: ClassVar[bool] = False
-    """Whether it ends by itself at every limit of the budget, after its last submission was scored, and reports in
-    ``usage.json`` what a call may cost before it makes it."""
+    """Whether it stops by itself at every limit of the budget, and reports the maximum cost of a call in advance."""
     suspend_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    """What it gets when the evaluation stops."""
+    """Sent when the evaluation stops."""
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Yield what is wrong with the table of an agent, each as ``key: problem``."""
+        """Yield problems of an agent's table, each as ``key: problem``."""
         if agent.command is not None:
-            yield f"command: must be left out, because kind is {agent.kind}"
+            yield f"command: not allowed for kind {agent.kind}"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Yield what would keep an agent from starting on this machine, each with ``agents.NAME``."""
+        """Yield what prevents an agent from starting on this machine, each with ``agents.NAME``."""
         yield from ()
 
     @abstractmethod
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
-        """Return the command line that starts an agent; ``resume`` is True only if :meth:`can_resume` was."""
+        """Return the command line of an agent; ``resume`` requires :meth:`can_resume`."""
 
     def environment(self, launch: AgentLaunch) -> Mapping[str, str]:
-        """Return variables besides ``RE_BENCH_*`` and those of the plan."""
+        """Return additional environment variables."""
         return {}
 
     def can_resume(self, directory: Path, usage: Usage) -> bool:
-        """Tell whether a run can go on in the same session, from what is in the agent's directory."""
+        """Return whether a run can resume in the same session, from the agent's directory."""
         return False
 
     def asked_no_model(self, directory: Path) -> bool:
-        """Tell whether an agent that has ended called no model, so that it has cost nothing."""
+        """Return whether an agent that has ended never called a model, so it cost nothing."""
         return False
 
     def directory_of(self, command_line: Sequence[str]) -> str | None:
         """Return the agent's directory from its command line.
 
-        Only a program that hides its environment needs this: otherwise a variable tells which run it belongs to.
+        Only needed for programs that hide their environment, which contains a variable with the run.
         """
         return None
 
@@ -183,16 +180,15 @@ class AgentKind(ABC):
         """Return how an agent ended.
 
         Args:
-            usage: what it has reported.
-            status: its exit status; None if an evaluation was killed meanwhile, before the run is resumed.
-            last_line: the last line that it printed.
-            opened: whether it has opened a session; otherwise it has never worked on the task.
+            usage: its report.
+            status: its exit status; None if unknown because the evaluation was killed.
+            last_line: the last line of its output.
+            opened: whether it opened a session.
         """
         if status == TEMPORARY_FAILURE:
-            return AgentExit("failed", f"the agent says that it could not work: {last_line}")
+            return AgentExit("failed", f"agent requested a retry (exit status 75): {last_line}")
         if not opened:
-            said = f"the agent ended with exit status {status} and has opened no session: {last_line}"
-            return AgentExit("failed", said)
+            return AgentExit("failed", f"agent exited with status {status} without opening a session: {last_line}")
         if status is None and usage.reason is None:
             return AgentExit("failed", "the evaluation was killed")
         reason = "finished" if status == 0 else f"exit status {status}: {last_line}"[:200]
@@ -200,69 +196,73 @@ class AgentKind(ABC):
 
 
 class CommandKind(AgentKind):
-    """Any program, with placeholders in the words of its command line."""
+    """Any program, with placeholders in its command line."""
 
     def problems(self, agent: Agent) -> Iterator[str]:
         """Yield a missing command and unknown placeholders."""
         if agent.command is None:
-            yield "command: is required, because kind is command"
+            yield "command: required for kind command"
         if agent.options:
-            yield "options: must be left out, because kind is command"
-        for index, word in enumerate(agent.command or ()):
-            if not _has_known_placeholders(word):
-                yield f"command[{index}]: may name in braces {', '.join(PLACEHOLDERS)} (braces themselves are doubled)"
+            yield "options: not allowed for kind command"
+        for index, argument in enumerate(agent.command or ()):
+            if problem := _placeholder_problem(argument):
+                yield f"command[{index}]: {problem}"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Yield a program or script that does not exist."""
+        """Yield a missing program or script."""
         command = setup.agent.command or ()
         program, *arguments = (word.replace("{plan}", str(setup.plan_directory)) for word in command)
         if "{" not in program and shutil.which(program, path=setup.agent.environment.get("PATH")) is None:
-            yield f"agents.{setup.name}.command: there is no program {program}"
+            yield f"agents.{setup.name}.command: program not found: {program}"
         script = Path(arguments[0]) if arguments and command[1].startswith("{plan}/") else None
         if script is not None and "{" not in arguments[0] and not script.exists():
-            yield f"agents.{setup.name}.command: there is no file {script}"
+            yield f"agents.{setup.name}.command: file not found: {script}"
 
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
-        """Return the words of the command with their values."""
+        """Return the command with placeholders replaced."""
         return [word.format(**launch.values()) for word in launch.setup.agent.command or ()]
 
     def environment(self, launch: AgentLaunch) -> Mapping[str, str]:
-        """Return what clients of OpenAI's API read by themselves."""
+        """Return the variables that clients of OpenAI's API read."""
         model = launch.setup.model
         key = os.environ.get(model.key_variable) if model.key_variable else None
         return ({"OPENAI_BASE_URL": model.base_url} if model.base_url else {}) | ({OPENAI_KEY: key} if key else {})
 
 
-def _has_known_placeholders(word: str) -> bool:
+def _placeholder_problem(argument: str) -> str | None:
     try:
-        fields = list(string.Formatter().parse(word))
-    except ValueError:
-        return False
-    return all(name is None or (name in PLACEHOLDERS and not form and not how) for _text, name, form, how in fields)
+        fields = list(string.Formatter().parse(argument))
+    except ValueError as error:
+        return f"{error}; double literal braces"
+    for _text, name, form, conversion in fields:
+        if name is not None and (name not in PLACEHOLDERS or form or conversion):
+            known = f"known: {', '.join(PLACEHOLDERS)}{did_you_mean(name, PLACEHOLDERS)}"
+            return f"unknown placeholder {{{name}}}; {known}; double literal braces"
+    return None
 
 
 @cache
 def kind_named(name: str) -> AgentKind:
-    """Return a kind of agents; packages cannot replace the built-in one.
+    """Return an agent kind; packages cannot replace ``command``.
 
     Raises:
-        UsageError: if no such kind is installed, or its package cannot be imported.
+        UsageError: if the kind is not installed or cannot be imported.
     """
     if name == "command":
         return CommandKind()
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in entries:
         known = ", ".join(["command", *sorted(entries)])
-        raise UsageError(f"no agent kind {name!r} is installed; known: {known}; install the package that provides it")
+        raise UsageError(f"unknown agent kind {name!r}; known: {known}; install the package that provides it")
     try:
         kind: AgentKind = entries[name].load()()
     except ImportError as error:
-        raise UsageError(f"the agent kind {name!r} cannot be imported: {error}") from None
+        raise UsageError(f"agent kind {name!r} cannot be imported: {error}") from None
     return kind
 
 
 def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[str]) -> dict[str, str]:
-    """Return an agent's environment variables: ours without ``keys`` of other models, and those of the run."""
+    """Return an agent's environment: the current one without ``keys`` of other models, plus that of the run."""
     agent, model = launch.setup.agent, launch.setup.model
     own_key = model.key_variable if model.base_url else model.key_variable or OPENAI_KEY
     environment = environment_without(keys - {own_key, launch.task_key})
@@ -272,5 +272,5 @@ def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[st
 
 
 def environment_without(variables: AbstractSet[str]) -> dict[str, str]:
-    """Return our environment variables but for some."""
+    """Return the current environment without some variables."""
     return {name: value for name, value in os.environ.items() if name not in variables}

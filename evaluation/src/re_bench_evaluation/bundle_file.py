@@ -1,9 +1,8 @@
-"""The file format of bundles, and how one from a stranger is unpacked.
+"""Define the file format of bundles, and unpack untrusted ones.
 
-A bundle is a tar, compressed with gzip, of plain files alone. The first one, ``manifest.json``, lists the others with
-their checksums, and says what was left out. Paths are relative to the evaluation's directory; a byte that is no
-printable ASCII character, and ``%``, is written as ``%`` and two hex digits. Empty directories and symbolic links,
-which submissions may have, are in the manifest only.
+A bundle is a gzip-compressed tar of regular files. The first, ``manifest.json``, lists the others with checksums, and
+what was left out. Paths are relative to the evaluation's directory, with ``%`` and bytes other than printable ASCII
+percent-encoded. Empty directories and symbolic links of submissions are in the manifest only.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ if TYPE_CHECKING:
 
 FILE = "manifest.json"
 MAX_DEPTH = 64
-"""How many directories deep a file may lie."""
+"""Maximum number of path components."""
 MAX_MIB = 16 << 10
-"""The default limit for all files of a bundle together, unpacked."""
+"""Default limit of the total unpacked size."""
 MAX_FILES = 200_000
-"""The default limit for files, directories and links."""
+"""Default limit of the number of files, directories and links."""
 SUBMISSIONS = f"{ATTEMPTS}.submissions"
 _MAX_MANIFEST = 64 << 20
 _MAX_HEADER = 1 << 20
-"""The longest header with a long name: tarfile reads it into memory."""
+"""Maximum size of an extended header, which tarfile reads into memory."""
 _PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) != "%")
 
 
@@ -56,7 +55,7 @@ class Packed(_Part):
 
 
 class LeftOut(_Part):
-    """Files of the evaluation's directory that are not in the bundle, for one reason."""
+    """Number and size of files that were left out for one reason."""
 
     reason: str
     files: int = Field(ge=0)
@@ -70,17 +69,17 @@ class Manifest(_Part):
     v: Literal[1] = 1
     evaluation: str
     created: str
-    """When the evaluation began; a bundle of the same files is the same bytes whenever it is made."""
+    """Start of the evaluation, not of packing: bundles are reproducible."""
     files: dict[str, Packed]
     directories: tuple[str, ...] = Field(default=(), strict=False)
-    """Directories of submissions that hold no file."""
+    """Empty directories of submissions."""
     links: dict[str, str] = Field(default_factory=dict)
-    """Symbolic links of submissions, each with where it leads, written as paths are."""
+    """Symbolic links of submissions with their encoded targets."""
     changed: dict[str, str] = Field(default_factory=dict)
-    """Files that are not as they were on the disk, such as one from which a key was taken, and what was changed."""
+    """Changed files, such as redacted ones, with a description of the change."""
     left_out: tuple[LeftOut, ...] = Field(default=(), strict=False)
     packed_by: dict[str, str] = Field(default_factory=dict)
-    """The versions of what made it."""
+    """Versions of the packages that made the bundle."""
 
 
 class DamagedBundleError(ReBenchError):
@@ -89,13 +88,13 @@ class DamagedBundleError(ReBenchError):
 
 @dataclass
 class Unpacked:
-    """A bundle on the disk."""
+    """An unpacked bundle."""
 
     directory: Path
-    """The evaluation's directory, without what is not in bundles."""
+    """The evaluation's directory."""
     manifest: Manifest
     problems: list[str] = field(default_factory=list)
-    """Files that are missing, or are not what the manifest says."""
+    """Files that are missing or do not match the manifest."""
 
 
 @contextmanager
@@ -103,76 +102,76 @@ def open_bundle(file: Path, *, max_mib: int = MAX_MIB, max_files: int = MAX_FILE
     """Unpack a bundle into a temporary directory for the block.
 
     Raises:
-        UsageError: if it is no bundle, too large, or holds what no packer writes.
-        DamagedBundleError: if it ends too early or cannot be decompressed.
+        UsageError: if it is too large or violates the format.
+        DamagedBundleError: if it is truncated or cannot be decompressed.
     """
     with temporary_directory("re-bench-bundle-") as scratch:
         try:
             unpacked = _unpack(file, scratch / "evaluation", max_mib << 20, max_files)
         except (UsageError, tarfile.FilterError) as error:
-            raise UsageError(f"{file}: it was refused: {error}") from None
+            raise UsageError(f"{file}: rejected: {error}") from None
         except (tarfile.TarError, zlib.error, EOFError, UnicodeError, RecursionError) as error:
-            raise DamagedBundleError(f"{file}: it is damaged, or no bundle: {error}") from None
+            raise DamagedBundleError(f"{file}: damaged or not a bundle: {error}") from None
         except OSError as error:
-            raise UsageError(f"{file}: it cannot be unpacked: {error.strerror or error}") from None
+            raise UsageError(f"{file}: cannot unpack: {error.strerror or error}") from None
         yield unpacked
 
 
 def written(path: PurePosixPath | str) -> str:
-    """Return a path as bundles write it."""
+    """Encode a path for a bundle."""
     return quote(os.fsencode(str(path)), safe=_PLAIN)
 
 
 def read_path(text: str) -> PurePosixPath:
-    """Return the path that a bundle has written.
+    """Decode a path of a bundle.
 
     Raises:
-        UsageError: if it leads out of the directory that it is relative to, or is none that a packer writes.
+        UsageError: if it is not relative, normalized and canonically encoded.
     """
     path = PurePosixPath(os.fsdecode(unquote_to_bytes(text)) if text.isascii() else "")
     outside = path.is_absolute() or ".." in path.parts or "\0" in str(path) or not 0 < len(path.parts) <= MAX_DEPTH
     if outside or written(path) != text:
-        raise UsageError(f"it holds the path {text[:200]!r}, which no packer writes")
+        raise UsageError(f"invalid path {text[:200]!r}")
     return path
 
 
 def run_part(path: PurePosixPath) -> tuple[str, ...]:
-    """Return the path in the run's directory, or in that of an earlier try; nothing outside of runs."""
+    """Return the part of a path below the run or earlier try; empty outside of runs."""
     parts = path.parts[2:] if path.parts[:1] == (RUNS,) else ()
     return parts[2:] if parts[:1] == (TRIES,) else parts
 
 
 def session_part(path: PurePosixPath) -> tuple[str, ...]:
-    """Return the path in the directory of the session, ``server/sessions/SESSION`` of a run; else nothing."""
+    """Return the part of a path below the session of a run; empty outside of sessions."""
     parts = run_part(path)
     return parts[3:] if parts[:2] == (SERVER, SESSIONS) else ()
 
 
 def in_submission(path: PurePosixPath) -> bool:
-    """Tell whether a path lies in a kept submission."""
+    """Return whether a path is inside the kept submissions."""
     return session_part(path)[:1] == (SUBMISSIONS,)
 
 
 def submission_of(path: PurePosixPath) -> PurePosixPath:
-    """Return the directory of the kept submission that a path lies in."""
+    """Return the directory of the kept submission that contains a path."""
     return PurePosixPath(*path.parts[: len(path.parts) - len(session_part(path)) + 2])
 
 
 class _Member(tarfile.TarInfo):
-    """The header of a plain file, or one that gives the next file a long name."""
+    """The header of a regular file, or its extended header; rejects all others."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
         if member.type == tarfile.XHDTYPE and not 0 <= member.size <= _MAX_HEADER:
-            raise UsageError(f"it has a header of {member.size} bytes")
+            raise UsageError(f"header of {member.size} bytes")
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.XHDTYPE):
-            raise UsageError(f"{member.name[:200]!r} is no plain file")
+            raise UsageError(f"{member.name[:200]!r} is not a regular file")
         return member
 
 
 def _unpack(file: Path, target: Path, max_bytes: int, max_files: int) -> Unpacked:
-    """Write what the manifest lists, and nothing else; links last, so that no file is written through one."""
+    """Write the files listed in the manifest, then links, so that no file is written through a link."""
     with tarfile.open(file, "r|gz", tarinfo=_Member, errors="strict") as archive:
         members = iter(archive)
         manifest = _manifest(archive, next(members, None))
@@ -183,13 +182,13 @@ def _unpack(file: Path, target: Path, max_bytes: int, max_files: int) -> Unpacke
         for member in members:
             entry = missing.pop(member.name, None)
             if entry is None or entry.bytes != member.size or member.sparse is not None:
-                raise UsageError(f"it holds {member.name[:200]!r}, not as its manifest says, or twice")
+                raise UsageError(f"{member.name[:200]!r} is duplicated or does not match the manifest")
             path = read_path(member.name)
             mode = 0o755 if entry.executable else 0o644
             archive.extract(member.replace(name=str(path), mode=mode, mtime=0, deep=False), target, filter="data")
             if sha256_of(target / path) != entry.sha256:
-                unpacked.problems.append(f"{written(path)}: its SHA-256 is not the one of the manifest")
-    unpacked.problems += [f"{name}: it is missing" for name in missing]
+                unpacked.problems.append(f"{written(path)}: SHA-256 does not match the manifest")
+    unpacked.problems += [f"{name}: missing" for name in missing]
     for name in manifest.directories:
         (target / read_path(name)).mkdir(parents=True, exist_ok=True)
     for link, destination in links.items():
@@ -200,7 +199,7 @@ def _unpack(file: Path, target: Path, max_bytes: int, max_files: int) -> Unpacke
 
 def _manifest(archive: tarfile.TarFile, first: tarfile.TarInfo | None) -> Manifest:
     if first is None or first.name != FILE or first.sparse is not None or not 0 <= first.size <= _MAX_MANIFEST:
-        raise UsageError(f"it does not begin with a {FILE} of a bundle")
+        raise UsageError(f"does not begin with {FILE}")
     opened = archive.extractfile(first)
     assert opened is not None
     try:
@@ -208,7 +207,7 @@ def _manifest(archive: tarfile.TarFile, first: tarfile.TarInfo | None) -> Manife
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))[:200] or "the file"
-        raise UsageError(f"its {FILE} is damaged, or of another version: {where}: {fault['msg']}") from None
+        raise UsageError(f"{FILE} is damaged or has another version: {where}: {fault['msg']}") from None
 
 
 def _check_size(manifest: Manifest, max_bytes: int, max_files: int) -> None:
@@ -216,25 +215,25 @@ def _check_size(manifest: Manifest, max_bytes: int, max_files: int) -> None:
     count = len(manifest.files) + len(manifest.directories) + len(manifest.links)
     if size > max_bytes or count > max_files:
         raise UsageError(
-            f"it holds {count} files of {size >> 20} MiB, and may hold {max_files} of {max_bytes >> 20} MiB; "
-            "allow more with --max-mib and --max-files"
+            f"{count} files of {size >> 20} MiB exceed the limit of {max_files} files of {max_bytes >> 20} MiB; "
+            "raise it with --max-mib and --max-files"
         )
 
 
 def _links(manifest: Manifest) -> dict[PurePosixPath, str]:
-    """Return the links to make, each of which stays inside its submission; nothing is to be written through one.
+    """Return the symbolic links of a manifest.
 
     Raises:
-        UsageError: if one does not, or a path of the manifest is none that a packer writes.
+        UsageError: if a link leaves its submission, conflicts with another path, or a path is invalid.
     """
     links = {read_path(name): os.fsdecode(unquote_to_bytes(target)) for name, target in manifest.links.items()}
     others = {read_path(name) for name in (*manifest.files, *manifest.directories)}
     parents = {parent for path in others | links.keys() for parent in path.parents}
     if links.keys() & (others | parents):
-        raise UsageError("it has two things of one name")
+        raise UsageError("conflicting paths")
     for path, destination in links.items():
         inside = path.relative_to(submission_of(path)) if in_submission(path) else None
         odd = not destination or "\0" in destination
         if odd or inside is None or not inside.parts or not stays_inside(inside.parent, PurePosixPath(destination)):
-            raise UsageError(f"the link {str(path)[:200]!r} leads out of its submission")
+            raise UsageError(f"link {str(path)[:200]!r} leaves its submission")
     return links

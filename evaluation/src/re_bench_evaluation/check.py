@@ -1,4 +1,4 @@
-"""What would make the runs of a plan fail later, found before any of them starts."""
+"""Check a plan and its prerequisites before any run starts."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
-    """Return the tasks of a plan, each in the profile that it runs in; ``here`` is False for runs on a cluster.
+    """Return the tasks of a plan with their profiles; ``here`` is False for runs on a cluster.
 
     Raises:
-        ManifestError: if one has a malformed manifest.
-        UsageError: naming every task that there is not, or not in that profile, and every one that is named twice.
+        ManifestError: if a manifest is malformed.
+        UsageError: listing unknown and duplicate tasks and missing profiles.
     """
     tasks, problems = {}, []
     for index, name in enumerate(plan.tasks):
         try:
             task = task_named(name)
             if task.name in tasks:
-                problems.append(f"tasks[{index}]: {task.name} is there already")
+                problems.append(f"tasks[{index}]: duplicate task {task.name}")
             profile = choose_profile(task, plan.profile)[0] if here else profile_name(task, plan.profile)
             chosen = plan.chat_model if task.profile(profile) and task.manifest.asks_model(profile) else None
             task = choose_model(task, profile, chosen)
@@ -46,27 +46,27 @@ def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
 
 
 def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str | None = None) -> None:
-    """Do nothing, or tell all that is missing here for the runs of a plan.
+    """Check that everything that the runs of a plan need is present.
 
     Raises:
-        UsageError: a line for each thing.
+        UsageError: with one line per problem.
     """
     problems = [*_task_problems(plan, tasks), *_key_problems(plan), *_agent_problems(plan, plan_directory)]
     if importlib.util.find_spec("re_bench_server") is None:
-        problems.append("the server is not installed; run: pip install -c constraints.txt -e 'server[ors]'")
+        problems.append("re-bench-server is not installed; run: pip install -c constraints.txt -e 'server[ors]'")
     if ray is None:
         targets = [Target(planned.task, planned.profile) for planned in tasks]
         found = examine(targets, plan.server.sandbox, network=False)
         problems += [finding.reason for finding in found if finding.blocks]
     try:
-        _check_room(plan, ray)
+        _check_resources(plan, ray)
     except ReBenchError as error:
         problems.append(str(error))
     _raise(problems)
 
 
 def prepare(tasks: list[PlannedTask]) -> None:
-    """Prepare the data of all tasks, nothing twice.
+    """Prepare the data of all tasks, skipping data that exist.
 
     Raises:
         ReBenchError: if that fails.
@@ -75,14 +75,14 @@ def prepare(tasks: list[PlannedTask]) -> None:
         run_preparation(planned.task, planned.profile)
 
 
-def _check_room(plan: Plan, ray: str | None) -> None:
+def _check_resources(plan: Plan, ray: str | None) -> None:
     need = plan.resources
     with open_executor(ray) as executor:
         try:
             resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
             job = executor.submit(os.getpid, resources=resources)
         except UsageError as error:
-            raise UsageError(f"resources: there is no room for a run: {error}") from None
+            raise UsageError(f"resources: not available for a run: {error}") from None
         job.result()
 
 
@@ -92,9 +92,9 @@ def _task_problems(plan: Plan, tasks: list[PlannedTask]) -> Iterator[str]:
             continue
         name = planned.task.name
         if plan.server.key_variable is None:
-            yield f"server.key_variable: {name} asks a chat model, and this must name the variable with its key"
+            yield f"server.key_variable: required, because {name} calls a chat model; name the variable with its key"
         if plan.dollars is not None and plan.budget.task_dollars is None:
-            yield f"budget.task_dollars: {name} asks a chat model, whose cost dollars caps too"
+            yield f"budget.task_dollars: required with dollars, because {name} calls a chat model"
 
 
 def _key_problems(plan: Plan) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _key_problems(plan: Plan) -> Iterator[str]:
     named["server.key_variable"] = plan.server.key_variable
     for key, variable in sorted(named.items()):
         if variable is not None and not os.environ.get(variable):
-            yield f"{key}: the environment has no {variable}; set it to the key"
+            yield f"{key}: environment variable {variable} is not set; set it to the key"
 
 
 def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The directory of an evaluation: made from a plan or taken up again, locked, with the events of what happened."""
+"""Create, lock and resume the directory of an evaluation, and log its events."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LOCK = "lock"
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A task of a plan, and the profile that it runs in here."""
+    """A task of a plan with its profile."""
 
     task: TaskFolder
     profile: str
 
 
 class Evaluation:
-    """An evaluation's directory, while this process alone runs it; :func:`open_evaluation` gives it."""
+    """An evaluation's directory, locked by :func:`open_evaluation`."""
 
     def __init__(self, directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> None:
         self.directory = directory
@@ -46,11 +46,11 @@ class Evaluation:
 
     @property
     def runs(self) -> Path:
-        """The directory that holds a directory for each run."""
+        """The parent directory of the runs."""
         return self.directory / RUNS
 
     def note(self, event: str, **fields: Any) -> None:
-        """Add an event, which a kill of this process cannot lose.
+        """Append an event to the log.
 
         Raises:
             OSError: if it cannot be written.
@@ -60,7 +60,7 @@ class Evaluation:
             log.append(line.encode(), sync=False)
 
     def planned_runs(self) -> list[RunRecord]:
-        """Return all runs of the plan as they are now: cell by cell, all with the first seed before the second."""
+        """Return the current records of all runs of the plan, ordered by seed, then cell."""
         by_id = {task.id: task for task in self.tasks.values()} | self.tasks
         runs = []
         for seed in self.plan.all_seeds:
@@ -76,30 +76,32 @@ class Evaluation:
 
 
 def run_name(agent: str, model: str | None, task: str, seed: int) -> str:
-    """Return the name of a run, which is that of its directory."""
+    """Return the name of a run and its directory."""
     return ".".join(filter(None, (agent, model, task, str(seed))))
 
 
 def utc() -> str:
-    """Return the time, as records tell it."""
+    """Return the current time in ISO 8601."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
 
 
 @contextmanager
 def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[PlannedTask]) -> Iterator[Evaluation]:
-    """Make an evaluation's directory, or take it up again, and keep others from running it for the block.
+    """Create or reopen an evaluation's directory, and lock it during the block.
 
     Raises:
-        UsageError: if it cannot be used, another process runs it, or the plan changed in what may not change.
+        UsageError: if it cannot be used, another process runs it, or the plan has changes that are not allowed.
         ReBenchError: if its record is damaged.
     """
     try:
         (directory / RUNS).mkdir(parents=True, exist_ok=True)
         held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
     except Timeout:
-        raise UsageError(f"{directory}: another `re-bench evaluate` runs it; wait for it, or stop it") from None
+        raise UsageError(f"{directory}: in use by another `re-bench evaluate`; wait for it or stop it") from None
     except OSError as error:
-        raise UsageError(f"{directory}: cannot be used for an evaluation: {error.strerror}; give --out DIR") from None
+        raise UsageError(
+            f"{directory}: cannot use as an evaluation: {error.strerror}; choose another --out DIR"
+        ) from None
     with held:
         records = _merge_record(
             directory.resolve(), plan, [TaskRecord.of(planned.task, planned.profile) for planned in tasks]
@@ -109,7 +111,7 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
 
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
-    """Write ``evaluation.json``, checked against the one that is there; return the tasks as they were at first."""
+    """Create or update ``evaluation.json``; return the tasks as first recorded."""
     now = plan.record()
     before = check_changes(directory, plan, tasks)
     if before is None:
@@ -131,10 +133,10 @@ def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[
 
 
 def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> EvaluationRecord | None:
-    """Return the record of an evaluation that can go on with a plan; None if there is no evaluation yet.
+    """Return the record of an evaluation that a plan can continue; None if it does not exist.
 
     Raises:
-        UsageError: if the plan changed in what may not change.
+        UsageError: if the plan has changes that are not allowed.
         ReBenchError: if the record is damaged.
     """
     if not (directory / EvaluationRecord.file_name()).exists():
@@ -144,23 +146,23 @@ def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> E
     changed += _changed_tasks({task.name: task for task in before.tasks}, tasks)
     if changed:
         raise UsageError(
-            f"{directory} was begun with another plan; what changed: {', '.join(changed)}. Runs, seeds, tasks, models "
-            "and agents may be added and the cap on dollars raised; for anything else begin a new one with --out DIR"
+            f"{directory}: started with another plan; changed: {', '.join(changed)}. Only more runs, seeds, tasks, "
+            "models and agents and a higher cap on dollars are allowed; otherwise start a new one with --out DIR"
         )
     return before
 
 
 def gpu_names() -> tuple[str, ...]:
     """Return the names of the GPUs of this machine."""
-    with suppress(UsageError):  # there is none
+    with suppress(UsageError):  # no GPU
         return tuple(gpu.name for gpu in state.identify_all())
     return ()
 
 
 def _changed_tasks(earlier: dict[str, TaskRecord], tasks: Sequence[TaskRecord]) -> list[str]:
-    """Return what changed of tasks that make scores of before and after differ."""
+    """Describe changes of tasks that make scores incomparable."""
     return [
-        f"the {key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
+        f"{key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
         for task in tasks
         if task.name in earlier
         for key in ("version", "profile")

@@ -1,4 +1,4 @@
-"""The runs of an evaluation with their attempts and kept submissions, for what examines results."""
+"""Read the runs of an evaluation with their attempts and kept submissions."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class LoggedRun:
     directory: Path
     record: RunRecord
     task_record: TaskRecord | None
-    """None if the evaluation has no such task."""
+    """None if the evaluation does not list the task."""
 
     @property
     def name(self) -> str:
-        """The name of its directory."""
+        """The name of the directory."""
         return self.directory.name
 
     @cached_property
     def log(self) -> Path | None:
-        """Its attempt log."""
+        """The attempt log."""
         return self.record.attempt_log(self.directory)
 
     @cached_property
     def contents(self) -> LogContents:
-        """What its log holds; nothing if it cannot be read."""
+        """The contents of the log; empty if it cannot be read."""
         try:
             return AttemptLog(self.log).read() if self.log is not None else LogContents((), 0)
         except OSError:
@@ -53,22 +53,22 @@ class LoggedRun:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Its attempts, in order."""
+        """The attempts, in order."""
         return self.contents.attempts
 
     @cached_property
     def task(self) -> TaskFolder | None:
-        """The task as it is here, of the same version; None if it is not here."""
+        """The installed task; None if it is missing or has another version."""
         task = task_here(self.task_record.name) if self.task_record is not None else None
         same = task is not None and self.task_record is not None and task.manifest.version == self.task_record.version
         return task if same else None
 
     def submission(self, attempt: Attempt) -> Path | None:
-        """Return the kept copy of what was scored, if there is one."""
+        """Return the kept copy of the submission, if any."""
         return Store(self.log).find(attempt.submission) if self.log is not None else None
 
     def new_submissions(self) -> Iterator[tuple[Attempt, Path]]:
-        """Yield each kept submission with the first attempt at it."""
+        """Yield each distinct kept submission with its first attempt."""
         seen = set()
         for attempt in self.attempts:
             copy = None if attempt.submission in seen else self.submission(attempt)
@@ -79,19 +79,19 @@ class LoggedRun:
 
 @dataclass(frozen=True)
 class LoggedEvaluation:
-    """An evaluation whose results are examined."""
+    """An evaluation with its runs."""
 
     record: EvaluationRecord
     runs: tuple[LoggedRun, ...]
     damaged: tuple[str, ...]
-    """Runs whose record cannot be read, and why."""
+    """Errors of runs whose record cannot be read."""
 
 
 def read_evaluation(directory: Path) -> LoggedEvaluation:
-    """Read what there is of an evaluation.
+    """Read an evaluation.
 
     Raises:
-        ReBenchError: if the evaluation's own record is damaged, or there is none.
+        ReBenchError: if the evaluation's record is missing or damaged.
     """
     record = EvaluationRecord.load(directory)
     tasks = {task.name: task for task in record.tasks}
@@ -107,7 +107,7 @@ def read_evaluation(directory: Path) -> LoggedEvaluation:
 
 
 def task_here(name: str) -> TaskFolder | None:
-    """Return a task by its name, never by a directory; None if it is not here."""
+    """Return an installed task by name, never by directory; None if it is missing."""
     try:
         return task_named(name)
     except ReBenchError:
@@ -115,7 +115,7 @@ def task_here(name: str) -> TaskFolder | None:
 
 
 def plain_files(submission: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a kept submission by their names, in order and not too deep; no link is followed."""
+    """Yield names and paths of a submission's regular files in order, with limited depth, without following links."""
     for directory, folders, names in os.walk(submission):
         below = Path(directory).relative_to(submission)
         folders[:] = sorted(folders) if len(below.parts) < _MAX_DEPTH else []

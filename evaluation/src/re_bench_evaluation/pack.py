@@ -1,4 +1,4 @@
-"""Packing an evaluation's directory into a bundle: records, logs, traces and kept submissions, without keys."""
+"""Pack the records, logs, traces and submissions of an evaluation into a bundle, without keys."""
 
 from __future__ import annotations
 
@@ -57,49 +57,48 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 Optional = Literal["agent", "operator-logs", "workspaces"]
-"""What a bundle has if it is asked for: all files of the agent; the scorer's own logs, which may quote held-out data;
-workspaces and what their commands left."""
+"""Optional contents: all files of the agent; logs of scorers, which may quote held-out data; workspaces."""
 
 _KEPT_AT_TOP = {EvaluationRecord.file_name(), PLAN, EVENTS, "scan.jsonl"}
 _KEPT_OF_RUN = {(RunRecord.file_name(),), (AGENT_LOG,), (SERVER_LOG,), (WAITS,), (AGENT, TRACE), (AGENT, USAGE)}
 _KEPT_OF_SESSION = {ATTEMPTS, SESSION, TRANSCRIPT, "meter.log", "network.jsonl"}
-_OF_SESSION: dict[str, Optional] = {
+_OPTIONAL_OF_SESSION: dict[str, Optional] = {
     f"{ATTEMPTS}.records": "operator-logs",
     "scorer.log": "operator-logs",
     "workspace": "workspaces",
     "experiments": "workspaces",
 }
 _GIVES_ACCESS = "home"
-"""In an agent's directory and in a session's: what may hold the session's id, by which anybody could use it."""
+"""Directory of an agent or session that may contain the session's id, which gives access to it."""
 _WITHHELD = "withheld"
-"""Of an attempt's details: what the scorer keeps from the agent because it may quote held-out data."""
+"""Key of an attempt's details that may quote held-out data."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _NAMES_VARIABLES = re.compile(r"(?:^|_)(?:variables?|secrets?)$")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST = 8
-"""A shorter value that only its name makes a secret occurs by chance."""
+"""Minimum length of a value that is a secret only by its name; shorter ones occur by chance."""
 _LONGEST_TOKEN = 1 << 10
 _MAX_TEXT_MIB = 1024
-"""The longest log or record: it is read into memory to take keys out of it."""
+"""Maximum size of a log or record, which is redacted in memory."""
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class PackedBundle:
-    """A bundle that was written."""
+    """A written bundle."""
 
     path: Path
     sha256: str
     manifest: Manifest
     unfinished: tuple[str, ...]
-    """Runs that had not ended."""
+    """Runs that have not ended."""
     unknown_variables: tuple[str, ...]
-    """Variables with keys that the plan names and that are not set here, so that their values were not looked for."""
+    """Key variables of the plan that are not set here; their values were not redacted."""
 
     @property
     def bytes(self) -> int:
-        """The size of all files in it."""
+        """Total size of the files."""
         return sum(file.bytes for file in self.manifest.files.values())
 
 
@@ -108,30 +107,30 @@ class _Contents:
     """The files of a bundle, as paths relative to the evaluation's directory."""
 
     files: dict[PurePosixPath, Path] = field(default_factory=dict)
-    """Each with the file to pack: the evaluation's own, or one from which keys were taken."""
+    """The file to pack for each path: the original, or a redacted copy."""
     directories: list[PurePosixPath] = field(default_factory=list)
-    """Directories of submissions that hold nothing."""
+    """Empty directories of submissions."""
     links: dict[PurePosixPath, str] = field(default_factory=dict)
     """Symbolic links of submissions."""
     changed: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
-    """By reason: ``files`` and ``bytes``."""
+    """Counts of ``files`` and ``bytes`` by reason."""
 
     def leave_out(self, reason: str, size: int = 0) -> None:
         self.left_out.setdefault(reason, Counter()).update(files=1, bytes=size)
 
 
 def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), max_mib: int = 4096) -> PackedBundle:
-    """Write the bundle of an evaluation; the same files give the same bytes.
+    """Write the bundle of an evaluation, reproducibly.
 
-    Keys are taken out of logs and records; a submission that holds one is left out.
+    Redacts keys in logs and records, and excludes submissions that contain one.
 
     Raises:
-        UsageError: if it is no evaluation, too large, or the file cannot be written.
-        ReBenchError: if a record is damaged, or a file changed while it was packed.
+        UsageError: if it is not an evaluation, is too large, or the file cannot be written.
+        ReBenchError: if a record is damaged, or a file changes during packing.
     """
     if not (evaluation / EvaluationRecord.file_name()).is_file():
-        raise UsageError(f"{evaluation}: there is no {EvaluationRecord.file_name()}; give an evaluation's directory")
+        raise UsageError(f"{evaluation}: no {EvaluationRecord.file_name()}; give an evaluation's directory")
     record = EvaluationRecord.load(evaluation)
     runs = [RunRecord.load(directory) for directory in run_directories(evaluation)]
     texts = list(_texts(record.plan))
@@ -142,30 +141,30 @@ def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), ma
         _leave_out_secret_submissions(contents, secrets)
         _check_size(contents, max_mib)
         with temporary_directory("re-bench-bundle-") as scratch:
-            _take_out_secrets(contents, secrets, scratch)
+            _redact(contents, secrets, scratch)
             manifest = _manifest(record, contents)
             _write(manifest, contents, out)
     except OSError as error:
-        hint = "; remove it, or give another --out FILE" if isinstance(error, FileExistsError) else ""
+        hint = "; remove it or choose another --out FILE" if isinstance(error, FileExistsError) else ""
         reason = error.strerror or error
-        raise UsageError(f"{error.filename or out}: the bundle cannot be made: {reason}{hint}") from None
+        raise UsageError(f"{error.filename or out}: cannot make the bundle: {reason}{hint}") from None
     unfinished = tuple(run.run for run in runs if run.state in ("waiting", "running"))
     unknown = tuple(sorted(name for name in variables if name not in os.environ))
     return PackedBundle(out, sha256_of(out), manifest, unfinished, unknown)
 
 
 def _contents(evaluation: Path, optional: Collection[Optional]) -> _Contents:
-    """Return the part of an evaluation's directory that goes into a bundle; no symbolic link is followed."""
+    """Select the files of an evaluation to pack, without following symbolic links."""
     contents = _Contents()
 
     def unreadable(_error: OSError) -> None:
-        contents.leave_out("directories that cannot be read")
+        contents.leave_out("unreadable directories")
 
     for directory, folders, names in os.walk(evaluation, onerror=unreadable):
         path = PurePosixPath(os.path.relpath(directory, evaluation))
         if len(path.parts) >= MAX_DEPTH:
             folders.clear()
-            contents.leave_out("directories that cannot be read")
+            contents.leave_out("unreadable directories")
             continue
         if in_submission(path) and not folders and not names:
             contents.directories.append(path)
@@ -181,9 +180,9 @@ def _contents(evaluation: Path, optional: Collection[Optional]) -> _Contents:
 def _add_file(contents: _Contents, top: Path, path: PurePosixPath, optional: Collection[Optional]) -> None:
     status, reason = (top / path).lstat(), _reason_against(path, optional)
     if stat.S_ISLNK(status.st_mode) and in_submission(path) and not reason:
-        contents.links[path] = os.readlink(top / path)  # noqa: PTH115 - to the letter, as its hash has it
+        contents.links[path] = os.readlink(top / path)  # noqa: PTH115 - exactly, as in the hash
     elif not stat.S_ISREG(status.st_mode):
-        contents.leave_out("neither a file nor a link of a submission")
+        contents.leave_out("special files and links outside submissions")
     elif reason:
         contents.leave_out(reason, status.st_size)
     else:
@@ -191,18 +190,18 @@ def _add_file(contents: _Contents, top: Path, path: PurePosixPath, optional: Col
 
 
 def _reason_against(path: PurePosixPath, optional: Collection[Optional]) -> str:
-    """Return why a file is not in a bundle; nothing if it is."""
+    """Return why a file is excluded; empty if it is included."""
     top, of_run, of_session = path.parts[0], run_part(path), session_part(path)
-    kind = _OF_SESSION.get(of_session[0]) if of_session else None
+    kind = _OPTIONAL_OF_SESSION.get(of_session[0]) if of_session else None
     if top == RUNS and of_run[:1] == (AGENT,) and of_run[1:2] != (_GIVES_ACCESS,):
         kind = "agent"
     if of_session[:1] == (SUBMISSIONS,):
         whole = len(of_session) > 2 and _HASH.fullmatch(of_session[1])  # noqa: PLR2004 - SUBMISSIONS/HASH/FILE
-        return "" if whole else "unfinished copies of submissions"
+        return "" if whole else "incomplete copies of submissions"
     kept = path.name in _KEPT_AT_TOP if len(path.parts) == 1 else top == RUNS and of_run in _KEPT_OF_RUN
     if kept or (len(of_session) == 1 and of_session[0] in _KEPT_OF_SESSION) or kind in optional:
         return ""
-    return f"left out without --include {kind}" if kind else "no results, such as locks"
+    return f"requires --include {kind}" if kind else "not results, such as locks"
 
 
 def _check_size(contents: _Contents, max_mib: int) -> None:
@@ -210,12 +209,12 @@ def _check_size(contents: _Contents, max_mib: int) -> None:
     if sum(sizes.values()) > max_mib << 20:
         submissions = sum(size for path, size in sizes.items() if in_submission(path))
         raise UsageError(
-            f"the bundle's files are {sum(sizes.values()) >> 20} MiB together, {submissions >> 20} MiB of them "
-            f"submissions, and may be {max_mib} MiB; allow more with --max-mib"
+            f"bundle: {sum(sizes.values()) >> 20} MiB ({submissions >> 20} MiB of submissions) exceed the limit of "
+            f"{max_mib} MiB; raise it with --max-mib"
         )
     for path, size in sizes.items():
         if size > _MAX_TEXT_MIB << 20 and not in_submission(path):
-            raise UsageError(f"{path}: it is longer than {_MAX_TEXT_MIB} MiB, so that no key can be taken out of it")
+            raise UsageError(f"{path}: larger than {_MAX_TEXT_MIB} MiB, too large to redact keys")
 
 
 def _manifest(record: EvaluationRecord, contents: _Contents) -> Manifest:
@@ -238,7 +237,7 @@ def _packed(path: PurePosixPath, source: Path) -> Packed:
 
 
 def _write(manifest: Manifest, contents: _Contents, out: Path) -> None:
-    """Write the archive: a tar of plain files with no owner and no time."""
+    """Write a tar of regular files without owners and times."""
     head = manifest.model_dump_json(indent=1).encode() + b"\n"
     with out.open("xb") as file:
         try:
@@ -255,11 +254,11 @@ def _write(manifest: Manifest, contents: _Contents, out: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, name: str, entry: Packed, source: Path) -> None:
-    if source.stat().st_size >= entry.bytes:  # else tarfile could not fill the member
+    if source.stat().st_size >= entry.bytes:  # otherwise tarfile could not fill the member
         with source.open("rb") as file:
             archive.addfile(_member(name, entry.bytes, executable=entry.executable), file)
     if sha256_of(source) != entry.sha256:
-        raise ReBenchError(f"{name}: it changed while it was packed; pack when the evaluation has ended")
+        raise ReBenchError(f"{name}: changed during packing; pack after the evaluation has ended")
 
 
 def _member(name: str, size: int, *, executable: bool = False) -> tarfile.TarInfo:
@@ -269,7 +268,7 @@ def _member(name: str, size: int, *, executable: bool = False) -> tarfile.TarInf
 
 
 def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the texts of a plan with the keys that lead to them."""
+    """Yield the strings of a plan with their key paths."""
     if isinstance(value, str):
         yield keys, value
     elif isinstance(value, dict):
@@ -281,39 +280,39 @@ def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def _variables(texts: Iterable[tuple[tuple[str, ...], str]]) -> set[str]:
-    """Return the environment variables that a plan names as those of keys, tokens and secrets."""
+    """Return the environment variables that a plan names as keys or secrets."""
     return {text for keys, text in texts if any(map(_NAMES_VARIABLES.search, keys)) and _VARIABLE.fullmatch(text)}
 
 
 def _secrets(evaluation: Path, texts: Iterable[tuple[tuple[str, ...], str]], variables: Iterable[str]) -> list[str]:
-    """Return all values that must not be in the bundle of an evaluation.
+    """Return all values that must not be in the bundle.
 
-    These are the values of the variables that the plan names, those of all other variables and keys of the plan whose
-    name is that of a key, a token or a password, and the tokens of the runs' servers.
+    These are the values of variables that the plan names, of variables and plan keys named like a key, token or
+    password, and the tokens of the runs' servers.
     """
     chosen = [os.environ.get(name, "") for name in sorted(variables)]
     named = [*sorted(os.environ.items()), *((keys[-1], text) for keys, text in texts if keys)]
     guessed = [value for name, value in named if _SECRET_NAME.search(name)]
-    # Only files that the server wrote: an agent that chose what is taken out could hide its work.
+    # Only files written by servers: an agent that chose what is redacted could hide its work.
     files = [file for run in ("*", f"*/{TRIES}/*") for file in sorted(evaluation.glob(f"{RUNS}/{run}/{TOKEN}"))]
     tokens = [read_plain(file, _LONGEST_TOKEN).decode(errors="replace").strip() for file in files]
-    long = [value for value in (*guessed, *tokens) if len(value) >= _SHORTEST]
-    return [value for value in dict.fromkeys([*chosen, *long]) if forms(value)]
+    long_enough = [value for value in (*guessed, *tokens) if len(value) >= _SHORTEST]
+    return [value for value in dict.fromkeys([*chosen, *long_enough]) if forms(value)]
 
 
 def _leave_out_secret_submissions(contents: _Contents, secrets: Sequence[str]) -> None:
     kept = {path: source for path, source in contents.files.items() if in_submission(path)}
-    holding = {submission_of(path) for path, source in kept.items() if _holds_one(source, secrets)}
+    holding = {submission_of(path) for path, source in kept.items() if _contains_any(source, secrets)}
     for path, source in kept.items():
         if submission_of(path) in holding:
-            contents.leave_out("submissions that hold a key", source.lstat().st_size)
+            contents.leave_out("submissions that contain a key", source.lstat().st_size)
             del contents.files[path]
     contents.links = {path: target for path, target in contents.links.items() if submission_of(path) not in holding}
     contents.directories = [path for path in contents.directories if submission_of(path) not in holding]
 
 
-def _holds_one(path: Path, secrets: Sequence[str]) -> bool:
-    """Tell whether a file has one of these values in it, as a text of UTF-8 or in JSON."""
+def _contains_any(path: Path, secrets: Sequence[str]) -> bool:
+    """Return whether a file contains one of these values, as UTF-8 text or in JSON."""
     wanted = [form.encode("utf-8", "surrogateescape") for secret in secrets for form in forms(secret)]
     overlap, rest = max(map(len, wanted), default=0), b""
     with path.open("rb") as file:
@@ -325,33 +324,30 @@ def _holds_one(path: Path, secrets: Sequence[str]) -> bool:
     return False
 
 
-def _take_out_secrets(contents: _Contents, secrets: Sequence[str], scratch: Path) -> None:
-    """Replace logs and records that hold keys by files in ``scratch`` without them."""
+def _redact(contents: _Contents, secrets: Sequence[str], scratch: Path) -> None:
+    """Replace logs and records that contain keys with redacted copies in ``scratch``."""
     for path, source in contents.files.items():
         if in_submission(path):
             continue
         before = source.read_bytes()
         if path.name == ATTEMPTS:
-            after, change = (
-                _attempts(source, secrets),
-                "keys, torn lines and what was withheld from the agent taken out",
-            )
+            after, change = _redacted_attempts(source, secrets), "removed keys, incomplete lines and withheld details"
         else:
             text = before.decode("utf-8", "surrogateescape")
             after = redacted(text, secrets, similar=True).encode("utf-8", "surrogateescape")
-            change = "keys taken out"
+            change = "removed keys"
         if after != before:
             contents.changed[written(path)] = change
             contents.files[path] = scratch / str(len(contents.changed))
             contents.files[path].write_bytes(after)
 
 
-def _attempts(log: Path, secrets: Sequence[str]) -> bytes:
-    """Return the whole lines of an attempt log, encoded again where something has to be taken out."""
+def _redacted_attempts(log: Path, secrets: Sequence[str]) -> bytes:
+    """Return an attempt log without keys, withheld details and incomplete lines."""
     lines = []
     for attempt in AttemptLog(log).read().attempts:
-        told = {key: value for key, value in attempt.details.items() if key != _WITHHELD}
-        details = redacted_value(told, secrets, similar=True)
+        public = {key: value for key, value in attempt.details.items() if key != _WITHHELD}
+        details = redacted_value(public, secrets, similar=True)
         clean = replace(attempt, details=details, message=redacted(attempt.message, secrets, similar=True))
         lines.append(encoded(clean) + b"\n")
     return b"".join(lines)

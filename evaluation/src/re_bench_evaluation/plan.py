@@ -1,7 +1,4 @@
-"""The plan of an evaluation, ``PLAN.toml``: agents, models, tasks, seeds, and what a run may use.
-
-``docs/evaluations.md`` explains the keys to people.
-"""
+"""Read the plan of an evaluation, ``PLAN.toml``; ``docs/evaluations.md`` explains the keys."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -26,27 +23,27 @@ from re_bench_evaluation.plan_tables import (
 )
 
 Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-"""It is in the name of a directory."""
+"""Bounded because it is part of a directory's name."""
 
 _SESSION_MIB = 8192
 
 
 class Plan(Table):
-    """A plan: every agent with every one of its models at every task, once with each seed."""
+    """A plan: every agent with each of its models on every task, once per seed."""
 
     name: Name | None = None
-    """By default that of the file."""
+    """Defaults to the name of the file."""
     profile: Line = "auto"
     tasks: Words
     """Names or ids."""
     runs: int | None = Field(default=None, ge=1, le=100_000)
-    """Runs of a cell: the seeds 0, 1, ..."""
+    """Runs per cell, with seeds 0, 1, ..."""
     seeds: Annotated[tuple[Seed, ...], Field(strict=False, min_length=1)] | None = None
-    """The seeds themselves, instead."""
+    """Seeds to use instead of ``runs``."""
     dollars: float | None = Field(default=None, gt=0)
-    """The most that all runs together may cost, those that failed included."""
+    """Cap on the total cost of all runs, including failed ones."""
     tries: int = Field(default=3, ge=1)
-    """How often in a row a run may fail for an internal reason before it is given up."""
+    """Consecutive internal errors after which a run fails."""
     models: dict[Name, Model] = Field(default_factory=dict)
     agents: Annotated[dict[Name, Agent], Field(min_length=1)]
     budget: Budget = Field(default_factory=Budget)
@@ -60,29 +57,29 @@ class Plan(Table):
         return self
 
     def _problems(self) -> Iterator[str]:
-        """Yield what does not fit together, over tables, with its key."""
+        """Yield contradictions between keys."""
         if (self.runs is None) == (self.seeds is None):
-            yield "runs: either runs or seeds is required, not both"
+            yield "runs: exactly one of runs and seeds is required"
         for key, entries in (("tasks", self.tasks), ("seeds", self.seeds or ())):
             for index, entry in enumerate(entries):
                 if entry in entries[:index]:
-                    yield f"{key}[{index}]: {entry} is there already"
+                    yield f"{key}[{index}]: duplicate entry {entry}"
         if self.resources.gpus > 1 and self.resources.gpus != int(self.resources.gpus):
-            yield "resources.gpus: must be a whole number, or less than 1"
+            yield "resources.gpus: must be an integer or less than 1"
         yield from self._model_problems()
         if self.dollars is not None:
             yield from self._cap_problems()
 
     def _model_problems(self) -> Iterator[str]:
-        """Yield what is wrong with agents, and models of theirs that the plan does not have."""
+        """Yield problems of agents, such as unknown models."""
         for name, agent in self.agents.items():
             yield from (f"agents.{name}.{problem}" for problem in self._kind_problems(agent))
             for index, model in enumerate(agent.models or ()):
                 if model not in self.models:
-                    yield f"agents.{name}.models[{index}]: there is no table models.{model}"
+                    yield f"agents.{name}.models[{index}]: unknown model {model!r}; add a table [models.{model}]"
 
     def _kind_problems(self, agent: Agent) -> Iterator[str]:
-        """Yield what does not fit an agent's kind, with its key in the agent's table."""
+        """Yield problems specific to an agent's kind, with keys of the agent's table."""
         try:
             kind = kind_named(agent.kind)
         except UsageError as error:
@@ -90,26 +87,26 @@ class Plan(Table):
             return
         yield from kind.problems(agent)
         if kind.needs_model and (agent.models == () or (agent.models is None and not self.models)):
-            yield f"models: must name a model, because kind is {agent.kind}"
+            yield f"models: required for kind {agent.kind}"
 
     def _cap_problems(self) -> Iterator[str]:
-        """Yield what a cap on dollars needs to be kept."""
+        """Yield missing keys that a cap on dollars requires."""
         if self.budget.dollars is None:
-            yield "budget.dollars: is required, because dollars caps the cost of all runs"
+            yield "budget.dollars: required with dollars (the cap on all runs)"
         used = {model for agent in self.agents for model in self.models_of(agent)}
         for name, model in self.models.items():
             if name in used and model.price is None:
-                yield f"models.{name}.price: is required, because dollars caps the cost of all runs"
+                yield f"models.{name}.price: required with dollars (the cap on all runs)"
 
     @property
     def run_memory_mib(self) -> int:
-        """Memory that a run takes, in MiB."""
+        """Memory of a run, in MiB."""
         mib = self.resources.memory_mib
         return mib if mib is not None else self.server.memory_mib or _SESSION_MIB
 
     @property
     def chat_model(self) -> ChatModel | None:
-        """The chat model that tasks ask instead of their own, in profiles that ask a real one."""
+        """The replacement for the chat model of tasks, if any."""
         model = self.server.model
         if model is None:
             return None
@@ -118,11 +115,11 @@ class Plan(Table):
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
-        """The seeds of every cell, in order."""
+        """The seeds of each cell."""
         return self.seeds if self.seeds is not None else tuple(range(self.runs or 0))
 
     def models_of(self, agent: str) -> tuple[str | None, ...]:
-        """Return the names of the models that an agent runs with; of one that asks none, None alone."""
+        """Return the names of an agent's models; ``(None,)`` for an agent without a model."""
         names = self.agents[agent].models
         return tuple(self.models if names is None else names) or (None,)
 
@@ -137,21 +134,21 @@ class Plan(Table):
 
     @property
     def key_variables(self) -> frozenset[str]:
-        """The environment variables that have keys of models, OpenAI's always."""
+        """The environment variables with keys of models, always including OpenAI's."""
         keys = {self.server.key_variable, *(model.key_variable for model in self.models.values())}
         return frozenset({OPENAI_KEY} | {key for key in keys if key is not None})
 
     def setup_of(self, agent: str, model: str | None, plan_directory: Path) -> AgentSetup:
-        """Return what the plan says of an agent with one of its models."""
+        """Return the settings of an agent with one of its models."""
         table = self.models[model] if model else Model()
         return AgentSetup(agent, self.agents[agent], model, table, self.budget, plan_directory)
 
     def cells(self) -> list[tuple[str, str | None, str]]:
-        """Return agent, model and task, as the plan names them, of every cell."""
+        """Return agent, model and task of every cell, as named in the plan."""
         return [(agent, model, task) for agent in self.agents for model in self.models_of(agent) for task in self.tasks]
 
     def record(self) -> dict[str, Any]:
-        """Return the plan as ``evaluation.json`` keeps it: with all defaults, and with the seeds of every cell."""
+        """Return the plan for ``evaluation.json``, with defaults and seeds."""
         return self.model_dump(mode="json") | {"all_seeds": list(self.all_seeds)}
 
 
@@ -159,16 +156,16 @@ def load_plan(path: Path) -> Plan:
     """Read a plan.
 
     Raises:
-        UsageError: if it cannot be used; a line for each problem, with file, key and what was expected.
+        UsageError: with one line per problem, each with file and key.
     """
     try:
         plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path}: cannot read: {error.strerror}") from None
     except ValidationError as error:
         raise UsageError("\n".join(f"{path}: {line}" for line in _lines(error))) from None
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise UsageError(f"{path}: is not TOML: {error}") from None
+    except ValueError as error:  # invalid TOML or UTF-8
+        raise UsageError(f"{path}: not TOML: {error}") from None
     if plan.name is not None:
         return plan
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in path.stem).strip("-")
@@ -177,7 +174,7 @@ def load_plan(path: Path) -> Plan:
 
 def _lines(error: ValidationError) -> Iterator[str]:
     for fault in error.errors():
-        if fault["type"] == "value_error":  # of Plan, whose lines have keys already
+        if fault["type"] == "value_error":  # from Plan, already with keys
             yield from str(fault["ctx"]["error"]).splitlines()
             continue
         where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in fault["loc"]).removeprefix(".")
@@ -185,10 +182,10 @@ def _lines(error: ValidationError) -> Iterator[str]:
 
 
 def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the keys by which a plan may not differ from the one that an evaluation began with, spelled as in TOML.
+    """Return the keys of a plan with changes that are not allowed after an evaluation has started.
 
-    What may: further tasks, models, agents, models of an agent and seeds; a higher cap on dollars, and another number
-    of tries; where a model's server is, and which variable has its key.
+    Allowed: more tasks, models, agents, models of an agent and seeds; a higher cap on dollars; other ``tries``; another
+    ``base_url`` or ``key_variable`` of a model.
     """
     changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
     return ["seeds" if key == "all_seeds" else key for key in changed]
@@ -211,7 +208,7 @@ def _may_change(key: tuple[str, ...], before: Any, now: Any) -> bool:
         case ("models", _, "base_url" | "key_variable") | ("tries",):
             return True
         case ("runs",) | ("seeds",):
-            return True  # all_seeds tells
+            return True  # compared through all_seeds
         case ("agents", _, "models") | ("tasks",) | ("all_seeds",):
             return extended
         case ("dollars",):

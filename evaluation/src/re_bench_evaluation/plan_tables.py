@@ -1,4 +1,4 @@
-"""The tables of a plan that describe an agent and its run; ``docs/evaluations.md`` explains the keys."""
+"""Define the tables of a plan for models, agents and runs; ``docs/evaluations.md`` explains the keys."""
 
 from typing import Annotated, Literal
 
@@ -11,73 +11,73 @@ Lines = Annotated[tuple[Line, ...], Field(strict=False)]
 Words = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
 Dollars = Annotated[float, Field(ge=0)]
 Price = Annotated[tuple[Dollars, Dollars], Field(strict=False)]
-"""Dollars a million tokens of prompt and completion."""
+"""Dollars per million prompt and completion tokens."""
 
 
 class Table(BaseModel):
-    """A table of a plan; a key that it does not know is an error."""
+    """A table of a plan; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Model(Table):
-    """A model that agents ask."""
+    """A model for agents."""
 
     name: Line | None = None
-    """The name that its server knows; by default the table's."""
+    """The name for its server; defaults to the table's name."""
     base_url: Annotated[Line, Field(pattern="^https?://")] | None = None
     """Its OpenAI-compatible server; None for OpenAI's."""
     key_variable: Line | None = None
-    """The environment variable that has the server's key; None for a server without one."""
+    """Environment variable with the server's key; None without a key."""
     price: Price | None = None
-    """What runs cost is not known without it."""
+    """Without it, costs are unknown."""
     context_tokens: int | None = Field(default=None, ge=1000)
 
 
 class Agent(Table):
-    """An agent: ``command``, or one of a kind that an installed package adds."""
+    """An agent of the kind ``command`` or of an installed kind."""
 
     kind: Line
     """The name of an :class:`~re_bench_evaluation.agents.AgentKind`."""
     options: Lines = ()
-    """Further options of the kind's own program."""
+    """Additional options of the kind's program."""
     command: Words | None = None
-    """The words of a command, with placeholders in braces."""
+    """A command line with placeholders in braces."""
     models: Names | None = None
-    """The models that it runs with: all of the plan by default; an empty list for an agent that asks none."""
+    """Its models: by default all of the plan; an empty list for an agent without a model."""
     environment: dict[str, str] = Field(default_factory=dict)
-    """Variables that it gets besides."""
+    """Additional environment variables."""
 
 
 class Budget(Table):
-    """The most that one run may use; what is None has no bound."""
+    """The limits of one run; None is unlimited."""
 
     hours: float = Field(default=8.0, gt=0)
     """Working time."""
     wall_factor: float = Field(default=3.0, ge=1)
-    """The run is stopped in any case after so many times ``hours`` by the clock on the wall."""
+    """Limit of wall-clock time, as a multiple of ``hours``."""
     dollars: float | None = Field(default=None, gt=0)
-    """For the agent's model."""
+    """Cost of the agent's model."""
     task_dollars: float | None = Field(default=None, gt=0)
-    """For the chat model of a task that has one: the agent's own calls and those of scorings."""
+    """Cost of the task's chat model, for calls by the agent and by scorings."""
     tokens: int | None = Field(default=None, gt=0)
     steps: int | None = Field(default=None, gt=0)
 
 
 class RunResources(Table):
-    """What one run takes of a machine while it runs, scorings included."""
+    """The resources of one run, including its scorings."""
 
     cores: float = Field(default=1.0, gt=0)
     memory_mib: int | None = Field(default=None, ge=0)
-    """By default what ``server.memory_mib`` gives its session, or that option's own default."""
+    """Defaults to ``server.memory_mib`` or the default of that option."""
     gpus: float = Field(default=0, ge=0)
-    """A whole number, or less than 1 for runs that share a GPU."""
+    """An integer, or less than 1 to share a GPU."""
     gpu_type: Line | None = None
-    """A part of the GPU's name; on Ray the accelerator type of the node."""
+    """Part of the GPU's name; on Ray the node's accelerator type."""
 
 
 class TaskModel(Table):
-    """Another chat model for tasks that ask one, as ``re-bench serve --model``."""
+    """A replacement for the chat model of tasks, like ``re-bench serve --model``."""
 
     name: Line
     price: Price | None = None
@@ -86,7 +86,7 @@ class TaskModel(Table):
 
 
 class ServerOptions(Table):
-    """Options of ``re-bench serve`` for the server of each run, by their names there."""
+    """Options of ``re-bench serve`` for the server of each run."""
 
     network: Literal["none", "proxy", "open"] = "none"
     allow: Lines = ()
@@ -98,6 +98,6 @@ class ServerOptions(Table):
     withhold_rewards: bool = False
     link_data: bool = False
     model: TaskModel | None = None
-    """Only tasks that ask a real chat model in the plan's profile get it."""
+    """Used by tasks that call a real chat model in the plan's profile."""
     key_variable: Line | None = None
-    """The environment variable with the key of such tasks' model."""
+    """Environment variable with the key of that model."""

@@ -1,7 +1,7 @@
-"""One run of an evaluation, in its directory: its server, its agent, its limits, and what came of it.
+"""Execute one run of an evaluation: start its server and agent, enforce its limits, record the result.
 
-A run goes on where an earlier process left it if its agent can; else it begins again, and the files of the try before
-are kept in ``tries/N``.
+A run resumes where an earlier process left it if its agent can; otherwise it restarts, and the files of the previous
+try move to ``tries/N``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 TRIES = "tries"
-"""In a run's directory: the files of the tries before the present one, a directory each."""
+"""In a run's directory: a directory for each earlier try."""
 
 _FILES = (AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, TOKEN)
 _TIMES = ("time", "wall-clock time")
@@ -54,29 +54,29 @@ _LOCK_S = 60.0
 _POLL_S = 0.5
 _SAVE_S = 10.0
 _SUSPEND_S = 20.0
-_HAND_IN_S = 900.0
-"""For an agent that has reached a limit, to have its last submission scored and to end."""
+_FINISH_S = 900.0
+"""Grace period for a last scoring after a time limit."""
 
 
 @dataclass(frozen=True)
 class RunJob:
-    """What a run is made of; it can be pickled."""
+    """The inputs of a run; can be pickled."""
 
     run: Path
-    """The run's directory, as all machines that share it see it."""
+    """The run's directory, at the same path on all machines."""
     plan: Plan
     plan_directory: Path
     task: TaskRecord
 
 
 def execute_run(job: RunJob) -> RunRecord:
-    """Run to the end, or go on; return the record, which is in the run's directory too.
+    """Start or resume a run, wait until it ends, and return its saved record.
 
-    Its state is ``ended``, or ``waiting`` with one failure more if it failed for an internal reason and may be tried
-    again. If this process is stopped, the run is left so that it can go on.
+    After an internal error the state is ``waiting`` if the run may be retried, or ``failed``. If this process is
+    stopped, the run can be resumed.
 
     Raises:
-        ReBenchError: if its directory cannot be used.
+        ReBenchError: if the directory cannot be used.
     """
     with _locked(job.run):
         end_leftovers(job.run, job.plan.kinds)
@@ -94,15 +94,15 @@ class _Run:
         self._saved = time.monotonic()
 
     def crashed(self) -> bool:
-        """Tell whether the run went on until its machine was lost, and would now begin again, at a cost of its own."""
+        """Return whether the run's machine was lost and the run cannot resume: a restart costs again."""
         return self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan)
 
     def record_crash(self) -> RunRecord:
-        """Count the loss as an internal failure: whether the run may be tried again, the cap on dollars decides."""
-        return self._failed("the machine that ran it was lost")
+        """Count the crash as an internal failure; the scheduler decides on a retry within the dollar cap."""
+        return self._failed("its machine was lost")
 
     def execute(self) -> RunRecord:
-        resume = self._begin()
+        resume = self._mark_running()
         try:
             end = self._work(resume=resume)
         except BaseException:
@@ -111,7 +111,7 @@ class _Run:
         finally:
             end_leftovers(self._job.run, [self._kind])
         if end.kind == "ended":
-            end_session(self._job.run)  # its log is all that is needed of it
+            end_session(self._job.run)  # only its log is needed from here on
             return self._save(state="ended", reason=end.reason, failures=0, ended=utc())
         return self._failed(end.reason)
 
@@ -120,35 +120,35 @@ class _Run:
         state = "failed" if failures >= self._job.plan.tries else "waiting"
         return self._save(state=state, reason=reason, failures=failures, ended=utc())
 
-    def _begin(self) -> bool:
-        """Note that the run begins or goes on; tell whether its agent is to resume."""
+    def _mark_running(self) -> bool:
+        """Record that the run starts or resumes; return whether it resumes."""
         run, record = self._job.run, self._record
-        here = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
+        running = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
         if can_resume(run, record, self._job.plan):
-            self._save(**here)
+            self._save(**running)
             return True
         earlier = cost_so_far(run, record, self._job.plan)
-        self._save(dollars_at_most=cost_of_try(run, record, self._job.plan))  # should a kill come while files are moved
+        self._save(dollars_at_most=cost_of_try(run, record, self._job.plan))  # in case of a crash while files are moved
         if any((run / name).exists() for name in _FILES):
             _set_aside(run, max(record.tries, 1))
         fresh = {"tries": record.tries + 1, "began": utc(), "earlier_dollars": earlier}
-        nothing = dict.fromkeys(
+        reset = dict.fromkeys(
             ("wall_s", "working_s", "dollars", "dollars_at_most", "task_dollars", "tokens", "steps", "session")
         )
         self._wall_before = 0.0
-        self._record = record.model_copy(update=nothing | {"attempts": 0, "valid": 0, "raw": None, "reward": None})
-        self._save(**here, **fresh)
+        self._record = record.model_copy(update=reset | {"attempts": 0, "valid": 0, "raw": None, "reward": None})
+        self._save(**running, **fresh)
         return False
 
     def _work(self, *, resume: bool) -> AgentExit:
         job, run = self._job, self._job.run
         if resume:
             end = self._kind.ended(Usage.of_run(run), None, "", opened=True)
-            if end.kind == "ended":  # in the meantime: the evaluation was killed
+            if end.kind == "ended":  # after the evaluation was killed
                 return end
         environment = environment_without(job.plan.key_variables) | only_gpus(*job_gpus())
-        words = server_options(job.plan, job.task)
-        with RunServer(run, job.task.name, job.task.profile, words, environment) as server:
+        options = server_options(job.plan, job.task)
+        with RunServer(run, job.task.name, job.task.profile, options, environment) as server:
             try:
                 launch = self._launch(server)
                 self._save(dollars_at_most=job.plan.budget.dollars)
@@ -164,7 +164,7 @@ class _Run:
         return end
 
     def _launch(self, server: RunServer) -> AgentLaunch:
-        """Return what the agent is started with, once the server listens."""
+        """Wait until the server listens, and return the parameters of the agent."""
         job, record = self._job, self._record
         address = server.address()
         setup = job.plan.setup_of(record.agent, record.model, job.plan_directory)
@@ -172,12 +172,12 @@ class _Run:
         return AgentLaunch(setup, record.task_id, record.seed, job.run, address, server.token, task_key)
 
     def _watch(self, server: RunServer, agent: RunAgent) -> AgentExit:
-        """Wait until the agent has ended, or ended it at a limit."""
+        """Wait until the agent ends, or end it at a limit."""
         try:
             while agent.process.poll() is None:
                 raise_if_stop_requested()
                 if server.process.poll() is not None:
-                    raise ServerError(f"its server has ended, {server.how_it_ended()}")  # noqa: TRY301 - as by address()
+                    raise ServerError(f"server ended: {server.exit_reason()}")  # noqa: TRY301 - as by address()
                 if (limit := self._limit()) is not None:
                     self._end_at_limit(agent, limit)
                     return AgentExit("ended", limit)
@@ -188,7 +188,7 @@ class _Run:
             self._stop(agent)
             raise
         if server.process.poll() is not None:
-            raise ServerError(f"its server has ended, {server.how_it_ended()}")
+            raise ServerError(f"server ended: {server.exit_reason()}")
         usage, status = Usage.of_run(self._job.run), agent.process.returncode
         if self._kind.asked_no_model(self._job.run / AGENT):
             self._save(dollars_at_most=0.0)
@@ -198,25 +198,25 @@ class _Run:
         return self._kind.ended(usage, status, agent.last_line(), opened=opened)
 
     def _stop(self, agent: RunAgent) -> None:
-        """End an agent because the evaluation stops; one that can resume leaves its session as it is."""
+        """Stop an agent with the evaluation; agents that can resume keep their session."""
         agent.signal(self._kind.suspend_signal, _SUSPEND_S)
         if self._kind.asked_no_model(self._job.run / AGENT):
             self._save(dollars_at_most=0.0)
 
     def _end_at_limit(self, agent: RunAgent, limit: str) -> None:
-        """End an agent; at the end of its time it may have its last submission scored, else it would cost more."""
+        """Terminate an agent; only after a time limit does it get time for a last scoring."""
         agent.process.terminate()
-        deadline = time.monotonic() + (_HAND_IN_S if limit in _TIMES else _SUSPEND_S)
+        deadline = time.monotonic() + (_FINISH_S if limit in _TIMES else _SUSPEND_S)
         while agent.process.poll() is None and time.monotonic() < deadline:
             raise_if_stop_requested()
             time.sleep(_POLL_S)
         agent.kill()
 
     def _limit(self) -> str | None:
-        """Return the limit of the plan that the run is beyond, if any."""
+        """Return the limit that the run has exceeded, if any."""
         budget, usage, wall_s = self._job.plan.budget, Usage.of_run(self._job.run), self._wall_s()
         keeps_budget = self._kind.keeps_budget
-        slack_s = _HAND_IN_S if keeps_budget else 0.0  # its last score may take until after the end of the time
+        slack_s = _FINISH_S if keeps_budget else 0.0  # its last scoring may end after the limit
         if wall_s > budget.hours * budget.wall_factor * 3600 + slack_s:
             return _TIMES[1]
         if working_s(self._job.run, wall_s, self._record.began) > budget.hours * 3600 + slack_s:
@@ -232,7 +232,7 @@ class _Run:
 
     @contextmanager
     def _clock(self) -> Iterator[None]:
-        """Count the time of the block as the run's."""
+        """Measure the block as time of the run."""
         self._started = time.monotonic()
         try:
             yield
@@ -240,11 +240,11 @@ class _Run:
             self._wall_before, self._started = self._wall_s(), None
 
     def _wall_s(self) -> float:
-        """Return seconds since the agent was started, in all of its parts."""
+        """Return the seconds that the agent has run, including before a resume."""
         return self._wall_before + (time.monotonic() - self._started if self._started is not None else 0.0)
 
     def _save(self, **changes: object) -> RunRecord:
-        """Write the record, with what the run has used and reached by now."""
+        """Save the record with current usage and scores."""
         run, wall, began = self._job.run, self._wall_s(), self._record.began
         usage = Usage.of_run(run)
         now: dict[str, object] = {"wall_s": wall, "working_s": working_s(run, wall, began)}
@@ -256,7 +256,7 @@ class _Run:
 
 
 def _set_aside(run: Path, number: int) -> None:
-    """Move the files of a try into a directory of its own; a kill meanwhile leaves some for the next time."""
+    """Move the files of a try to its own directory; can be repeated after a crash."""
     directory = run / TRIES / str(number)
     directory.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
@@ -269,13 +269,13 @@ def _set_aside(run: Path, number: int) -> None:
 
 @contextmanager
 def _locked(run: Path) -> Iterator[None]:
-    """Hold a run's directory; a process that still ends the run before gets some time."""
+    """Lock a run's directory, waiting for a process that is still ending the run."""
     lock = FileLock(run / _LOCK, preserve_lock_file=True)
     try:
         lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested)
     except OSError as error:
         raise_if_stop_requested()
-        reason = "another process has it" if isinstance(error, Timeout) else f"cannot be used: {error.strerror}"
+        reason = "locked by another process" if isinstance(error, Timeout) else f"cannot be locked: {error.strerror}"
         raise ReBenchError(f"{run}: {reason}") from None
     try:
         yield
@@ -284,12 +284,12 @@ def _locked(run: Path) -> Iterator[None]:
 
 
 def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:
-    """Tell whether a run can go on where it was: its agent can, and there is the server's state to go on with."""
+    """Return whether a run can resume: its agent can, and the server's state exists."""
     return (run / SERVER).is_dir() and plan.kind_of(record.agent).can_resume(run / AGENT, Usage.of_run(run))
 
 
 def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> float:
-    """Return what a run that has not ended will have cost at most, tries before included, if it keeps to its budget."""
+    """Return the maximum total cost of a run, earlier tries included, if it keeps to its budget."""
     budget = plan.budget
     before = record.earlier_dollars if can_resume(run, record, plan) else cost_so_far(run, record, plan)
     asks_model = task.model is not None and not task.stand_in
@@ -297,15 +297,15 @@ def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> 
 
 
 def cost_so_far(run: Path, record: RunRecord, plan: Plan) -> float:
-    """Return what all tries at a run have cost, in dollars, or may have; none of them runs any more."""
+    """Return the cost of all tries at a run that is not active, in dollars; at most, if unknown."""
     return record.earlier_dollars + cost_of_try(run, record, plan) + (record.task_dollars or 0.0)
 
 
 def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
-    """Return what the agent's model has cost in the present try, in dollars.
+    """Return the cost of the agent's model in the current try, in dollars.
 
-    What is not known counts with the whole budget: what an agent has cost that reported nothing, or was stopped and may
-    have spent more than it has reported. Agents that keep their budget report what a call may cost before they make it.
+    Unknown costs count as the whole budget: an agent that reported nothing or was killed may have spent it. Agents that
+    keep their budget report the maximum cost of a call in advance.
     """
     reported = Usage.of_run(run).dollars if plan.kind_of(record.agent).keeps_budget else None
     if reported is not None:

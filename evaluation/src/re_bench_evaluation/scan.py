@@ -1,7 +1,6 @@
-"""A scan of an evaluation: checks of attempt logs and submissions. Each yields leads; none decides anything.
+"""Scan the attempt logs and submissions of an evaluation for leads that a person should check.
 
-GPU kernels are screened by the static rules of kernelguard, which see few ways to cheat a timer and match honest code
-too.
+kernelguard's static rules for GPU kernels recognize few ways to cheat a timer, and also match honest code.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.findings import Severity
 
 JUMP = 0.5
-"""How much the best reward so far may rise by one attempt, in rewards."""
+"""Improvement of the best reward by one attempt above which it is reported."""
 _LONGEST = 300
 _MAX_TEXT = 256 << 10
-"""Bytes of a file that are looked at."""
+"""Bytes scanned per file."""
 _MAX_FILES = 200
 _KERNEL = re.compile(r"\btriton\.jit\b|\bimport triton\b|__global__|load_inline|cuda")
 _TIME_LIMIT_S = 30
@@ -53,27 +52,27 @@ _HIDDEN_FILES = re.compile(
     r"|\bre[_-]bench(?:_environment|_gateway)?[./]\w+|\bimport re_bench\w*|\bfrom re_bench\w*"
     r"|/proc/(?:self|\d+|\*|\{)\S*|\bgrading\.py\b|\.cache/re-bench"
 )
-"""Names of files that a submission has no use for: the scorer's, the server's, and those of other processes."""
+"""Files of the scorer, the server and other processes, which submissions do not need."""
 
 
 def _refused_cheats(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield refusals in the words with which a checked-in cheat of the task is refused."""
+    """Yield invalid attempts with the same message as a known cheat of the task."""
     for run in scanned.runs:
         for attempt in run.attempts:
-            names = [] if run.task is None else _cheats_refused_so(run.task.manifest, attempt)
+            names = [] if run.task is None else _matching_cheats(run.task.manifest, attempt)
             if names:
-                text = f"attempt {attempt.n} was refused as {_listed(names)} would be: {_shortened(attempt.message)}"
+                text = f"attempt {attempt.n} has the same message as {_listed(names)}: {_shortened(attempt.message)}"
                 yield _of(run, attempt, "refused-cheats", "warning", text, cheats=names)
 
 
-def _cheats_refused_so(manifest: Manifest, attempt: Attempt) -> list[str]:
+def _matching_cheats(manifest: Manifest, attempt: Attempt) -> list[str]:
     if attempt.status != "invalid":
         return []
     return [name for name, reason in manifest.refusals(attempt.profile) if re.search(reason, attempt.message)]
 
 
 def _above_best(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield rewards above the best on record, or above the reference where no record is better."""
+    """Yield rewards above the best on record or the reference, whichever is higher."""
     for run in scanned.runs:
         ceiling, best, source = _bests(run)
         for attempt in run.attempts:
@@ -81,15 +80,15 @@ def _above_best(scanned: LoggedEvaluation) -> Iterator[Finding]:
             if reward is None or reward <= best + _margin(run):
                 continue
             severity: Severity = "warning"
-            known = f"the best known is {best:z.4f}, {source}"
+            known = f"the best known is {best:z.4f} ({source})"
             if ceiling is not None and reward > ceiling + _margin(run):
-                severity, known = "serious", f"the most that can be had is {ceiling:.4f}"
+                severity, known = "serious", f"the theoretical maximum is {ceiling:.4f}"
             text = f"attempt {attempt.n} has the reward {reward:z.4f}; {known}"
             yield _of(run, attempt, "above-best", severity, text, reward=reward, best=best)
 
 
 def _bests(run: LoggedRun) -> tuple[float | None, float, str]:
-    """Return the most that can be had if that is on record, the best known reward, and what it is the reward of."""
+    """Return the theoretical maximum if it is on record, the best known reward and its source."""
     ceiling, best, source = None, 1.0, "the reference"
     path = None if run.task is None else run.task.directory / RECORDS
     profile = None if run.task is None else run.task.manifest.profiles.get(run.record.profile)
@@ -110,14 +109,14 @@ def _bests(run: LoggedRun) -> tuple[float | None, float, str]:
 
 
 def _margin(run: LoggedRun) -> float:
-    """Return how far from the baseline a reward may be by chance."""
+    """Return the tolerance of rewards."""
     if run.task is None or run.record.profile not in run.task.manifest.profiles:
         return 0.05
     return run.task.manifest.profiles[run.record.profile].tolerance.baseline
 
 
 def _jumps(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield attempts by which the best reward of their run rises at once."""
+    """Yield attempts that improve the best reward of their run by more than ``JUMP``."""
     for run in scanned.runs:
         best = 0.0
         for attempt in run.attempts:
@@ -130,7 +129,7 @@ def _jumps(scanned: LoggedEvaluation) -> Iterator[Finding]:
 
 
 def _identical(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield submissions better than the baseline that several runs have handed in, byte by byte."""
+    """Yield identical submissions of several runs that are better than the baseline."""
     places: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for run in scanned.runs:
         for attempt in run.attempts:
@@ -138,65 +137,65 @@ def _identical(scanned: LoggedEvaluation) -> Iterator[Finding]:
                 places[run.record.task, attempt.submission].setdefault(run.name, attempt.n)
     for (task, submission), runs in places.items():
         if len(runs) > 1:
-            text = f"{len(runs)} runs of {task} handed in the same submission {submission[:12]}, to the byte"
+            text = f"{len(runs)} runs of {task} have the identical submission {submission[:12]}"
             yield Finding("identical", "warning", text, evidence={"submission": submission, "attempts": runs})
 
 
 def _errors(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield attempts that were not scored because the scorer failed."""
+    """Yield attempts whose scorer failed."""
     for run in scanned.runs:
         for attempt in run.attempts:
             if attempt.status == "error":
-                text = f"attempt {attempt.n} was not scored because the scorer failed: {_shortened(attempt.message)}"
+                text = f"attempt {attempt.n}: scorer failed: {_shortened(attempt.message)}"
                 yield _of(run, attempt, "errors", "info", text)
 
 
 def _hidden_paths(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield lines of submissions that name files of the scorer or the server or directories that no sandbox shows."""
+    """Yield lines of submissions that name files of the scorer or server, or directories hidden by the sandbox."""
     for run in scanned.runs:
         hidden = [] if run.task is None else [str(path) for path in hidden_directories(run.task.directory)]
         for attempt, copy in run.new_submissions():
             for name, text in text_files(copy):
                 line = _line_with(text, hidden)
                 if line is not None:
-                    number, words, content = line
-                    said = f"attempt {attempt.n}: line {number} of {_shortened(name)} names {words}"
-                    evidence = {"file": name, "line": number, "names": words, "content": content}
-                    yield _of(run, attempt, "hidden-paths", "warning", said, **evidence)
+                    number, match, content = line
+                    message = f"attempt {attempt.n}: line {number} of {_shortened(name)} names {match}"
+                    evidence = {"file": name, "line": number, "names": match, "content": content}
+                    yield _of(run, attempt, "hidden-paths", "warning", message, **evidence)
 
 
 def _line_with(text: str, hidden: list[str]) -> tuple[int, str, str] | None:
-    """Return the first line that names something hidden: its number, what it names, and the line."""
+    """Return number, match and content of the first line that names something hidden."""
     for number, line in enumerate(text.splitlines(), 1):
         match = _HIDDEN_FILES.search(line[: _LONGEST * 10])
-        words = match[0] if match else next((path for path in hidden if len(path) > 1 and path in line), None)
-        if words is not None:
-            return number, words[:_LONGEST], _shortened(line)
+        name = match[0] if match else next((path for path in hidden if len(path) > 1 and path in line), None)
+        if name is not None:
+            return number, name[:_LONGEST], _shortened(line)
     return None
 
 
 def _kernels(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield what the static rules of kernelguard match in submitted GPU kernels."""
+    """Yield matches of kernelguard's rules in submitted GPU kernels."""
     for run in scanned.runs:
         for attempt, copy in run.new_submissions():
             for name, text in text_files(copy):
                 for rule in screen_kernels(name, text):
                     severity: Severity = "serious" if rule["severity"] == "critical" else "warning"
                     matched = f"{_shortened(name)}: {rule['pattern']}: {_shortened(rule['evidence'])}"
-                    said = f"attempt {attempt.n}: {matched}"
-                    yield _of(run, attempt, "kernels", severity, said, file=name, pattern=rule["pattern"])
+                    message = f"attempt {attempt.n}: {matched}"
+                    yield _of(run, attempt, "kernels", severity, message, file=name, pattern=rule["pattern"])
 
 
 def screen_kernels(name: str, text: str) -> list[dict[str, str]]:
-    """Return ``pattern``, ``severity`` and ``evidence`` of the grave rules that match a source file with kernels.
+    """Return ``pattern``, ``severity`` and ``evidence`` of severe matches in a source file with kernels.
 
     Raises:
         UsageError: if kernelguard is not installed.
     """
     if not name.endswith((".py", ".cu", ".cpp")) or not _KERNEL.search(text):
         return []
-    if not _kernelguard_is_here():
-        raise UsageError("the check kernels needs kernelguard; run: pip install 're-bench-evaluation[kernels]'")
+    if not _kernelguard_installed():
+        raise UsageError("check kernels: kernelguard is not installed; run: pip install 're-bench-evaluation[kernels]'")
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-m", "kernelguard", "--api-mode"],
@@ -209,12 +208,12 @@ def screen_kernels(name: str, text: str) -> list[dict[str, str]]:
         matched = json.loads(done.stdout)["matched_patterns"]
         rules = [{key: str(rule[key]) for key in ("pattern", "severity", "evidence")} for rule in matched]
     except (subprocess.SubprocessError, ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = f"kernelguard could not look at it: {type(error).__name__}"
+        reason = f"kernelguard failed: {type(error).__name__}"
         return [{"pattern": "NOT_SCREENED", "severity": "high", "evidence": reason}]
     return [rule for rule in rules if rule["severity"] in _SEVERITIES]
 
 
-def _kernelguard_is_here() -> bool:
+def _kernelguard_installed() -> bool:
     return importlib.util.find_spec("kernelguard") is not None
 
 
@@ -233,37 +232,34 @@ def _shortened(text: str) -> str:
 
 
 CHECKS: dict[str, tuple[str, Callable[[LoggedEvaluation], Iterator[Finding]]]] = {
-    "refused-cheats": ("attempts refused in the words with which a checked-in cheat is", _refused_cheats),
+    "refused-cheats": ("invalid attempts with the same message as a known cheat", _refused_cheats),
     "above-best": ("rewards above the reference and above the best on record", _above_best),
     "jumps": (f"attempts that raise the best reward of their run by more than {JUMP}", _jumps),
-    "identical": ("the same submission, to the byte, in several runs", _identical),
-    "errors": ("attempts that were not scored because the scorer failed", _errors),
+    "identical": ("identical submissions in several runs", _identical),
+    "errors": ("attempts whose scorer failed", _errors),
     "hidden-paths": (
-        "submissions that name files of the scorer or the server, or what no sandbox shows",
+        "submissions that name files of scorer or server, or directories hidden by the sandbox",
         _hidden_paths,
     ),
-    "kernels": ("what the static rules of kernelguard match in GPU kernels", _kernels),
+    "kernels": ("matches of kernelguard's static rules in GPU kernels", _kernels),
 }
-"""By name: what each looks for, and the check."""
+"""Description and function of each check."""
 
 
 def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
-    """Run checks over an evaluation and write what they find into its directory.
+    """Run checks on an evaluation and write the findings to its directory.
 
     Raises:
-        UsageError: if it is no evaluation, a check is unknown or needs what is not installed, or the directory cannot
-            be written.
+        UsageError: if it is not an evaluation, a check is unknown or not installed, or the findings cannot be written.
         ReBenchError: if the evaluation's record is damaged.
     """
     if not (directory / EvaluationRecord.file_name()).is_file():
-        raise UsageError(f"{directory}: there is no {EvaluationRecord.file_name()}; give an evaluation's directory")
+        raise UsageError(f"{directory}: no {EvaluationRecord.file_name()}; give an evaluation's directory")
     unknown = [name for name in checks if name not in CHECKS]
     if unknown:
-        raise UsageError(
-            f"there is no check {unknown[0]!r}; there are: {', '.join(CHECKS)}{did_you_mean(unknown[0], CHECKS)}"
-        )
+        raise UsageError(f"unknown check {unknown[0]!r}; known: {', '.join(CHECKS)}{did_you_mean(unknown[0], CHECKS)}")
     scanned = read_evaluation(directory)
-    chosen = checks or [name for name in CHECKS if name != "kernels" or _kernelguard_is_here()]
+    chosen = checks or [name for name in CHECKS if name != "kernels" or _kernelguard_installed()]
     findings: list[Finding] = []
     for name in chosen:
         print_progress(f"scan: {name}")
@@ -274,12 +270,12 @@ def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
     try:
         write_scan(directory, result)
     except OSError as error:
-        raise UsageError(f"{directory}: the findings cannot be written there: {error.strerror}") from None
+        raise UsageError(f"{directory}: cannot write the findings: {error.strerror}") from None
     return result
 
 
 def text_files(submission: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the files of a kept submission that are text; no link is followed."""
+    """Yield names and contents of the text files of a submission, without following links."""
     for name, path in islice(plain_files(submission), _MAX_FILES):
         with path.open("rb") as file:
             data = file.read(_MAX_TEXT)

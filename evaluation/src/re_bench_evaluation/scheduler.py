@@ -1,4 +1,4 @@
-"""All runs of an evaluation: which start when, what is tried again, and what the cap on dollars allows."""
+"""Schedule the runs of an evaluation, with retries and a cap on total cost."""
 
 from __future__ import annotations
 
@@ -28,28 +28,27 @@ if TYPE_CHECKING:
 _TICK_S = 1.0
 _FIRST_WAIT_S = 5.0
 _LONGEST_WAIT_S = 300.0
-OVER_CAP = "the cap on dollars leaves no room for its budget"
+OVER_CAP = "dollar cap: not enough left for its budget"
 
 
 class DollarCap:
-    """Keeps, for every run, what it has cost or may still cost; all of them together stay within the cap.
+    """Reserves the maximum cost of each run before it starts, so that the total never exceeds the cap.
 
-    A run starts only if what others have spent, the most that running ones may cost, and the most that it may cost
-    itself fit. So as long as runs keep to their own budgets, no order of starts, ends and failures goes over the cap.
+    This holds for any order of starts, ends and failures, as long as runs keep to their own budgets.
     """
 
     def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
-        """Begin."""
+        """Start with the cost of earlier tries by run."""
         self.cap = cap
         self._amounts = dict(spent)
 
     @property
     def committed(self) -> float:
-        """What has been spent, and what running runs may spend at most, in dollars."""
+        """Cost of ended runs plus reservations of active ones, in dollars."""
         return math.fsum(self._amounts.values())
 
     def start(self, run: str, most: float) -> bool:
-        """Reserve for a run what it may have cost at its end, tries before included; tell whether the cap allows it."""
+        """Reserve the maximum cost of a run, earlier tries included; return whether the cap allows it."""
         others = [amount for name, amount in self._amounts.items() if name != run]
         if self.cap is not None and math.fsum([*others, most]) > self.cap:
             return False
@@ -57,7 +56,7 @@ class DollarCap:
         return True
 
     def end(self, run: str, spent: float) -> None:
-        """Replace what was reserved for a run by what it has cost, in dollars."""
+        """Replace the reservation of a run with its cost."""
         self._amounts[run] = spent
 
 
@@ -69,22 +68,21 @@ def evaluate(
     ray: str | None = None,
     show: Callable[[Mapping[str, RunRecord]], None] | None = None,
 ) -> dict[str, RunRecord]:
-    """Carry out what is not done yet of an evaluation; return all of its runs by name.
+    """Execute the remaining runs of an evaluation; return all runs by name.
 
-    A line on stderr tells of every run that begins, ends or is tried again. Where the process is stopped by an
-    exception, an interrupt or a signal, runs that went on are left for the next time, and the exception goes on.
+    Logs starts, ends and retries to stderr. If an exception or signal stops the process, active runs can be resumed.
 
     Raises:
-        UsageError: if there is no machine for a run, or no such cluster.
+        UsageError: if no machine fits a run, or the cluster does not exist.
     """
     leftovers = end_leftovers(evaluation.runs, evaluation.plan.kinds)
     evaluation.note("evaluation begins", leftovers=leftovers)
-    runs = _Runs(evaluation, plan_directory, show)
+    runs = _Scheduler(evaluation, plan_directory, show)
     try:
         with open_executor(ray) as executor:
-            runs.carry_out(executor, jobs)
+            runs.run(executor, jobs)
     except BaseException as error:
-        runs.note_how_all_stopped()
+        runs.record_stopped()
         evaluation.note("evaluation stopped", because=type(error).__name__)
         raise
     states = [record.state for record in runs.records.values()]
@@ -92,7 +90,7 @@ def evaluate(
     return runs.records
 
 
-class _Runs:
+class _Scheduler:
     def __init__(
         self,
         evaluation: Evaluation,
@@ -102,17 +100,16 @@ class _Runs:
         self._evaluation, self._plan, self._plan_directory = evaluation, evaluation.plan, plan_directory
         self._show = show or len
         self._waiting: dict[str, float] = {}
-        """The earliest moment of a run's next try, as ``time.monotonic`` tells it."""
+        """Earliest start of each run, on the clock of ``time.monotonic``."""
         self._running: dict[str, Future[RunRecord]] = {}
-        """The runs that were submitted."""
         self.records: dict[str, RunRecord] = {}
         for record in evaluation.planned_runs():
-            self._take_up(record)
+            self._enqueue(record)
         spent = {name: cost_so_far(evaluation.runs / name, one, self._plan) for name, one in self.records.items()}
         self._cap = DollarCap(self._plan.dollars, spent)
 
-    def _take_up(self, record: RunRecord) -> None:
-        """Have a run that has not ended wait; one that had failed gets all of its tries again."""
+    def _enqueue(self, record: RunRecord) -> None:
+        """Queue a run unless it has ended; failed runs get all tries again."""
         if record.state != "ended":
             directory = self._evaluation.runs / record.run
             directory.mkdir(exist_ok=True)
@@ -121,7 +118,7 @@ class _Runs:
             self._waiting[record.run] = 0.0
         self.records[record.run] = record
 
-    def carry_out(self, executor: Executor, jobs: int | None) -> None:
+    def run(self, executor: Executor, jobs: int | None) -> None:
         while self._waiting or self._running:
             now = time.monotonic()
             self._start(executor, jobs, now)
@@ -134,14 +131,14 @@ class _Runs:
                 done = set()
             for name in [name for name, future in self._running.items() if future in done]:
                 self._ended(name, self._running.pop(name))
-            self._look()
+            self._poll()
             self._show(self.records)
         for name in self._waiting:
             self._change(name, reason=OVER_CAP)
-            self._tell(name, "not started", OVER_CAP)
+            self._log(name, "not started", OVER_CAP)
 
     def _start(self, executor: Executor, jobs: int | None, now: float) -> None:
-        """Submit what may start now; each starts when there is room."""
+        """Submit runs that may start now; the executor starts them when resources are free."""
         plan, need = self._plan, self._plan.resources
         resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
         for name in [name for name, moment in self._waiting.items() if moment <= now]:
@@ -155,22 +152,22 @@ class _Runs:
             self._running[name] = executor.submit(execute_run, job, resources=resources)
             del self._waiting[name]
 
-    def _look(self) -> None:
-        """Read how running runs are, and tell which have begun."""
+    def _poll(self) -> None:
+        """Read the records of active runs, and log which have started."""
         for name in self._running:
             before = self.records[name]
             now = self.records[name] = RunRecord.load(self._evaluation.runs / name)
             if now.state == "running" and before.state != "running":
                 is_new = now.tries != before.tries
                 text = f"try {now.tries}" if now.tries > 1 and is_new else ""
-                self._tell(name, "begins" if is_new else "goes on", text)
+                self._log(name, "begins" if is_new else "goes on", text)
 
     def _ended(self, name: str, future: Future[RunRecord]) -> None:
-        """Note how a try ended, and have it tried again later if that is to be."""
+        """Record the end of a try, and schedule a retry if needed."""
         directory = self._evaluation.runs / name
         try:
             self.records[name] = future.result()
-        except Exception as error:  # noqa: BLE001 - whatever became of the job, the other runs go on
+        except Exception as error:  # noqa: BLE001 - other runs continue
             reason = str(error) if isinstance(error, ReBenchError) else f"{type(error).__name__}: {error}"
             self.records[name] = RunRecord.load(directory)
             failures = self.records[name].failures + 1
@@ -180,24 +177,24 @@ class _Runs:
         self._cap.end(name, cost_so_far(directory, record, self._plan))
         if record.state != "waiting":
             reward = "no valid attempt" if record.reward is None else f"reward {record.reward:z.4f}"
-            self._tell(name, record.state, f"{record.reason}; {reward}" if record.state == "ended" else record.reason)
+            self._log(name, record.state, f"{record.reason}; {reward}" if record.state == "ended" else record.reason)
             return
         seconds = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** (record.failures - 1))
         self._waiting[name] = time.monotonic() + seconds
-        self._tell(name, "tried again", f"in {seconds:g} s: {record.reason}")
+        self._log(name, "tried again", f"in {seconds:g} s: {record.reason}")
 
-    def note_how_all_stopped(self) -> None:
-        """Note the runs that have ended while all were stopped."""
+    def record_stopped(self) -> None:
+        """Log runs that ended during the shutdown."""
         for name in self._running:
             record = self.records[name] = RunRecord.load(self._evaluation.runs / name)
             if record.state == "ended":
-                self._tell(name, "ended", record.reason)
+                self._log(name, "ended", record.reason)
 
     def _change(self, name: str, **changes: object) -> None:
         record = self.records[name] = self.records[name].model_copy(update=changes)
         record.save(self._evaluation.runs / name)
 
-    def _tell(self, name: str, event: str, text: str | None = None) -> None:
+    def _log(self, name: str, event: str, text: str | None = None) -> None:
         self._evaluation.note(event, run=name, text=text or "")
         now = dt.datetime.now().astimezone().strftime("%H:%M:%S")
         print_progress(f"{now} {name}: {printable(f'{event}: {text}' if text else event)}")

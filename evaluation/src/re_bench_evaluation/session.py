@@ -1,4 +1,4 @@
-"""A run's server, its agent and its session: how they are started and ended, and what their files tell."""
+"""Start and stop the server and agent of a run, and read the files of its session."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 TOKEN = "server.token"  # noqa: S105 - the name of a file
-"""In a run's directory: what clients of its server send as their API key."""
+"""In a run's directory: the API key of its server."""
 
 _AGENT_MARK = "RE_BENCH_AGENT_OF"
 _SERVER_MARK = "RE_BENCH_SERVER_OF"
 _POLL_S = 0.1
 _START_S = 1800.0
-"""For a server to prepare its task and to listen; the data are prepared before, so this ends one that hangs."""
+"""Timeout for a server to start; data were prepared before, so this only catches hangs."""
 _DRAIN_S = 60
-"""For commands and scorings that run when a run has reached a limit."""
+"""Grace period for active commands and scorings at a limit."""
 _END_S = 30.0
 _TAIL = 4096
 _TEMPLATES = "templates"
@@ -54,28 +54,28 @@ _END_SESSION_S = 120.0
 
 
 class ServerError(ReBenchError):
-    """A run's server did not start, or ended by itself."""
+    """A run's server did not start, or ended unexpectedly."""
 
 
 class Child:
-    """A program of a run; leaving the ``with`` block ends it and all that it started."""
+    """A program of a run; leaving the ``with`` block kills it and its descendants."""
 
-    def __init__(self, words: Sequence[str], log: Path, cwd: Path | None, environment: Mapping[str, str]) -> None:
+    def __init__(self, argv: Sequence[str], log: Path, cwd: Path | None, environment: Mapping[str, str]) -> None:
         with log.open("ab") as output:
             self.log_start = output.tell()
             self.log = log
             self.process = subprocess.Popen(
-                list(words),
+                list(argv),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd=cwd,
                 env=dict(environment),
-                process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
+                process_group=0,  # keeps Ctrl-C from it; this process stops it
             )
 
     def signal(self, number: signal.Signals, wait_s: float) -> None:
-        """Send a signal, and wait for the end; after ``wait_s`` seconds the program is killed."""
+        """Send a signal and wait; kill the program after ``wait_s`` seconds."""
         try:
             self.process.send_signal(number)
             self.process.wait(wait_s)
@@ -83,13 +83,13 @@ class Child:
             self.kill()
 
     def kill(self) -> None:
-        """End the program and what it has started, at once."""
+        """Kill the program and its descendants."""
         descendants = tree(self.process.pid) if self.process.poll() is None else ()
         end_processes({*descendants, *_group(self.process.pid)}, (signal.SIGKILL, _END_S))
         self.process.wait()
 
     def last_line(self) -> str:
-        """Return the last line that it printed."""
+        """Return the last non-empty line of its output."""
         try:
             tail = read_tail(self.log, _TAIL, self.log_start)
             lines = tail.decode(errors="replace").split("\n")
@@ -106,23 +106,23 @@ class Child:
 
 
 class RunServer(Child):
-    """The server of a run, whose state directory is the run's ``server``."""
+    """The server of a run; its state directory is ``server``."""
 
     def __init__(self, run: Path, task: str, profile: str, options: Sequence[str], environment: dict[str, str]) -> None:
         """Start it."""
         self.token = secrets.token_urlsafe(32)
         token_file = run / TOKEN
         replace_file(token_file, self.token.encode() + b"\n")
-        words = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--state", str(run / SERVER)]
-        words += ["--task", task, "--profile", profile, "--token-file", str(token_file), "--max-sessions", "1"]
-        words += ["--prepare", "--drain", str(_DRAIN_S), *options]
-        super().__init__(words, run / SERVER_LOG, None, environment | {_SERVER_MARK: str(run)})
+        argv = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--state", str(run / SERVER)]
+        argv += ["--task", task, "--profile", profile, "--token-file", str(token_file), "--max-sessions", "1"]
+        argv += ["--prepare", "--drain", str(_DRAIN_S), *options]
+        super().__init__(argv, run / SERVER_LOG, None, environment | {_SERVER_MARK: str(run)})
 
     def address(self) -> str:
         """Wait until it listens, and return its address.
 
         Raises:
-            ServerError: if it ends before, or takes too long.
+            ServerError: if it ends or times out.
         """
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
@@ -133,47 +133,47 @@ class RunServer(Child):
                 if (address := _address(log.read())) is not None:
                     return address
             if ended:
-                raise ServerError(f"its server did not start, {self.how_it_ended()}")
+                raise ServerError(f"server did not start: {self.exit_reason()}")
             time.sleep(_POLL_S)
-        raise ServerError(f"its server did not listen within {_START_S:g} s: {self.last_line()}")
+        raise ServerError(f"server did not listen within {_START_S:g} s: {self.last_line()}")
 
-    def how_it_ended(self) -> str:
-        """Return the exit status and the last line."""
-        return f"exit status {self.process.returncode}: {self.last_line() or 'it printed nothing'}"
+    def exit_reason(self) -> str:
+        """Return the exit status and the last line of output."""
+        return f"exit status {self.process.returncode}: {self.last_line() or 'no output'}"
 
     def drain(self) -> None:
-        """End it when what runs has ended, or at the end of the time for that."""
+        """Shut down after active commands and scorings, within the grace period."""
         self.signal(signal.SIGTERM, _DRAIN_S + _END_S)
 
     def suspend(self) -> None:
-        """End it now; its session can be restored."""
+        """Shut down now; the session can be resumed."""
         self.signal(signal.SIGINT, _END_S)
 
 
 class RunAgent(Child):
     """The agent of a run."""
 
-    def __init__(self, run: Path, words: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(self, run: Path, argv: Sequence[str], environment: dict[str, str]) -> None:
         """Start it in the run's directory ``agent``."""
         (run / AGENT).mkdir(exist_ok=True)
-        super().__init__(words, run / AGENT_LOG, run / AGENT, environment | {_AGENT_MARK: str(run)})
+        super().__init__(argv, run / AGENT_LOG, run / AGENT, environment | {_AGENT_MARK: str(run)})
 
 
 def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
-    """End the agents and servers of runs in a directory, whose evaluation was killed; return how many there were.
+    """End the agents and servers that a killed evaluation left behind in a directory; return their number.
 
-    Sessions of the servers can be restored; agents, which are of the given kinds, are killed.
+    Servers suspend their sessions; agents are killed.
     """
     agents, servers = [], []
     for pid in all_processes():
-        if _is_of(directory, initial_environment(pid, _SERVER_MARK)):
+        if _belongs_to(directory, initial_environment(pid, _SERVER_MARK)):
             servers.append(pid)
-        elif _is_of(directory, initial_environment(pid, _AGENT_MARK)) or _is_hidden_agent(
+        elif _belongs_to(directory, initial_environment(pid, _AGENT_MARK)) or _is_hidden_agent(
             directory, kinds, command_line(pid)
         ):
             agents.append(pid)
     end_processes({pid for agent in agents for pid in tree(agent)}, (signal.SIGKILL, _END_S))
-    # What a server has started ends with it, so it alone is asked to end, and the others only if they are left.
+    # A server ends its own children, so interrupt it first, then any that are left.
     started = {pid for server in servers for pid in tree(server)}
     leaders = {pid for pid in servers if "serve" in command_line(pid)}
     end_processes(leaders, (signal.SIGINT, _END_S), (signal.SIGKILL, _END_S))
@@ -181,18 +181,18 @@ def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
     return len(agents) + len(leaders)
 
 
-def _is_of(directory: Path, run: str | None) -> bool:
+def _belongs_to(directory: Path, run: str | None) -> bool:
     return run is not None and Path(run).is_relative_to(directory)
 
 
-def _is_hidden_agent(directory: Path, kinds: Collection[AgentKind], words: list[str]) -> bool:
-    """Tell whether a command line is that of an agent at a run: some hide their environment from others."""
-    found = (kind.directory_of(words) for kind in kinds)
-    return any(path is not None and _is_of(directory, path) and Path(path).name == AGENT for path in found)
+def _is_hidden_agent(directory: Path, kinds: Collection[AgentKind], argv: list[str]) -> bool:
+    """Return whether a command line is that of an agent that hides its environment."""
+    found = (kind.directory_of(argv) for kind in kinds)
+    return any(path is not None and _belongs_to(directory, path) and Path(path).name == AGENT for path in found)
 
 
 def _address(log: bytes) -> str | None:
-    """Return the address that a server's log tells, once it serves."""
+    """Return the address from a server's log, once it serves."""
     for line in log.split(b"\n")[:-1]:
         if line.startswith(b"{") and b'"serving"' in line:
             entry = json.loads(line)
@@ -202,7 +202,6 @@ def _address(log: bytes) -> str | None:
 
 
 def _group(leader: int) -> list[int]:
-    """Return the processes of a process group."""
     members = []
     for pid in all_processes():
         with suppress(OSError):
@@ -211,30 +210,30 @@ def _group(leader: int) -> list[int]:
 
 
 def server_options(plan: Plan, task: TaskRecord) -> list[str]:
-    """Return the options of ``re-bench serve`` that a plan has for the server of a run."""
+    """Return the options of ``re-bench serve`` for a run."""
     options, budget = plan.server, plan.budget
-    words = ["--network", options.network, *(f"--allow={host}" for host in options.allow)]
+    argv = ["--network", options.network, *(f"--allow={host}" for host in options.allow)]
     for name in ("network_mib", "max_attempts", "memory_mib", "disk_mib", "sandbox"):
         value = getattr(options, name)
-        words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
-    words += ["--withhold-rewards"] * options.withhold_rewards + ["--link-data"] * options.link_data
-    words += ["--hours", f"{budget.hours:g}"]
+        argv += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+    argv += ["--withhold-rewards"] * options.withhold_rewards + ["--link-data"] * options.link_data
+    argv += ["--hours", f"{budget.hours:g}"]
     extra = budget.hours * (budget.wall_factor - 1)
-    words += ["--wait-hours", f"{extra:g}"] if extra > 0 else []
-    words += ["--model-dollars", f"{budget.task_dollars:g}"] if budget.task_dollars is not None else []
+    argv += ["--wait-hours", f"{extra:g}"] if extra > 0 else []
+    argv += ["--model-dollars", f"{budget.task_dollars:g}"] if budget.task_dollars is not None else []
     model = plan.chat_model
-    return words + (model.words() if model is not None and task.model is not None and not task.stand_in else [])
+    return argv + (model.words() if model is not None and task.model is not None and not task.stand_in else [])
 
 
 def session_of(run: Path) -> Path | None:
-    """Return the directory of a run's session: of several the last with attempts, or the last; None without any."""
+    """Return the directory of a run's last session with attempts, or of its last session; None without any."""
     sessions = sorted(path.parent for path in (run / SERVER / SESSIONS).glob(f"*/{SESSION}"))
     scored = [path for path in sessions if (path / ATTEMPTS).is_file()]
     return max(scored or sessions, default=None)
 
 
 def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
-    """Return the fields of a run's record that the logs of its session tell; none of them before it has one."""
+    """Return the fields of a run's record that come from its session; empty without one."""
     session = session_of(run)
     if session is None:
         return {}
@@ -249,10 +248,10 @@ def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
 
 
 def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
-    """Return the working time of a run of which ``wall_s`` seconds are over: without waits of its agent and its server.
+    """Return the working time of a run after ``wall_s`` seconds: without waits for the server and others.
 
-    The server tells in the session's record, every half minute, how long it has made the session wait. Of what the
-    agent says that it waited counts what lies between the beginning of the run and now, but for its scorings.
+    The server updates its waits in the session's record every half minute. Waits reported by the agent count between
+    the start of the run and now, outside scorings.
     """
     session = session_of(run)
     record = SessionSummary.read(session)
@@ -264,11 +263,11 @@ def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
 
 
 def end_session(run: Path) -> None:
-    """End a run's session, whose server has ended, and remove what only a server needs."""
+    """End a run's session after its server, and remove the server's templates."""
     session = session_of(run)
     record = SessionSummary.read(session)
     if session is not None and (record is None or record.state != "ended"):
-        words = [sys.executable, "-m", "re_bench.cli", "sessions", "end", session.name, "--state", str(run / SERVER)]
-        with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # also while all runs stop
-            subprocess.run(words, stdout=log, stderr=log, timeout=_END_SESSION_S, check=False, process_group=0)
+        argv = [sys.executable, "-m", "re_bench.cli", "sessions", "end", session.name, "--state", str(run / SERVER)]
+        with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # also during shutdown
+            subprocess.run(argv, stdout=log, stderr=log, timeout=_END_SESSION_S, check=False, process_group=0)
     shutil.rmtree(run / SERVER / _TEMPLATES, ignore_errors=True)

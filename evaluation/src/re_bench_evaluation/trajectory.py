@@ -1,11 +1,10 @@
-"""What happened in a run, as one list of steps: from an agent's trace, or from the transcript of a server.
+"""Parse an agent's trace or a server's transcript into a list of steps.
 
-Reports, trajectories in ATIF and the scan read it. Both files are JSON lines (docs/transcripts.md); kinds and fields
-that are not known are skipped, and any value may have any type.
+Both files are JSON lines (docs/transcripts.md). Unknown kinds and fields are skipped, and values may have any type.
 
-In a trace, each reply of the model is a step of the agent, whose action and observation belong to it. Replies that
-served something else, such as an edit, are steps with ``extra["purpose"]``; steps that a rewind has set aside stay in
-their place, marked with ``extra["set_aside"]``. A server sees calls of its tools and no messages of a model.
+In a trace, each reply of the model is a step, which includes its action and observation. Replies for other purposes,
+such as an edit, have ``extra["purpose"]``; steps undone by a rewind stay in place with ``extra["set_aside"]``. A
+transcript has tool calls but no messages of the model.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.data.jsonl import read_objects
-from re_bench.normalise import finite
 from re_bench.records import TRACE
 from re_bench.tables import number
+from re_bench_evaluation.report.text import as_finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,15 +24,15 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 SCORING = frozenset({"Score", "Final Answer", "answer"})
-"""Actions and tools that are attempts themselves."""
+"""Actions and tools that submit an attempt."""
 _STEP = "step"
-"""The purpose of a call whose reply is a step."""
+"""The purpose of calls that choose the next action."""
 _ANSWER = "answer"
-_OF_A_CALL = ("exit_status", "timed_out", "waited_s", "queued_s")
+_CALL_FIELDS = ("exit_status", "timed_out", "waited_s", "queued_s")
 _NOTES = {
-    "suspended": "The server ended and left the session to the next one.",
-    "resumed": "The session went on at another server.",
-    "limit": "The file's space is nearly used; from here the transcript is shortened, or ends.",
+    "suspended": "The server suspended the session.",
+    "resumed": "The session was resumed by another server.",
+    "limit": "The transcript is near its size limit; the rest is shortened or missing.",
 }
 
 Entry = dict[str, Any]
@@ -41,7 +40,7 @@ Entry = dict[str, Any]
 
 @dataclass(slots=True)
 class Spent:
-    """What a call of a model has taken, as logged; what is no number stays what it is."""
+    """Tokens and cost of a model call as logged, of any type."""
 
     prompt_tokens: object
     completion_tokens: object
@@ -50,24 +49,23 @@ class Spent:
 
 @dataclass(slots=True)
 class Step:
-    """A message to the agent, something that the agent did, or an event of its surroundings."""
+    """A message to the agent, an action of the agent, or a system event."""
 
     source: Literal["user", "agent", "system"]
     time: float | None
-    """Seconds since 1970; so is ``ended``."""
+    """Seconds since 1970."""
     text: str = ""
     event: str = ""
-    """Of the system: ``attempt``, ``end``, ``resume`` and the like."""
+    """Kind of a system event: ``attempt``, ``end``, ``resume`` and others."""
     model: str | None = None
     spent: Spent | None = None
-    """Of a reply of a model."""
+    """Usage of a model reply."""
     tool: str = ""
-    """The action or tool that the agent used, if any."""
+    """The action or tool used, if any."""
     arguments: dict[str, Any] = field(default_factory=dict)
     output: str | None = None
-    """What the agent was told of it."""
     ended: float | None = None
-    """When it was told."""
+    """Time of the output, in seconds since 1970."""
     result: dict[str, Any] = field(default_factory=dict)
     """More about the call, such as its exit status."""
     extra: dict[str, Any] = field(default_factory=dict)
@@ -75,29 +73,29 @@ class Step:
 
 @dataclass(slots=True)
 class Trajectory:
-    """The steps of a run, and what its file says of the whole."""
+    """The steps of a run and metadata."""
 
     kind: Literal["trace", "transcript"]
     steps: list[Step] = field(default_factory=list)
     agent: str | None = None
-    """The program that wrote a trace, if the trace says so."""
+    """The program that wrote the trace, if known."""
     model: str | None = None
     about: dict[str, Any] = field(default_factory=dict)
     """Task, profile, model and versions of a session."""
 
 
 def read_trajectory(path: Path) -> tuple[Trajectory, int]:
-    """Return what a trace or transcript says, and how many of its lines are not whole.
+    """Read a trace or transcript; return it with the number of incomplete lines.
 
     Raises:
-        LogError: if it is no plain file.
+        LogError: if it is not a regular file.
     """
     entries, torn = read_objects(path)
     return (of_trace(entries) if path.name == TRACE else of_transcript(entries)), torn
 
 
 def arguments_text(arguments: Mapping[str, object]) -> str:
-    """Return the only argument of a call, or all of them with their names; those of None are left out."""
+    """Format the arguments of a call, without names if there is only one; None is skipped."""
     known = {name: value for name, value in arguments.items() if value is not None}
     if len(known) == 1:
         return str(next(iter(known.values())))
@@ -105,7 +103,7 @@ def arguments_text(arguments: Mapping[str, object]) -> str:
 
 
 def of_trace(events: Iterable[Entry]) -> Trajectory:
-    """Return the trajectory of the events of a trace, in order."""
+    """Convert the events of a trace."""
     reader = _TraceReader()
     for event in events:
         reader.read(event)
@@ -113,7 +111,7 @@ def of_trace(events: Iterable[Entry]) -> Trajectory:
 
 
 def of_transcript(entries: Iterable[Entry]) -> Trajectory:
-    """Return the trajectory of the entries of a server's transcript, in order."""
+    """Convert the entries of a server's transcript."""
     trajectory = Trajectory("transcript")
     for entry in entries:
         kind, time = entry.get("kind"), seconds_since_1970(entry.get("time"))
@@ -133,9 +131,9 @@ def of_transcript(entries: Iterable[Entry]) -> Trajectory:
 
 
 def _add_call(steps: list[Step], entry: Entry, time: float | None) -> None:
-    """Append a call; after one that asked for a score comes the attempt, and the end if it asked for that."""
+    """Append a call; an ``answer`` call is followed by its attempt, and by the end if it was final."""
     metadata, tool = _mapping(entry.get("metadata")), str(entry.get("tool") or UNKNOWN)
-    result = {key: metadata[key] for key in _OF_A_CALL if metadata.get(key) is not None}
+    result = {key: metadata[key] for key in _CALL_FIELDS if metadata.get(key) is not None}
     result |= {key: entry[key] for key in ("seconds", "cut") if entry.get(key) is not None}
     output = str(entry.get("output") or "")
     arguments = dict(_mapping(entry.get("arguments")))
@@ -153,22 +151,22 @@ def _add_call(steps: list[Step], entry: Entry, time: float | None) -> None:
 
 
 class _TraceReader:
-    """Appends to a trajectory what each event of a trace says."""
+    """Converts the events of a trace to steps."""
 
     def __init__(self) -> None:
         self.trajectory = Trajectory("trace")
         self._reply: Step | None = None
-        """The step of the reply that is not acted on yet."""
+        """The reply without an action yet."""
         self._acting: Step | None = None
-        """The step whose action has no observation yet."""
+        """The step without an observation yet."""
         self._done: list[Step] = []
-        """The steps that have their observations, as a rewind counts them."""
+        """The completed steps, as counted by rewinds."""
         self._rewards = 0
         self._time: float | None = None
 
     def read(self, event: Entry) -> None:
-        """Append what an event says."""
-        time = _number(event.get("time"))
+        """Add an event."""
+        time = as_finite(event.get("time"))
         self._time = self._time if time is None else time
         match event.get("kind"):
             case "start":
@@ -179,10 +177,10 @@ class _TraceReader:
             case "message":
                 self._add(Step("user", self._time, _text(event, "text")))
             case "reply":
-                self._model_replied(event)
+                self._add_reply(event)
             case "action":
                 self._acting, self._reply = self._reply or self._add(Step("agent", self._time)), None
-                if self._acting.spent is None:  # done again after a kill
+                if self._acting.spent is None:  # repeated after a crash
                     self._acting.extra["repeated"] = True
                 self._acting.tool = _text(event, "action") or UNKNOWN
                 self._acting.arguments = dict(_mapping(event.get("input")))
@@ -202,7 +200,7 @@ class _TraceReader:
         self.trajectory.steps.append(step)
         return step
 
-    def _model_replied(self, event: Entry) -> None:
+    def _add_reply(self, event: Entry) -> None:
         model, purpose = event.get("model"), _text(event, "purpose")
         spent = Spent(event.get("prompt_tokens"), event.get("completion_tokens"), event.get("dollars"))
         step = self._add(Step("agent", self._time, _text(event, "text"), spent=spent))
@@ -219,11 +217,11 @@ class _TraceReader:
                 step.extra["set_aside"] = event.get("number")
             del self._done[kept:]
             self._reply = self._acting = None
-        text = f"The run went back to how things were after step {kept} of the agent."
+        text = f"The run was rewound to the state after step {kept} of the agent."
         self._add(Step("system", self._time, text, "rewind", extra={"step": kept}))
 
     def _note(self, kind: object, event: Entry) -> None:
-        """Append an event of the surroundings; nothing for one that is not known."""
+        """Add a system event; unknown kinds are skipped."""
         extra: dict[str, Any] = {}
         match kind:
             case "resume":
@@ -233,11 +231,11 @@ class _TraceReader:
             case "call failed":
                 text = f"A call failed: {_text(event, 'error')}"
             case "mistake":
-                text = f"A mistake of the agent's program: {_text(event, 'where')}"
+                text = f"Error in the agent's program: {_text(event, 'where')}"
             case "reward":
                 self._rewards += 1
                 reward = _score(event, "reward")
-                text = f"Attempt {self._rewards} was scored: reward {reward}. It is an attempt, not the end."
+                text = f"Attempt {self._rewards} was scored: reward {reward}. The run continues."
                 kind, extra = "attempt", {"attempt": self._rewards, "reward": event.get("reward")}
             case "end":
                 reason, answer, detail = (_text(event, key) for key in ("reason", "answer", "detail"))
@@ -255,18 +253,8 @@ def _text(event: Entry, key: str) -> str:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    """Return an object of JSON as it is, and nothing for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def _score(values: Mapping[str, Any], key: str) -> str:
-    """Return a score of a log as a person reads it, a dash for anything else."""
-    return number(_number(values.get(key)))
-
-
-def _number(value: object) -> float | None:
-    """Return a number of JSON; None for anything else, and for what no float holds."""
-    try:
-        return finite(value, "a number")
-    except (TypeError, ValueError):
-        return None
+    return number(as_finite(values.get(key)))

@@ -1,7 +1,7 @@
-"""Trajectories in ATIF, Harbor's format (its RFC 0001), of the runs and sessions below a directory.
+"""Export traces and transcripts as trajectories in ATIF, Harbor's format (its RFC 0001).
 
-What the format has no field for is in ``extra``. Scores and the end are steps of the source ``system``, whose
-``extra.event`` is ``attempt`` or ``end``, so that an attempt in the middle is not taken for the end of the work.
+``extra`` holds what ATIF has no field for. Scores and the end of a run are ``system`` steps whose ``extra.event`` is
+``attempt`` or ``end``.
 """
 
 from __future__ import annotations
@@ -39,59 +39,59 @@ if TYPE_CHECKING:
 
 VERSION = "ATIF-v1.7"
 _MAX_MIB = 512
-"""A longer trace or transcript is not converted: it would not fit into memory several times over."""
+"""Maximum size of a trace or transcript, which is converted in memory."""
 _TOKENS = ("prompt_tokens", "completion_tokens")
 _MOST_DOLLARS = 1e9
-"""No call costs more; and sums stay what a float holds."""
+"""Larger costs of a call are ignored, so that sums stay finite."""
 _ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
-"""What a document says of its run, which may differ from what an agent claims."""
+"""Fields of the run's record that are copied to the document."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A trajectory that was written."""
+    """A written trajectory."""
 
     path: Path
     source: Path
     steps: int
     attempts: int
     torn: int
-    """Lines of the source that were not whole."""
+    """Number of incomplete lines in the source."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A trace or transcript, and what else is known of its run."""
+    """A trace or transcript with its run."""
 
     path: Path
     name: str
-    """Where the trajectory goes below the output directory, without its ending."""
+    """Output path below the output directory, without suffix."""
     run: RunRecord | None = None
     attempts: Path | None = None
-    """The attempt log of the run or session."""
+    """The attempt log."""
 
 
 def write_trajectories(directory: Path, out: Path) -> list[Written]:
-    """Write a trajectory for each trace and transcript of an evaluation, a run, an agent or a server's state.
+    """Export each trace and transcript of an evaluation, a run, an agent or a server's state directory.
 
-    Of a run of an evaluation, ``RUN/trajectory.json`` is the agent's own view if it has a trace, else the server's;
-    ``RUN/server.trajectory.json`` is the server's beside a trace.
+    For a run, ``RUN/trajectory.json`` is made from the agent's trace and ``RUN/server.trajectory.json`` from the
+    server's transcript; without a trace, ``RUN/trajectory.json`` is made from the transcript.
 
     Raises:
-        UsageError: if there is nothing to convert, or ``out`` cannot be written.
+        UsageError: if there is nothing to export or ``out`` cannot be written.
     """
     sources = list(_sources(directory))
     if not sources:
         raise UsageError(
-            f"{directory}: there is no agent's trace.jsonl and no server's transcript.jsonl; give the directory of an "
-            "evaluation, of a run, or a server's state directory"
+            f"{directory}: no agent's trace.jsonl or server's transcript.jsonl; give the directory of an evaluation "
+            "or a run, or a server's state directory"
         )
     try:
         return [_write(source, out) for source in sources]
     except LogError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"{out}: the transcripts cannot be written: {error.strerror}") from None
+        raise UsageError(f"{out}: cannot write trajectories: {error.strerror}") from None
 
 
 def _sources(directory: Path) -> Iterator[_Source]:
@@ -122,7 +122,7 @@ def _sources_of_run(directory: Path) -> Iterator[_Source]:
 
 def _write(source: _Source, out: Path) -> Written:
     if source.path.stat().st_size > _MAX_MIB << 20:
-        raise UsageError(f"{source.path}: it is longer than {_MAX_MIB} MiB")
+        raise UsageError(f"{source.path}: larger than {_MAX_MIB} MiB")
     trajectory, torn = read_trajectory(source.path)
     attempts = None if source.attempts is None else AttemptLog(source.attempts).read().attempts
     run, session = source.run, source.path.parent.name
@@ -146,10 +146,9 @@ def document_of(
     extra: Mapping[str, Any],
     attempts: Sequence[Attempt] | None,
 ) -> dict[str, Any]:
-    """Return the document of a trajectory, as JSON.
+    """Convert a trajectory to an ATIF document, which has at least one step.
 
-    A document has at least one step: where nothing is known, one of the system says so. The log's ``attempts`` have the
-    scores that a task hides from its agent; without them the rewards of the trace count.
+    The ``attempts`` of the log replace those of the trajectory: they include scores hidden from the agent.
     """
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
     if trajectory.agent:
@@ -159,7 +158,7 @@ def document_of(
     merge = _by_time if trajectory.kind == "trace" else _by_number
     steps = trajectory.steps if attempts is None and trajectory.kind == "trace" else merge(trajectory, attempts or ())
     written = [_fields(number, step) for number, step in enumerate(steps, 1)]
-    written = written or [{"step_id": 1, "source": "system", "message": "Nothing of this run was recorded."}]
+    written = written or [{"step_id": 1, "source": "system", "message": "No steps were recorded."}]
     document: dict[str, Any] = plain_json(
         {
             "schema_version": VERSION,
@@ -174,7 +173,7 @@ def document_of(
 
 
 def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Yield the steps of a trace with the attempts of the log in the place of its rewards."""
+    """Replace the rewards in a trace with the attempts of the log."""
     waiting = [_attempt_step(attempt) for attempt in attempts]
     for step in trajectory.steps:
         if step.event == "attempt":
@@ -186,14 +185,14 @@ def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[St
 
 
 def _by_number(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Yield the steps of a transcript with the attempts of the log in the place of its own."""
+    """Replace the attempts in a transcript with those of the log."""
     by_number = {attempt.n: attempt for attempt in attempts}
     for step in trajectory.steps:
         if step.event != "attempt":
             yield step
         elif (attempt := by_number.pop(step.extra["attempt"], None)) is not None:
             yield _attempt_step(attempt, step.time)
-    yield from map(_attempt_step, by_number.values())  # of calls that are not in the transcript
+    yield from map(_attempt_step, by_number.values())  # their calls are not in the transcript
 
 
 def _time(step: Step) -> float:
@@ -201,11 +200,10 @@ def _time(step: Step) -> float:
 
 
 def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
-    """Return an attempt of the log as what it is: a score on the way, and not the end."""
     score = "" if attempt.raw is None else f": raw {attempt.raw:z.6g}"
     score += "" if attempt.reward is None else f", reward {attempt.reward:z.4f}"
     message = f"\n{attempt.message}" if attempt.message else ""
-    text = f"Attempt {attempt.n} was scored ({attempt.status}){score}. It is an attempt, not the end.{message}"
+    text = f"Attempt {attempt.n} was scored ({attempt.status}){score}. The run continues.{message}"
     extra: dict[str, Any] = {
         "attempt": attempt.n,
         "status": attempt.status,
@@ -218,7 +216,7 @@ def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
 
 
 def _fields(number: int, step: Step) -> dict[str, Any]:
-    """Return a step of a document; fields that the step does not have are left out."""
+    """Convert a step, without empty fields."""
     extra = ({"event": step.event} if step.event else {}) | step.extra
     fields: dict[str, Any] = {"step_id": number}
     fields |= {"timestamp": time} if (time := instant(step.time)) else {}
@@ -242,7 +240,7 @@ def _fields(number: int, step: Step) -> dict[str, Any]:
 
 
 def _metrics(spent: Spent) -> dict[str, Any]:
-    """Return the metrics of a call of a model; what is no number is left out."""
+    """Return the metrics of a model call, without invalid values."""
     metrics: dict[str, Any] = {}
     for name in _TOKENS:
         value = getattr(spent, name)
@@ -254,7 +252,7 @@ def _metrics(spent: Spent) -> dict[str, Any]:
 
 
 def _final_metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums of tokens, and of dollars if the price of every call is known."""
+    """Return the total tokens, and the total dollars if all costs are known."""
     calls = [step.get("metrics", {}) for step in steps if step.get("llm_call_count")]
     metrics: dict[str, Any] = {"total_steps": len(steps)}
     if calls:
@@ -267,7 +265,7 @@ def _final_metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def instant(time: float | None) -> str | None:
-    """Return a time in seconds since 1970 as ISO 8601 in UTC; None if it is none."""
+    """Format seconds since 1970 as ISO 8601 in UTC; None if invalid."""
     if time is None:
         return None
     try:

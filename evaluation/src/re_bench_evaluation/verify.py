@@ -1,4 +1,4 @@
-"""Verifying a bundle: checksums, readable records, and a sample of its submissions scored again."""
+"""Verify a bundle: checksums, records, and a sample of submissions scored again."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from re_bench.task.discovery import task_named
 from re_bench_evaluation.bundle_file import MAX_FILES, MAX_MIB, DamagedBundleError, open_bundle
 from re_bench_evaluation.logged_runs import read_evaluation, task_here
 from re_bench_evaluation.report.runs import anchor_pair
+from re_bench_evaluation.report.sources import is_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,19 +31,18 @@ if TYPE_CHECKING:
     from re_bench_evaluation.logged_runs import LoggedEvaluation, LoggedRun
 
 Outcome = Literal["agrees", "differs", "not compared"]
-_GZIP = b"\x1f\x8b"
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Rescored:
-    """An attempt of the sample, and how its score now compares."""
+    """A sampled attempt and how its new score compares."""
 
     run: str
     attempt: int
     outcome: Outcome
     reason: str
-    """With the rewards then and now, if these were compared."""
+    """Includes both rewards if they were compared."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +50,25 @@ class Verification:
     """The result of verifying a bundle."""
 
     sha256: str
-    """Of the bundle."""
+    """Hash of the bundle."""
     evaluation: str
     files: int
-    """How many files have the SHA-256 of the manifest."""
+    """Number of files that match the manifest."""
     problems: tuple[str, ...]
-    """What does not hold; the bundle is verified if there is none."""
+    """Failed checks; the bundle is verified if there are none."""
     notes: tuple[str, ...]
-    """What was not checked, or a reader has to know."""
+    """What was not checked, and other information."""
     seed: int
     rescored: tuple[Rescored, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong; how many scores were compared is another question."""
+        """Whether no check failed, regardless of the number of compared scores."""
         return not self.problems
 
     @property
     def compared(self) -> int:
-        """How many submissions were scored again and could be compared."""
+        """Number of submissions whose new scores were compared."""
         return sum(entry.outcome != "not compared" for entry in self.rescored)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,27 +85,24 @@ def verify(
     max_mib: int = MAX_MIB,
     max_files: int = MAX_FILES,
 ) -> Verification:
-    """Verify a bundle.
-
-    Nothing of the bundle is executed but submissions, by the tasks' own scorers in their sandbox.
+    """Verify a bundle, executing only its submissions, with the installed scorers in their sandbox.
 
     Args:
         file: the bundle.
-        sample: how many submissions are scored again: first those that decide the score of a run, then others.
-        seed: of the choice among them.
+        sample: number of submissions to score again: first those that decide the score of a run, then others.
+        seed: seed of the sample.
         sandbox: a backend's name, if not the default.
-        max_mib: the most that its files may be together, in MiB.
-        max_files: how many files, directories and links it may have.
+        max_mib: maximum total size of its files, in MiB.
+        max_files: maximum number of files, directories and links.
 
     Raises:
-        UsageError: if it is no bundle, or holds what no packer writes.
+        UsageError: if it is not a valid bundle.
     """
     if not file.is_file():
-        wrong = "a directory; pack it first: re-bench bundle EVALUATION" if file.is_dir() else "no file that is there"
-        raise UsageError(f"{file}: expected a bundle, got {wrong}")
-    with file.open("rb") as opened:
-        if opened.read(len(_GZIP)) != _GZIP:
-            raise UsageError(f"{file}: expected a bundle, which is compressed with gzip, got something else")
+        wrong = "is a directory; pack it first: re-bench bundle EVALUATION" if file.is_dir() else "no such file"
+        raise UsageError(f"{file}: {wrong}")
+    if not is_bundle(file):
+        raise UsageError(f"{file}: not a bundle (not compressed with gzip)")
     problems: list[str] = []
     notes: list[str] = []
     rescored: list[Rescored] = []
@@ -126,7 +123,7 @@ def verify(
 def _examine(
     unpacked: Unpacked, sample: int, seed: int
 ) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]]]:
-    """Return the problems and notes of a bundle, and the attempts to score again, none if a file is not whole."""
+    """Return problems, notes, and the attempts to score again (none if a file is damaged)."""
     problems = unpacked.problems
     size = 0 if problems else sample
     try:
@@ -139,14 +136,14 @@ def _examine(
 
 
 def _problems_of(run: LoggedRun) -> Iterator[str]:
-    """Yield what of a run's attempt log is not whole, or does not fit its record."""
+    """Yield damage of a run's attempt log, and contradictions to its record."""
     record, place = run.record, (run.record.task, run.record.profile)
     if run.contents.torn:
-        yield f"its attempt log has {run.contents.torn} lines that are not whole"
+        yield f"incomplete lines in the attempt log: {run.contents.torn}"
     if [attempt.n for attempt in run.attempts] != [*range(1, len(run.attempts) + 1)]:
-        yield "its attempts are not numbered 1, 2, 3, ...: some are missing or in another order"
+        yield "attempts are not numbered 1, 2, 3, ...: some are missing or out of order"
     if any((attempt.task, attempt.profile) != place for attempt in run.attempts):
-        yield f"its attempt log has attempts at another task or profile than {'/'.join(place)}"
+        yield f"the attempt log has attempts at another task or profile than {'/'.join(place)}"
     if run.task_record is None:
         yield f"the evaluation has no task {record.task!r}"
         return
@@ -156,43 +153,42 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
     final = run.contents.final(task.aggregation, None)  # with the rewards in the log
     if final.reward is None and anchors:
         final = run.contents.final(task.aggregation, anchors)
-    for name, said, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
-        if not _agree(said, logged):
-            yield f"{name} is {said} in run.json, and {logged} by the attempt log"
+    for name, recorded, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
+        if not _agree(recorded, logged):
+            yield f"{name} is {recorded} in run.json but {logged} in the attempt log"
     deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.deciding_raw == final.raw]
     if deciding and not any(map(run.submission, deciding)):
-        yield "the submission that decides its score is not in the bundle, so that it cannot be checked"
+        yield "the submission that decides the score is not in the bundle; the score cannot be checked"
 
 
-def _agree(said: float | None, logged: float | None) -> bool:
-    if said is None or logged is None:
-        return said is logged
-    return math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+def _agree(recorded: float | None, logged: float | None) -> bool:
+    if recorded is None or logged is None:
+        return recorded is logged
+    return math.isclose(recorded, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
-    """Return what else a reader of the results has to know."""
     notes = []
     for task in evaluation.record.tasks:
         here = task_here(task.name)
         if here is None:
-            notes.append(f"{task.name}: this task is not here, so that nothing of it was scored")
+            notes.append(f"{task.name}: task is not installed; none of its submissions were scored")
         elif here.manifest.version != task.version:
-            notes.append(f"{task.name}: version {task.version} there and {here.manifest.version} here")
+            notes.append(f"{task.name}: version {task.version} in the bundle, {here.manifest.version} installed")
     for run in evaluation.runs:
         if run.record.state != "ended":
-            notes.append(f"{run.name}: the run is {run.record.state}")
+            notes.append(f"{run.name}: run is {run.record.state}")
         if missing := sum(attempt.submission != "" and run.submission(attempt) is None for attempt in run.attempts):
-            notes.append(f"{run.name}: the submissions of {missing} attempts are not in the bundle")
+            notes.append(f"{run.name}: submissions missing from the bundle: {missing}")
     notes += [f"{name}: {change}" for name, change in manifest.changed.items()]
-    notes += [f"not in the bundle: {entry.files} files, {entry.reason}" for entry in manifest.left_out]
-    return [*notes, "dollars, tokens and times are as the records say; they cannot be measured again"]
+    notes += [f"not in the bundle: {entry.files} files ({entry.reason})" for entry in manifest.left_out]
+    return [*notes, "dollars, tokens and times cannot be verified"]
 
 
 def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[LoggedRun, Attempt]]:
-    """Return the attempts to score again: those that decide a run's score first, then others by chance."""
+    """Choose attempts to score again: first those that decide a run's score, then others, both at random."""
     ranked: list[tuple[bool, float, LoggedRun, Attempt]] = []
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     for run in runs:
         if run.task_record is None:
             continue
@@ -200,13 +196,13 @@ def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[Logge
         for attempt in run.attempts:
             if attempt.status != "error" and run.submission(attempt):
                 decides = attempt.deciding_raw is not None and attempt.deciding_raw == raw
-                ranked.append((not decides, chance.random(), run, attempt))
+                ranked.append((not decides, generator.random(), run, attempt))
     ranked.sort(key=lambda entry: entry[:2])
-    return [(run, attempt) for _group, _chance, run, attempt in ranked[:size]]
+    return [(run, attempt) for _group, _random, run, attempt in ranked[:size]]
 
 
 def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored:
-    print_progress(f"{run.name}: attempt {attempt.n} is scored again")
+    print_progress(f"{run.name}: scoring attempt {attempt.n} again")
     assert run.log is not None
     try:
         (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)
@@ -216,42 +212,42 @@ def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored
 
 
 def compare(regraded: Regraded) -> tuple[Outcome, str]:
-    """Return whether a score agrees with the logged one, and why."""
+    """Compare a new score with the logged one; return the outcome and the reason."""
     attempt, score = regraded.attempt, regraded.score
     if score is None:
         return "not compared", regraded.reason
     if score.status == "error":
-        return "not compared", f"the scorer failed here: {score.message}"
+        return "not compared", f"scorer failed: {score.message}"
     if score.submission != attempt.submission:
-        return "differs", f"attempt {attempt.n}: the submission's hash is {score.submission[:12]} now"
+        return "differs", f"attempt {attempt.n}: submission hash is now {score.submission[:12]}"
     task = task_named(attempt.task)
     profile = task.profile(attempt.profile)
     there, here = (details.get("hardware") for details in (attempt.details, score.details))
     if not profile.parallel and there != here:
-        return "not compared", f"its score depends on the hardware: {there} there, {here} here"
+        return "not compared", f"the score depends on hardware: {there} then, {here} now"
     tolerance = max(profile.tolerance.baseline, profile.tolerance.reference)
     return _compare_scores(attempt, score, tolerance, task.manifest.anchors(attempt.profile))
 
 
 def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: Anchors | None) -> tuple[Outcome, str]:
     if score.status != attempt.status:
-        return "differs", f"attempt {attempt.n} was {attempt.status} and is {score.status} now: {score.message}"
+        return "differs", f"attempt {attempt.n}: was {attempt.status}, now {score.status}: {score.message}"
     if attempt.status == "invalid":
-        return "agrees", "refused again"
+        return "agrees", "invalid again"
     if attempt.reward is None and score.reward is None:
-        return "not compared", "it has no reward, as the profile has no anchors"
+        return "not compared", "no reward: the profile has no anchors"
     pairs = [("reward", attempt.reward, score.reward)]
-    if attempt.private_raw is not None or score.private_raw is not None:  # which then decides the score of the run
+    if attempt.private_raw is not None or score.private_raw is not None:  # it decides the score of the run
         pairs.append(("final reward", _final_reward(attempt, anchors), _final_reward(score, anchors)))
-    words = [f"{name} {number(then)} then and {number(now)} now" for name, then, now in pairs]
-    text = f"{', '.join(words)}, tolerance {tolerance:g}"
+    texts = [f"{name} {number(then)}, now {number(now)}" for name, then, now in pairs]
+    text = f"{'; '.join(texts)}; tolerance {tolerance:g}"
     if any(then is None or now is None or abs(then - now) > tolerance for _name, then, now in pairs):
         return "differs", f"attempt {attempt.n}: {text}"
     return "agrees", text
 
 
 def _final_reward(scored: Attempt | Score, anchors: Anchors | None) -> float | None:
-    """Return the reward of what counts for the final score apart from the raw score, by the task's own anchors."""
+    """Return the reward of the private score, with the task's anchors."""
     if scored.private_raw is None or anchors is None:
         return None
     return normalise(scored.private_raw, anchors.starting, anchors.reference)

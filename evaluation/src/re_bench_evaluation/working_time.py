@@ -1,10 +1,9 @@
-"""Wall-clock and working time of a run, from its session's clock and what its agent has waited for.
+"""Compute the wall-clock and working time of a run from its session's clock and its agent's waits.
 
-The server leaves out what it knows of itself: the time in which it was down, and what it made a session wait for (see
-:class:`re_bench.attempts.log.Attempt`). What an agent waited for elsewhere, such as a model's server that is
-overloaded, it writes into the file that the environment variable ``RE_BENCH_WAITS`` names, a line of JSON each:
-``{"began": s, "ended": s, "reason": "..."}``. That file is the agent's word: one that lies gets more time by it. What
-cannot be is left out: waits outside of the run, twice, or while a submission of the agent was being scored.
+The session's clock excludes time in which the server was down or made the session wait (see
+:class:`re_bench.attempts.log.Attempt`). Agents report other waits, such as for an overloaded model server, in the file
+named by ``RE_BENCH_WAITS``, as JSON lines ``{"began": s, "ended": s, "reason": "..."}``. These are not verified: a
+dishonest agent gains time. Waits outside the run or during scoring are ignored, and overlapping waits count once.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from re_bench.attempts.log import Attempt
 
 _LONGEST = 4 << 20
-"""Bytes of the file of waits, which is read twice a second: some 40,000 lines."""
+"""Maximum size of the file of waits (about 40,000 lines), which is read twice a second."""
 
 
 class SessionSummary(Record):
-    """What evaluations and reports use of a session's record; what is not known is None."""
+    """The fields of a session's record that evaluations and reports use; None is unknown."""
 
     task: str = ""
     profile: str = ""
@@ -40,26 +39,26 @@ class SessionSummary(Record):
     reason: str | None = None
     used_s: Amount | None = None
     waited_s: Amount | None = None
-    """How long the server has made the session wait."""
+    """Time in which the server made the session wait."""
     model_dollars: Amount | None = None
     scoring_model_dollars: Amount | None = None
     periods: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def file_name(cls) -> str:
-        """Return the name of the file."""
+        """Return the file name."""
         return SESSION
 
     @classmethod
     def read(cls, session: Path | None) -> Self | None:
-        """Return the record in a session's directory; None if there is none that can be read."""
+        """Read the record of a session; None if it is missing or damaged."""
         with suppress(ReBenchError):
             return None if session is None else cls.load(session)
         return None
 
     @property
     def task_dollars(self) -> float | None:
-        """What the task's own model has cost."""
+        """Cost of the task's own model."""
         known = [cost for cost in (self.model_dollars, self.scoring_model_dollars) if cost is not None]
         return sum(known) if known else None
 
@@ -67,19 +66,13 @@ class SessionSummary(Record):
 def working_time(
     periods: Sequence[Interval], at: float, waits: Iterable[Interval] = (), *, clock: Elapsed | None = None
 ) -> Elapsed:
-    """Return how much wall-clock and working time of a run is over at a moment.
-
-    Of ``waits`` counts what lies within the run's periods and before the moment, once where they overlap.
+    """Return the wall-clock and working time of a run until a moment, with ``0 <= working_s <= wall_s``.
 
     Args:
-        periods: when the run went on; between them it was paused, or its server was down.
+        periods: when the run was active, neither paused nor without its server.
         at: the moment, in seconds since 1970.
-        waits: when its agent waited for others.
-        clock: what the session's own clock showed at the moment, which knows the server's waits too; None where there
-            is none, and then the periods are the clock.
-
-    Returns:
-        The times, of which ``0 <= working_s <= wall_s`` holds.
+        waits: waits of its agent, which count within ``periods``.
+        clock: the session's own clock at the moment, which excludes waits for the server; None uses ``periods``.
     """
     past = common(periods, [Interval(-math.inf, at)])
     if clock is None:
@@ -92,20 +85,19 @@ def working_time(
 def attempt_times(
     attempts: Iterable[Attempt], periods: Sequence[Interval], waits: Iterable[Interval] = ()
 ) -> list[Elapsed | None]:
-    """Return for each attempt when it was handed in; None where its log does not tell.
+    """Return the submission time of each attempt of a run, in non-decreasing order; None if unknown.
 
-    Where a log has no clock, which early ones have not, an attempt was handed in its ``seconds`` before its ``time``.
-    A later attempt never has less time than an earlier one.
+    In old logs without a clock, the submission time is ``time`` minus ``seconds``, which needs ``periods``.
 
     Args:
-        attempts: of one run, in the order of the log.
-        periods: as :func:`session_periods` returns them; without any, an attempt needs a clock of its own.
-        waits: as :func:`read_waits` returns them.
+        attempts: in the order of the log.
+        periods: from :func:`session_periods`.
+        waits: from :func:`read_waits`.
     """
     attempts, waits, times, latest = list(attempts), list(waits), [], Elapsed(0.0, 0.0)
     waits = without(waits, scorings(attempts)) if waits else waits
     for attempt in attempts:
-        elapsed = _handed_in(attempt, periods, waits)
+        elapsed = _submission_time(attempt, periods, waits)
         if elapsed is not None:
             latest = elapsed = Elapsed(max(latest.wall_s, elapsed.wall_s), max(latest.working_s, elapsed.working_s))
         times.append(elapsed)
@@ -113,12 +105,12 @@ def attempt_times(
 
 
 def scorings(attempts: Iterable[Attempt]) -> list[Interval]:
-    """Return when submissions were being scored, which is no time in which their agent waited for others."""
+    """Return the intervals of scoring, which are not waits of the agent."""
     scored = ((seconds_since_1970(attempt.time), attempt.seconds) for attempt in attempts)
     return [Interval(time - seconds, time) for time, seconds in scored if time is not None]
 
 
-def _handed_in(attempt: Attempt, periods: Sequence[Interval], waits: list[Interval]) -> Elapsed | None:
+def _submission_time(attempt: Attempt, periods: Sequence[Interval], waits: list[Interval]) -> Elapsed | None:
     clock = attempt.submitted_at
     scored = seconds_since_1970(attempt.time)
     if scored is None or not periods:
@@ -127,24 +119,24 @@ def _handed_in(attempt: Attempt, periods: Sequence[Interval], waits: list[Interv
 
 
 def read_waits(path: Path) -> list[Interval]:
-    """Return what an agent has written of its waits. Lines that are damaged or impossible are left out.
+    """Read the waits reported by an agent, skipping invalid lines.
 
-    A file that does not exist, is no plain file, or is longer than 4 MiB, counts as empty.
+    A file that is missing, not a regular file or larger than 4 MiB counts as empty.
     """
     lines: list[dict[str, Any]] = []
     with suppress(OSError):
         lines = [entry for line in read_lines(path, _LONGEST) if (entry := json_object(line)) is not None]
     waits = []
     for line in lines:
-        with suppress(ValueError, TypeError, KeyError):
+        with suppress(ValueError, KeyError):
             waits.append(_interval(line["began"], line["ended"]))
     return waits
 
 
 def session_periods(session: Path) -> list[Interval]:
-    """Return when a session went on, from the record in its directory; the last period goes on, unless it is paused.
+    """Return when a session was active; the last period is open unless the session is paused.
 
-    A record of an early version tells when it was opened; of a directory without a record nothing is known.
+    Old records only have the start. Without a record there are no periods.
     """
     record = SessionSummary.read(session)
     if record is None:
@@ -160,9 +152,11 @@ def session_periods(session: Path) -> list[Interval]:
 
 
 def _interval(began: object, ended: object) -> Interval:
-    """Return an interval of what a file says; raise ValueError or TypeError if it is none."""
-    if not isinstance(began, int | float) or not isinstance(ended, int | float):
-        raise TypeError(f"an interval is two numbers, got {began!r} and {ended!r}")
-    if not (0 <= began <= ended <= sys.float_info.max):  # an integer of JSON may be larger
-        raise ValueError(f"an interval ends after it began, got {began} and {ended}")
-    return Interval(float(began), float(ended))
+    """Validate an interval; raise ValueError if it is invalid."""
+    if (
+        isinstance(began, int | float)
+        and isinstance(ended, int | float)
+        and 0 <= began <= ended <= sys.float_info.max  # integers in JSON may be larger
+    ):
+        return Interval(float(began), float(ended))
+    raise ValueError(f"invalid interval: {began!r} to {ended!r}")

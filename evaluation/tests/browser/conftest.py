@@ -1,4 +1,4 @@
-"""The browser of the tests here."""
+"""Provide the browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A browser that reaches nothing but this machine."""
+    """Return a browser without network access."""
     chromium, chromedriver = (shutil.which(name) for name in ("chromium", "chromedriver"))
     if chromium is None or chromedriver is None:
         pytest.skip("no chromium: apt-get install chromium chromium-driver")

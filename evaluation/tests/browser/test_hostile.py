@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# What the document is made of, where nothing of a text has become an element or an attribute. Diffs differ.
+# The elements and attributes of the document, except those of diffs.
 _STRUCTURE = """
 return [...document.querySelectorAll("*:not(ins):not(del)")].map(element =>
     [element.localName, ...[...element.attributes].map(attribute => attribute.name)].join(" "))
@@ -40,7 +40,7 @@ document.querySelectorAll("details").forEach(details => { details.open = true })
 
 
 def _look(browser: Browser, path: Path, text: str) -> dict[str, Any]:
-    """Return what the browser makes of a report that is full of a text."""
+    """Return how the browser shows a report full of a text."""
     data = poison(made_up_report(tasks=1, runs=1, attempts=2, agents=2), text)
     path.write_text(render(data), encoding="utf-8")
     browser.open(path)
@@ -61,14 +61,12 @@ def harmless(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_of_a_text_runs_or_restyles(
-    browser: Browser, tmp_path: Path, harmless: dict[str, Any], name: str
-) -> None:
+def test_hostile_text_changes_nothing(browser: Browser, tmp_path: Path, harmless: dict[str, Any], name: str) -> None:
     looks = _look(browser, tmp_path / "report.html", HOSTILE[name])
     assert looks == harmless
 
 
-def test_the_check_sees_what_is_not_escaped(
+def test_missing_escaping_is_detected(
     browser: Browser, tmp_path: Path, harmless: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page.environment(), "autoescape", False)
@@ -77,4 +75,4 @@ def test_the_check_sees_what_is_not_escaped(
     page.environment().cache.clear()  # type: ignore[union-attr]
     assert looks["structure"] != harmless["structure"]
     assert looks["console"]
-    assert not looks["ran"]  # the page's policy holds where escaping fails
+    assert not looks["ran"]  # blocked by the Content-Security-Policy

@@ -33,7 +33,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
-    """1,000 runs with 20 attempts each, and how many seconds of a core its page took."""
+    """Return the page of 1,000 runs with 20 attempts each, and its processor time."""
     data = made_up_report(tasks=5, runs=50, attempts=20, agents=4)
     path = tmp_path_factory.mktemp("large") / "report.html"
     began = time.process_time()
@@ -47,7 +47,7 @@ def _open_first_run(browser: Browser) -> str:
     return text
 
 
-def test_a_page_asks_for_nothing_and_complains_of_nothing(browser: Browser, report: Path) -> None:
+def test_no_requests_or_console_messages(browser: Browser, report: Path) -> None:
     for dark, width, media in ((False, 1280, ""), (True, 1280, ""), (False, _NARROW, ""), (False, 800, "print")):
         browser.open(report, dark=dark, width=width, media=media)
         _open_first_run(browser)
@@ -55,7 +55,7 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(browser: Browser, repo
         assert browser.requests() == [report.as_uri()]
 
 
-def test_headers_sort_up_and_down_by_size(browser: Browser, report: Path) -> None:
+def test_sorting_by_header(browser: Browser, report: Path) -> None:
     browser.open(report)
     header = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table th:nth-child(3)")
     before = browser.run(_COLUMN, 2)
@@ -67,7 +67,7 @@ def test_headers_sort_up_and_down_by_size(browser: Browser, report: Path) -> Non
     assert browser.run(_COLUMN, 2) == sorted(before, reverse=True)
 
 
-def test_a_run_opens_by_keyboard_with_diffs_and_steps(browser: Browser, report: Path) -> None:
+def test_runs_open_by_keyboard(browser: Browser, report: Path) -> None:
     browser.open(report)
     cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
     assert not cell.is_displayed()
@@ -80,7 +80,7 @@ def test_a_run_opens_by_keyboard_with_diffs_and_steps(browser: Browser, report: 
     assert cell.find_elements(By.TAG_NAME, "ins")
 
 
-def test_words_choose_runs(browser: Browser, report: Path) -> None:
+def test_filter(browser: Browser, report: Path) -> None:
     browser.open(report)
     browser.driver.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("EPSILON small-7b")
     shown = [row for row in browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table tr.run") if row.is_displayed()]
@@ -88,7 +88,7 @@ def test_words_choose_runs(browser: Browser, report: Path) -> None:
     assert browser.driver.find_element(By.ID, "shown").text == "3 of 18 shown"
 
 
-def test_figures_are_shown_and_those_of_the_other_clock_open(browser: Browser, report: Path) -> None:
+def test_figures(browser: Browser, report: Path) -> None:
     browser.open(report)
     loaded = (
         "return [...document.images].map(image => image.naturalWidth > 100 && image.closest('details')?.open !== false)"
@@ -98,7 +98,7 @@ def test_figures_are_shown_and_those_of_the_other_clock_open(browser: Browser, r
     assert browser.run(loaded) == [True] * 7
 
 
-def test_pages_are_light_or_dark_and_printed_light(browser: Browser, report: Path) -> None:
+def test_light_dark_and_print(browser: Browser, report: Path) -> None:
     colours = "const style = getComputedStyle(document.documentElement); return [style.backgroundColor, style.color]"
     browser.open(report)
     light = browser.run(colours)
@@ -110,7 +110,7 @@ def test_pages_are_light_or_dark_and_printed_light(browser: Browser, report: Pat
 
 
 @pytest.mark.parametrize("width", [_NARROW, 768, 1280])
-def test_a_page_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
+def test_page_does_not_scroll_sideways(browser: Browser, report: Path, width: int) -> None:
     browser.open(report, width=width)
     _open_first_run(browser)
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = true })")
@@ -127,7 +127,7 @@ def test_a_leaderboard_of_five_tasks_is_not_cut_off(browser: Browser, tmp_path: 
     assert browser.run(hidden) == []
 
 
-def test_without_javascript_attempts_diffs_and_steps_can_be_read(browser: Browser, report: Path) -> None:
+def test_page_works_without_javascript(browser: Browser, report: Path) -> None:
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.open(report)
@@ -140,7 +140,7 @@ def test_without_javascript_attempts_diffs_and_steps_can_be_read(browser: Browse
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_tables_figures_and_controls_have_names(browser: Browser, report: Path) -> None:
+def test_accessible_names(browser: Browser, report: Path) -> None:
     browser.open(report)
     _open_first_run(browser)
     nameless = """
@@ -158,7 +158,7 @@ def test_tables_figures_and_controls_have_names(browser: Browser, report: Path) 
     assert browser.run(nameless) == empty
 
 
-def test_a_thousand_runs_of_twenty_attempts_are_quick_and_small(browser: Browser, large: tuple[Path, float]) -> None:
+def test_large_page_is_fast_and_small(browser: Browser, large: tuple[Path, float]) -> None:
     path, seconds = large
     assert path.stat().st_size <= 10_500_000
     browser.open(path)

@@ -60,7 +60,7 @@ def _hand_in(evaluation: Path, message: str) -> None:
     log.append(replace(last, n=0, status="invalid", raw=None, reward=None, message=message))
 
 
-def test_a_page_loads_itself_while_runs_are_active_and_nothing_is_open(
+def test_page_reloads_while_runs_are_active_and_nothing_is_open(
     browser: Browser, evaluation: Path, server: tuple[subprocess.Popen[str], str]
 ) -> None:
     process, address = server

@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages: Debian's chromium without a window, driven through its own driver."""
+"""Drive Debian's headless chromium for tests of pages."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _QUIET = (
 
 @dataclass
 class Browser:
-    """A browser, and what its pages have done since the last question."""
+    """A browser that records its console and requests."""
 
     driver: Chrome
 
     def open(self, address: Path | str, **settings: Any) -> None:
-        """Show a page, and forget what went before."""
+        """Open a page and clear the records."""
         self.set(**settings)
         self.console()
         self.requests()
         self.driver.get(address if isinstance(address, str) else address.as_uri())
 
     def set(self, *, dark: bool = False, width: int = 1280, height: int = 900, media: str = "") -> None:
-        """Choose colour scheme, size of the window in CSS pixels, and ``print`` or the screen."""
+        """Set colour scheme, window size in CSS pixels, and media type."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -47,22 +47,22 @@ class Browser:
         return entries
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """Return what a function body of JavaScript returns in the page."""
+        """Run the body of a JavaScript function in the page, and return its result."""
         return self.driver.execute_script(script, *arguments)
 
     def console(self) -> list[str]:
-        """Return the messages of the console since the last call."""
+        """Return the console messages since the last call."""
         return [entry["message"] for entry in self._log("browser")]
 
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for since the last call, the page's own too, but no images in it."""
+        """Return the requested URLs since the last call, including the page, without inline images."""
         entries = (json.loads(entry["message"])["message"] for entry in self._log("performance"))
         asked = (e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent")
         return [address for address in asked if not address.startswith("data:image/")]
 
 
 def start(chromium: str, chromedriver: str) -> Browser:
-    """Start a browser that reaches nothing but this machine."""
+    """Start a browser without network access."""
     options = ChromeOptions()
     options.binary_location = chromium
     for argument in (*_QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])):

@@ -42,7 +42,7 @@ def task_record(
     profile: str = "cpu",
     **changes: Any,
 ) -> TaskRecord:
-    """Return a made-up task with anchors at 2 and 1, or at 0 and 1 where higher is better."""
+    """Return a task record with anchors 2 and 1, or 0 and 1 if higher is better."""
     starting = 2.0 if direction == "lower" else 0.0
     source = {"kind": "measured", "where": _SOURCE[0], "hardware": _SOURCE[1], "date": "2026-10-01", "repeats": 3,
               "spread": {"starting": 0.01, "reference": 0.02}, "versions": {"python": "3.11.7"}}  # fmt: skip
@@ -61,34 +61,34 @@ TASKS = (
     task_record("delta", modelled=True),
     task_record("epsilon", direction="higher", aggregation="max", model="a-chat-model", stand_in=True),
 )
-"""One of each sort: lower and higher, the last one counts, a modelled score, a stand-in for a chat model."""
+"""Lower and higher is better, aggregation ``last``, a modelled score, a stand-in for a chat model."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How much of what there is."""
+    """Size and contents of generated results."""
 
     agents: Sequence[tuple[str, str | None]] = (("mlab", "model-a"), ("mlab", "model-b"))
     """Names of agents with their models."""
     tasks: Sequence[TaskRecord] = TASKS
     runs: int = 3
     attempts: int = 4
-    """Of each run; a run's number of valid ones is random, and may be none."""
+    """Per run; the number of valid ones is random and may be 0."""
     hours: float = 2.0
     seed: int = 0
     traces: bool = True
-    """Whether mlab's traces and the servers' transcripts are written."""
+    """Whether to write traces and transcripts."""
     submissions: bool = True
-    """Whether copies of submissions are kept."""
+    """Whether to keep submissions."""
     messages: Sequence[str] = _MESSAGES
-    """Of invalid attempts."""
+    """Messages of invalid attempts."""
     sources: Sequence[str] = field(default_factory=tuple)
-    """Instead of made-up programs: what the submissions' file holds, one after the other."""
+    """Contents of the submissions' file, in turn, instead of generated programs."""
 
 
 @contextmanager
 def _unsynced() -> Iterator[None]:
-    """Do not wait for the disk, which takes long where other tests write."""
+    """Skip fsync, which is slow while other tests write."""
     with patch("os.fsync"):
         yield
 
@@ -122,7 +122,7 @@ def make_evaluation(directory: Path, name: str = "", shape: Shape | None = None)
 def make_run(
     directory: Path, run: RunRecord, task: TaskRecord, shape: Shape, luck: random.Random, *, skill: float = 0.5
 ) -> RunRecord:
-    """Write the directory of a run that has ended; its rewards lie around ``skill``."""
+    """Write the directory of an ended run with rewards around ``skill``."""
     directory.mkdir(parents=True)
     session = directory / records.SERVER / "sessions" / f"20261101-080000-{task.id}-abcd"
     contents = make_session(session, task, shape, luck, skill)
@@ -151,7 +151,7 @@ def make_run(
 
 
 def make_session(directory: Path, task: TaskRecord, shape: Shape, luck: random.Random, skill: float) -> LogContents:
-    """Write a session's directory as a server leaves it, and return its attempts."""
+    """Write a session's directory, and return its attempts."""
     directory.mkdir(parents=True)
     log = directory / "attempts.jsonl"
     contents = make_log(log, task, shape, luck, skill)
@@ -173,7 +173,7 @@ def make_session(directory: Path, task: TaskRecord, shape: Shape, luck: random.R
 
 @_unsynced()
 def make_log(path: Path, task: TaskRecord, shape: Shape, luck: random.Random, skill: float = 0.5) -> LogContents:
-    """Write an attempt log with the copies of its submissions."""
+    """Write an attempt log with its submissions."""
     log, step = AttemptLog(path), shape.hours * 3600 / (shape.attempts + 1)
     bad_luck = luck.random() < 0.1  # nothing that the run hands in is valid
     source = [f"def solve(x):\n    return x  # {luck.random()}\n", *(f"# line {line}\n" for line in range(30))]
@@ -191,7 +191,7 @@ def make_log(path: Path, task: TaskRecord, shape: Shape, luck: random.Random, sk
 
 @_unsynced()
 def make_state(directory: Path, shape: Shape | None = None) -> Path:
-    """Write the state directory of a server with a session for each task and run, and return it."""
+    """Write a server's state directory with a session per task and run."""
     shape = shape or Shape()
     for task in shape.tasks:
         for seed in range(shape.runs):
@@ -201,7 +201,7 @@ def make_state(directory: Path, shape: Shape | None = None) -> Path:
 
 
 def make_validation(path: Path, tasks: Sequence[TaskRecord] = TASKS) -> Path:
-    """Write what ``re-bench validate --json`` prints."""
+    """Write output of ``re-bench validate --json``."""
     reports = []
     for task in tasks:
         rows = [_validation_row(task, variant) for variant in ("baseline", "reference", "cheats/link")]
@@ -255,7 +255,7 @@ def _keep(log: Path, text: str) -> str:
 
 
 def _write_trace(path: Path, attempts: Sequence[tuple[str, int]]) -> None:
-    """Write the trace of an mlab run that edits and runs a script before it has each attempt scored."""
+    """Write the trace of an mlab run that edits and runs a script before each attempt."""
     events: list[dict[str, Any]] = [_event("start", BEGAN.timestamp(), task="the task", settings=None)]
     for time, number in attempts:
         when = dt.datetime.fromisoformat(time).timestamp()
@@ -293,10 +293,10 @@ def _write_transcript(path: Path, task: TaskRecord, contents: LogContents) -> No
     for attempt in contents.attempts:
         scored = dt.datetime.fromisoformat(attempt.time)
         command = {"command": f"python solution.py --try {attempt.n}", "timeout": None}
-        told: dict[str, Any] = {"exit_status": 0, "seconds": 3.0}
-        entries.append(_call(scored - dt.timedelta(seconds=90), "bash", command, f"it printed {attempt.n}", told))
-        told = {"attempt": attempt.n, "status": attempt.status}
-        entries.append(_call(scored, "answer", {"get_final_score": False}, attempt.message, told))
+        metadata: dict[str, Any] = {"exit_status": 0, "seconds": 3.0}
+        entries.append(_call(scored - dt.timedelta(seconds=90), "bash", command, f"it printed {attempt.n}", metadata))
+        metadata = {"attempt": attempt.n, "status": attempt.status}
+        entries.append(_call(scored, "answer", {"get_final_score": False}, attempt.message, metadata))
     used = {"hours_used": 0.0, "model_dollars": None, "scoring_model_dollars": None}
     _write_lines(path, [{"kind": entry["kind"], "seq": seq, **entry, **used} for seq, entry in enumerate(entries)])
 

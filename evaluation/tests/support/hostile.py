@@ -1,4 +1,4 @@
-"""What an agent could write into any text of a report, hoping that a browser does something with it."""
+"""Hostile texts that an agent could put into a report."""
 
 from __future__ import annotations
 

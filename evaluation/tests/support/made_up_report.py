@@ -1,4 +1,4 @@
-"""Reports of made-up evaluations of any size, for the tests of pages."""
+"""Generate reports of any size for tests of pages."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _AGENTS: tuple[tuple[str, str | None], ...] = (
     ("mlab", "gpt-large"), ("mlab", "small-7b"), ("other-agent", None), ("agent-3", "m"), ("agent-4", "m"),
 )  # fmt: skip
 _TASKS = (*TASKS[3:], *TASKS[:3])
-"""First one whose score is modelled, and one with a stand-in."""
+"""The first has a modelled score, the second a stand-in."""
 _MANY = 10
 
 
 @cache
 def made_up_report(*, tasks: int = 2, runs: int = 3, attempts: int = 4, agents: int = 3) -> ReportData:
-    """Return a report with so many runs of each agent at each task, and so many attempts in each run."""
+    """Return a report with a number of runs per agent and task, and attempts per run."""
     shape = Shape(_AGENTS[:agents], _TASKS[:tasks], runs, attempts, submissions=attempts < _MANY)
     with tempfile.TemporaryDirectory() as name:
         evaluation = make_evaluation(Path(name) / "made-up", shape=shape)
         (evaluation / "runs" / "stray").mkdir(parents=True)
         jump = Finding("jumps", "serious", "it rises", "mlab.gpt-large.delta.0", 2, {"reward": "0.1 -> 1.0"})
-        several = Finding("identical", "info", "two runs handed in the same bytes")
+        several = Finding("identical", "info", "two runs have identical submissions")
         write_scan(evaluation, Scan("2026-11-21T00:00:00Z", ("jumps", "identical"), (jump, several), ("no run 7",)))
         validation = make_validation(Path(name) / "validate.json", shape.tasks)
         return read_report([evaluation, validation], room=Room())

@@ -1,4 +1,4 @@
-"""Bundles packed by somebody else's program."""
+"""Make bundles without the packer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def packed_by_a_stranger(evaluation: Path, out: Path) -> Path:
-    """Pack whatever is there, with a manifest that fits."""
+    """Pack all files of a directory with a matching manifest."""
     paths = [path for path in sorted(evaluation.rglob("*")) if path.is_file()]
     files = {str(path.relative_to(evaluation)): path.read_bytes() for path in paths}
     listed = {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()}

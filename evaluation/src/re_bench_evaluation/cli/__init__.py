@@ -1,1 +1,1 @@
-"""The commands of evaluators, which entry points add to ``re-bench``."""
+"""Commands for evaluators, added to ``re-bench`` through entry points."""

@@ -1,4 +1,4 @@
-"""The command ``evaluate``: agents and models at tasks, by a plan."""
+"""Define the command ``evaluate``, which runs a plan of agents, models and tasks."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ if TYPE_CHECKING:
 
 @app.command(group=EVALUATORS)
 def evaluate(
-    plan: Annotated[Path, Parameter(name="PLAN.toml", help="docs/evaluations.md explains its keys.")],
+    plan: Annotated[Path, Parameter(name="PLAN.toml", help="The plan (see docs/evaluations.md).")],
     /,
     *,
     out: Annotated[Path | None, Parameter(help="The evaluation's directory (default: the plan's name).")] = None,
-    dry_run: Annotated[Flag, Parameter(help="Check everything, show cells and what they may cost.")] = False,
+    dry_run: Annotated[Flag, Parameter(help="Check the plan, and show its cells and maximum cost.")] = False,
     jobs: Jobs = None,
     ray: Ray = None,
     json: Json = False,
 ) -> int:
-    """Run the agents and models of a plan at its tasks.
+    """Run the agents and models of a plan on its tasks.
 
-    The same command continues where it was stopped or killed. Exit status: 0 if all runs have ended, 1 if some failed
-    or the cap on dollars kept them from starting, 2 if the plan cannot be carried out here, 130 after Ctrl-C, 143
-    after SIGTERM.
+    Repeat the command to continue after a stop or crash. Exit status: 0 if all runs have ended, 1 if some failed or did
+    not start because of the cap on dollars, 2 if the plan cannot run here, 130 after Ctrl-C, 143 after SIGTERM.
     """
     from re_bench.cli.live import live_display
     from re_bench_evaluation.check import check, planned_tasks, prepare
@@ -65,13 +64,13 @@ def evaluate(
         try:
             with live_display(display, wanted=not json):
                 runs = run_all(evaluation, where, jobs=jobs, ray=ray, show=shown.update)
-        except SystemExit:  # by a signal
-            print_progress(f"re-bench: stopped; to continue in {evaluation.directory}, give the same command again")
+        except SystemExit:  # from a signal
+            print_progress(f"re-bench: stopped; repeat the command to continue in {evaluation.directory}")
             raise
     if json:
         listed = [run.model_dump(mode="json") for run in runs.values()]
-        told = {"evaluation": evaluation.plan.name, "directory": str(evaluation.directory), "runs": listed}
-        print_json(told | {"cells": [asdict(cell) for cell in cells(runs.values())]})
+        result = {"evaluation": evaluation.plan.name, "directory": str(evaluation.directory), "runs": listed}
+        print_json(result | {"cells": [asdict(cell) for cell in cells(runs.values())]})
     else:
         print("\n".join([cell_table(runs.values()), *failures(runs.values())]))
     return 0 if all(run.state == "ended" for run in runs.values()) else 1

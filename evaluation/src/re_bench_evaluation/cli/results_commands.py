@@ -1,4 +1,4 @@
-"""The commands for results: ``report``, ``view``, ``bundle``, ``scan`` and ``transcripts``."""
+"""Define the commands for results: ``report``, ``view``, ``bundle``, ``scan`` and ``transcripts``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Paths = Annotated[
     Parameter(
         name="PATH",
         negative=(),
-        help="An evaluation, a run of one, a server's state directory, an attempt log, the output of validate --json, "
-        "or what an installed package reads.",
+        help="An evaluation, one of its runs, a server's state directory, an attempt log, a bundle, output of "
+        "validate --json, or a format of an installed package.",
     ),
 ]
 Optional = Literal["agent", "operator-logs", "workspaces"]
@@ -39,7 +39,7 @@ def report(
     out: Annotated[Path | None, Parameter(help="Write a self-contained HTML page.")] = None,
     json: Json = False,
 ) -> int:
-    """Show results: tables, JSON, or a page."""
+    """Show results as tables, JSON or an HTML page."""
     from re_bench.processes import print_progress
     from re_bench.tables import terminal_width
     from re_bench_evaluation.report.data import to_json
@@ -66,7 +66,7 @@ def report(
 
 @app.command(group=EVALUATORS)
 def view(paths: Paths, /, *, port: Port = 0) -> int:
-    """Show a report in a browser, and read it again while runs are active."""
+    """Serve a report to a browser, reloading it while runs are active."""
     from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
 
@@ -78,42 +78,45 @@ def view(paths: Paths, /, *, port: Port = 0) -> int:
 
 
 def _need_html() -> None:
-    """Raise UsageError if a package for pages is missing."""
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
-        raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'")
+        raise UsageError(
+            f"not installed: {', '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'"
+        )
 
 
 @app.command(group=EVALUATORS)
 def bundle(
-    path: Annotated[Path, Parameter(name="EVALUATION", help="An evaluation's directory; with --verify a bundle.")],
+    path: Annotated[Path, Parameter(name="EVALUATION", help="An evaluation's directory, or a bundle with --verify.")],
     /,
     *,
-    out: Annotated[Path | None, Parameter(help="The file to write (default: NAME.bundle.tar.gz).")] = None,
+    out: Annotated[Path | None, Parameter(help="Output file (default: NAME.bundle.tar.gz).")] = None,
     include: Annotated[
         tuple[Optional, ...],
         Parameter(
             negative=(),
-            help="Also pack all files of the agents, logs of scorers (which may quote held-out data), or workspaces.",
+            help="Also pack all agent files, logs of scorers (may quote held-out data), or workspaces.",
         ),
     ] = (),
-    max_mib: Annotated[Positive | None, Parameter(help="The most that all files may be together, in MiB.")] = None,
-    max_files: Annotated[Positive | None, Parameter(help="With --verify: the most files (default: 200000).")] = None,
-    verify: Annotated[Flag, Parameter(help="Check a bundle: checksums, records, and scores of a sample.")] = False,
-    sample: Annotated[
-        Count | None, Parameter(help=f"With --verify: how many submissions are scored again (default: {_SAMPLE}).")
+    max_mib: Annotated[Positive | None, Parameter(help="Maximum total size of the files in MiB.")] = None,
+    max_files: Annotated[
+        Positive | None, Parameter(help="With --verify: maximum number of files (default: 200000).")
     ] = None,
-    seed: Annotated[Count, Parameter(help="With --verify: of the choice among them.")] = 0,
+    verify: Annotated[Flag, Parameter(help="Verify checksums, records, and a sample of scores of a bundle.")] = False,
+    sample: Annotated[
+        Count | None, Parameter(help=f"With --verify: number of submissions to score again (default: {_SAMPLE}).")
+    ] = None,
+    seed: Annotated[Count, Parameter(help="With --verify: seed of the sample.")] = 0,
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Pack an evaluation's results into one file that others can check; or check such a file."""
+    """Pack an evaluation into one verifiable file, or verify such a file."""
     wrong = {"--out": out, "--include": include} if verify else {
         "--sample": sample, "--max-files": max_files, "--sandbox": sandbox,
     }  # fmt: skip
     for name, value in wrong.items():
         if value not in (None, ()):
-            raise UsageError(f"{name} is for {'packing' if verify else 'bundle --verify'} alone")
+            raise UsageError(f"{name}: not allowed {'with' if verify else 'without'} --verify")
     if not verify:
         return _pack(path, out, include, max_mib, json=json)
     from re_bench_evaluation.verify import verify as verify_bundle
@@ -150,9 +153,9 @@ def _print_packed(bundle: PackedBundle) -> None:
     for entry in bundle.manifest.left_out:
         print(f"left out: {entry.files} files, {entry.bytes / (1 << 20):.1f} MiB: {entry.reason}")
     for name in bundle.unfinished:
-        print(f"not ended: the run {printable(name)}")
+        print(f"unfinished run: {printable(name)}")
     for name in bundle.unknown_variables:
-        print(f"not looked for: the value of {name}, which the plan names and which is not set here")
+        print(f"not redacted: the value of {name}, which is not set here")
 
 
 def _show_verified(result: Verification, *, json: bool) -> int:
@@ -163,13 +166,13 @@ def _show_verified(result: Verification, *, json: bool) -> int:
         return 0 if result.passed else 1
     if result.rescored:
         rows = [(printable(one.run), str(one.attempt), one.outcome, printable(one.reason)) for one in result.rescored]
-        print(table(("run", "attempt", "outcome", "why"), rows))
+        print(table(("run", "attempt", "outcome", "reason"), rows))
     for note in result.notes:
         print(f"note: {printable(note)}")
     for problem in result.problems:
         print(f"PROBLEM: {printable(problem)}")
     verdict = "verified" if result.passed else "NOT verified"
-    print(f"{verdict}: {result.files} files as the manifest says, {result.compared} scores compared")
+    print(f"{verdict}: {result.files} files match the manifest, {result.compared} scores compared")
     return 0 if result.passed else 1
 
 
@@ -182,16 +185,16 @@ def scan(
     check: Annotated[tuple[str, ...], Parameter(negative=(), help="Run this check; may be repeated.")] = (),
     json: Json = False,
 ) -> int:
-    """Look over an evaluation for what a person should look at."""
+    """Scan an evaluation for leads that a person should check."""
     from re_bench.tables import table
     from re_bench_evaluation.scan import CHECKS
     from re_bench_evaluation.scan import scan as scan_evaluation
 
     if list_:
-        print(table(("check", "looks for"), [(name, text) for name, (text, _check) in CHECKS.items()]))
+        print(table(("check", "finds"), [(name, text) for name, (text, _check) in CHECKS.items()]))
         return 0
     if path is None:
-        raise UsageError("give an evaluation's directory, or --list")
+        raise UsageError("missing an evaluation's directory, or --list")
     result = scan_evaluation(path, check)
     if json:
         print_json(asdict(result))
@@ -211,8 +214,8 @@ def _print(result: Scan, path: Path) -> None:
     if rows:
         print(table(("severity", "check", "run", "finding"), rows))
     for reason in result.left_out:
-        print(f"not looked at: {printable(reason)}")
-    print(f"{len(rows)} findings of the checks {', '.join(result.checks)}; they are leads, not verdicts: {path / FILE}")
+        print(f"not scanned: {printable(reason)}")
+    print(f"{len(rows)} findings (leads, not verdicts) from {', '.join(result.checks)}; written to {path / FILE}")
 
 
 @app.command(group=EVALUATORS)
@@ -220,15 +223,15 @@ def transcripts(
     directory: Annotated[
         Path,
         Parameter(
-            name="DIR", help="Of an evaluation, of one of its runs, of an agent's trace, or a server's state directory."
+            name="DIR", help="An evaluation, one of its runs, a directory with an agent's trace, or a server's state."
         ),
     ],
     /,
     *,
-    out: Annotated[Path, Parameter(help="Write into this directory.")] = Path("transcripts"),
+    out: Annotated[Path, Parameter(help="Output directory.")] = Path("transcripts"),
     json: Json = False,
 ) -> int:
-    """Write what agents did as trajectories in ATIF, for Harbor's viewer and others."""
+    """Export traces and transcripts as trajectories in ATIF, for Harbor's viewer and others."""
     from re_bench.tables import printable, table
     from re_bench_evaluation.transcripts import write_trajectories
 
@@ -237,7 +240,7 @@ def transcripts(
         files = [{**vars(entry), "path": str(entry.path), "source": str(entry.source)} for entry in written]
         print_json({"trajectories": files})
     else:
-        header = ("trajectory", "steps", "attempts", "torn lines")
+        header = ("trajectory", "steps", "attempts", "incomplete lines")
         rows = [
             (printable(str(entry.path)), str(entry.steps), str(entry.attempts), str(entry.torn)) for entry in written
         ]

@@ -1,4 +1,4 @@
-"""The command ``work``: a person works at a task, with an agent's limits and log."""
+"""Define the command ``work``: a person works on a task with an agent's limits and log."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from re_bench_evaluation.work.work import Work
 
 _HELP = """\
-Work at a task as a person: begin, pause, score, finish.
+Work on a task as a person, with an agent's clock and scores.
 
-As for an agent, there are a clock and scores. No program runs in between: the clock is a file, which survives a closed
-terminal and a reboot. re-bench report reads the directory as it reads any evaluation.
+No program runs between commands: the state is kept in files and survives a reboot. re-bench report reads the directory
+like any evaluation.
 """
 work_app = App(name="work", help=_HELP, group=EVALUATORS)
 app.command(work_app)
 
-WorkDirectory = Annotated[Path, Parameter(name="DIR", help="The directory of the work.")]
+WorkDirectory = Annotated[Path, Parameter(name="DIR", help="Directory of the work.")]
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -49,7 +49,8 @@ def begin(
     max_attempts: MaxAttempts = None,
     person: Annotated[str | None, Parameter(help="A name for the study (a tag of the run).")] = None,
     tag: Annotated[
-        tuple[str, ...], Parameter(validator=_check_tags, negative=(), help="NAME=VALUE, for reports; may be repeated.")
+        tuple[str, ...],
+        Parameter(validator=_check_tags, negative=(), help="A tag for reports as NAME=VALUE; repeatable."),
     ] = (),
     profile: ProfileName = "auto",
     model: ModelOptions = NO_MODEL,
@@ -74,7 +75,7 @@ def begin(
     if json:
         print_json(_state(work) | {"instructions": text})
     else:
-        print(f"{text}\nThe clock goes. All of this is in {directory / INSTRUCTIONS}.")
+        print(f"{text}\nThe clock is running. These instructions are in {directory / INSTRUCTIONS}.")
     return 0
 
 
@@ -85,7 +86,7 @@ def pause(directory: WorkDirectory, /, *, json: Json = False) -> int:
 
     with Work.locked(directory) as work:
         work.pause()
-    return _tell(work, f"paused: {_left(work)}", json=json)
+    return _print(work, f"paused: {_left(work)}", json=json)
 
 
 @work_app.command
@@ -95,19 +96,19 @@ def resume(directory: WorkDirectory, /, *, json: Json = False) -> int:
 
     with Work.locked(directory) as work:
         work.resume()
-    return _tell(work, f"the clock goes: {_left(work)}", json=json)
+    return _print(work, f"running: {_left(work)}", json=json)
 
 
 @work_app.command
 def score(directory: WorkDirectory, /, *, json: Json = False) -> int:
-    """Score the workspace as it is."""
+    """Score the workspace."""
     from re_bench.scoring.score import EXIT_STATUS
     from re_bench_evaluation.work.work import Work
 
     with Work.locked(directory) as work:
         result, final = work.score()
-    told = _told(work, result, final.attempt)
-    _tell(work, f"{_attempt_line(told)}\n{_left(work)}", attempt=told, json=json)
+    shown = _summary(work, result, final.attempt)
+    _print(work, f"{_attempt_line(shown)}\n{_left(work)}", attempt=shown, json=json)
     return EXIT_STATUS[result.status]
 
 
@@ -116,24 +117,24 @@ def finish(
     directory: WorkDirectory,
     /,
     *,
-    no_score: Annotated[Flag, Parameter(help="End with the attempts that there are.")] = False,
+    no_score: Annotated[Flag, Parameter(help="End without another attempt.")] = False,
     json: Json = False,
 ) -> int:
-    """Score once more, and end."""
+    """Score once more and end."""
     from re_bench_evaluation.work.work import Work
 
     with Work.locked(directory) as work:
         result, final = work.finish(scored=not no_score)
     if work.record.state != "ended":
-        text = "The scorer failed at the last attempt, so the work has not ended; try again, or give --no-score."
-        _tell(work, text, json=json)
+        text = "The scorer failed, so the work has not ended; try again or use --no-score."
+        _print(work, text, json=json)
         return 1
-    return _tell(work, _final_line(work, final, scored=result is not None), json=json)
+    return _print(work, _final_line(work, final, scored=result is not None), json=json)
 
 
 @work_app.command
 def status(directory: WorkDirectory, /, *, json: Json = False) -> int:
-    """Show what is left, and what was scored."""
+    """Show the remaining time and attempts, and the scores."""
     from re_bench.tables import number, table
     from re_bench_evaluation.work.work import Work
 
@@ -144,30 +145,30 @@ def status(directory: WorkDirectory, /, *, json: Json = False) -> int:
         + ([number(one.raw), number(one.reward)] if shown else ["-", "-"])
         for one in work.attempts
     ]
-    attempts = table(("attempt", "at hour", "status", "raw", "reward"), rows) if rows else "nothing was scored yet"
+    attempts = table(("attempt", "at hour", "status", "raw", "reward"), rows) if rows else "no attempts yet"
     ended = f"\n{_final_line(work, work.final)}" if work.record.state == "ended" else ""
-    return _tell(work, f"{work.record.state}: {_left(work)}\n{attempts}{ended}", json=json)
+    return _print(work, f"{work.record.state}: {_left(work)}\n{attempts}{ended}", json=json)
 
 
 @work_app.command
 def collect(
-    directory: Annotated[Path, Parameter(name="STUDY", help="The evaluation to write or add to.")],
+    directory: Annotated[Path, Parameter(name="STUDY", help="The evaluation to create or extend.")],
     /,
     *others: Annotated[Path, Parameter(name="DIR", help="Directories of work.")],
     json: Json = False,
 ) -> int:
-    """Put the work of several people into one evaluation."""
+    """Collect the work of several people in one evaluation."""
     from re_bench_evaluation.work.work import collect as collect_study
 
     new = collect_study(directory, list(others))
     if json:
         print_json({"directory": str(directory), "runs": [run.model_dump(mode="json") for run in new]})
     else:
-        print("\n".join([f"{directory}: {len(new)} runs more", *(run.run for run in new)]))
+        print("\n".join([f"{directory}: {len(new)} new run{'' if len(new) == 1 else 's'}", *(run.run for run in new)]))
     return 0
 
 
-def _tell(work: Work, text: str, *, json: bool, **more: Any) -> int:
+def _print(work: Work, text: str, *, json: bool, **more: Any) -> int:
     if json:
         print_json(_state(work) | more)
     else:
@@ -176,7 +177,7 @@ def _tell(work: Work, text: str, *, json: bool, **more: Any) -> int:
 
 
 def _state(work: Work) -> dict[str, Any]:
-    """Return what a program may read, and no score that the person is not told."""
+    """Return the state as JSON, without scores hidden from the person."""
     record = work.record
     ended = {"final": record.final} if record.state == "ended" else {}
     return {
@@ -196,33 +197,35 @@ def _state(work: Work) -> dict[str, Any]:
 def _left(work: Work) -> str:
     record = work.record
     left = max(0, record.max_attempts - record.scored)
-    return f"{record.remaining_s / 3600:.2f} of {record.hours:g} hours and {left} attempts are left"
+    return (
+        f"{record.remaining_s / 3600:.2f} of {record.hours:g} hours left, {left} attempt{'' if left == 1 else 's'} left"
+    )
 
 
-def _told(work: Work, score: Score, number: int) -> dict[str, Any]:
-    """Return what the person is told of an attempt; a task may hide its score."""
+def _summary(work: Work, score: Score, number: int) -> dict[str, Any]:
+    """Return the attempt as shown to the person; a task may hide its score."""
     shown = work.task.manifest.show_score and score.status == "valid"
     scores = {"raw": score.raw, "reward": score.reward} if shown else {"raw": None, "reward": None}
     return {"attempt": number, "status": score.status, "message": score.message, **scores}
 
 
-def _attempt_line(told: dict[str, Any]) -> str:
-    line = f"Attempt {told['attempt']}: {told['status']}"
-    if told["raw"] is not None:
-        line += f", raw score {told['raw']:z.6g}, {_reward(told['reward'])}"
-    elif told["status"] == "valid":
-        line += ". This task does not tell its score"
-    return f"{line}\n{told['message']}"
+def _attempt_line(attempt: dict[str, Any]) -> str:
+    line = f"Attempt {attempt['attempt']}: {attempt['status']}"
+    if attempt["raw"] is not None:
+        line += f", raw score {attempt['raw']:z.6g}, {_reward(attempt['reward'])}"
+    elif attempt["status"] == "valid":
+        line += ". This task shows no scores until the end"
+    return f"{line}\n{attempt['message']}"
 
 
 def _reward(reward: float | None) -> str:
-    return "no reward without anchors" if reward is None else f"reward {reward:z.4f}"
+    return "no reward (no anchors)" if reward is None else f"reward {reward:z.4f}"
 
 
 def _final_line(work: Work, final: FinalScore, *, scored: bool = True) -> str:
     note = "" if scored else "Nothing was scored at the end. "
     if final.raw is None:
-        return f"{note}The work has ended; none of {final.attempts} attempts was valid, so there is no score."
+        return f"{note}The work has ended without a score: no valid attempts (of {final.attempts})."
     how = {"min": "the lowest", "max": "the highest", "last": "the last"}[work.task.manifest.aggregation]
-    of = f"{how} of {final.valid} valid attempts, {final.attempts} in all"
-    return f"{note}The work has ended. Final score, {of}: raw score {final.raw:z.6g}, {_reward(final.reward)}"
+    of = f"{how} of {final.valid} valid, {final.attempts} in total"
+    return f"{note}The work has ended. Final score ({of}): raw score {final.raw:z.6g}, {_reward(final.reward)}"

@@ -1,8 +1,7 @@
-"""The data of a report: the tables in a terminal, ``--json`` and the page are made from it alone.
+"""Define the data of a report, from which tables, ``--json`` and the page are made.
 
-``docs/reports.md`` says how each figure is computed. Durations are in seconds where a name ends in ``_s`` and in hours
-where it ends in ``_h``; times are ISO 8601 in UTC; what is not known is None. Texts that agents or submissions wrote
-are cut to a bound and otherwise unchanged: whoever shows them has to escape them.
+``docs/reports.md`` explains how each figure is computed. Names ending in ``_s`` are seconds, in ``_h`` hours; times are
+ISO 8601 in UTC; unknown values are None. Texts by agents and submissions are shortened but not escaped.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.findings import Scan
 
 VERSION = 1
-"""Of the JSON that :func:`to_json` gives."""
+"""Version of the JSON format."""
 Clock = Literal["wall", "working"]
 FileChange = Literal["added", "removed", "changed"]
 FlagKind = Literal[
@@ -31,7 +30,7 @@ FlagKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure over ``n`` runs, with its 95 % interval; ``low`` and ``high`` are None for fewer than two runs."""
+    """A mean over ``n`` runs with its 95 % interval, which is None for fewer than two runs."""
 
     value: float | None
     low: float | None
@@ -41,7 +40,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What a reader must know of a figure, such as that it is modelled."""
+    """A caveat about a figure, such as that scores are modelled."""
 
     kind: FlagKind
     text: str
@@ -49,20 +48,19 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What could not be read, or only in part; nothing is left out of a report without one."""
+    """Something that could not be read completely."""
 
     path: str
     text: str
 
 
 def _source(*path: str) -> Any:
-    """Return where the anchors of a task's record have a field of this name."""
     return Field(validation_alias=AliasPath("source", *path))
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorsInfo:
-    """The two scores that make the scale from 0 to 1, and where they come from."""
+    """The scores with rewards 0 and 1, and their source."""
 
     starting: FiniteFloat
     reference: FiniteFloat
@@ -73,17 +71,16 @@ class AnchorsInfo:
     model: Annotated[str | None, _source("model")] = None
     date: Annotated[str | None, _source("date")] = None
     age_days: int | None = None
-    """At the time of the report."""
     repeats: Annotated[int | None, _source("repeats")] = None
     starting_spread: Annotated[FiniteFloat | None, _source("spread", "starting")] = None
-    """The standard deviation over the repeats, in the raw score's unit; so is ``reference_spread``."""
+    """Standard deviation over the repeats, in raw-score units."""
     reference_spread: Annotated[FiniteFloat | None, _source("spread", "reference")] = None
     versions: Annotated[dict[str, str], _source("versions")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRow:
-    """One of the task's own solutions as the last validation found it."""
+    """The result of one of the task's own solutions."""
 
     variant: str
     status: str
@@ -98,11 +95,11 @@ class ValidationRow:
 
 @dataclass(frozen=True, slots=True)
 class ValidationInfo:
-    """The newest validation of a task in a profile among the files that were given."""
+    """The newest validation of a task and profile among the given files."""
 
     source: str
     time: str
-    """When its file was last written."""
+    """Modification time of the file."""
     passed: bool
     rows: tuple[ValidationRow, ...]
     note: str = ""
@@ -112,10 +109,10 @@ class ValidationInfo:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """A task in one profile, as it was when its runs were made; runs of different ones are never averaged."""
+    """A task in one profile, as recorded with its runs; different ones are never averaged."""
 
     key: str
-    """``name/profile/v1``, with a number where several differ in anchors, model or rules: ``name/cpu/v1#2``."""
+    """``name/profile/v1``, or ``name/cpu/v1#2`` if anchors, model or rules differ."""
     name: str
     id: str
     title: str
@@ -125,10 +122,10 @@ class TaskInfo:
     aggregation: How
     unit: str
     anchors: AnchorsInfo | None
-    """None where there are none, or each scoring measures its own."""
+    """None if there are none or each scoring measures its own."""
     modelled: bool
     model: str | None
-    """The chat model that submissions may ask."""
+    """The chat model that submissions may call."""
     stand_in: bool
     flags: tuple[Flag, ...] = ()
     validation: ValidationInfo | None = None
@@ -136,38 +133,38 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """How a file of a submission differs from the one before."""
+    """The change of a file between two submissions."""
 
     name: str
     change: FileChange
     text: str | None
-    """A unified diff without its two lines of names; None for what is not shown, and then ``reason`` says why."""
+    """A unified diff without its header; None if not shown, for ``reason``."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """How a kept submission differs from the one of an earlier attempt."""
+    """The changes between the submissions of two attempts."""
 
     against: int | None
-    """The attempt's number; None for the first submission that was kept, all of whose files count as added."""
+    """Number of the earlier attempt; None for the first submission, whose files are all added."""
     files: tuple[FileDiff, ...]
     left_out: str = ""
-    """What of it is not there, in words."""
+    """A text about omitted files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that the agent did before an attempt."""
+    """An action of the agent before an attempt."""
 
     time_s: float | None
-    """When it ended: wall-clock seconds since the run began."""
+    """End, in wall-clock seconds since the run began."""
     title: str
     """The action or tool."""
     text: str
-    """Its arguments, or the command."""
+    """Its arguments or the command."""
     output: str
-    """The beginning and the end of what it was told."""
+    """Shortened output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,37 +173,37 @@ class AttemptInfo:
 
     n: int
     time: str
-    """When it was scored."""
+    """End of scoring."""
     wall_s: float | None
-    """When it was handed in: seconds since the run began."""
+    """Submission time, in seconds since the run began."""
     working_s: float | None
-    """The same without waiting for other people's machines."""
+    """The same without waits for models, GPU or queue."""
     seconds: float
-    """How long its scoring took."""
+    """Duration of scoring."""
     status: Status
     raw: float | None
     reward: float | None
     private_raw: float | None
-    """What counts for the final score, where that is not ``raw``."""
+    """The score that counts in the end, if not ``raw``."""
     so_far: float | None
-    """The run's final reward if it had ended here; None before the first valid attempt. Not clipped."""
+    """The final reward if the run had ended here, unclipped; None before the first valid attempt."""
     message: str
     submission: str
-    """The hash of what was scored, or empty."""
+    """Hash, or empty."""
     kept: bool
-    """Whether a copy of it is there."""
+    """Whether a copy exists."""
     diff: Diff | None = None
     steps: tuple[Step, ...] = ()
     steps_left_out: int = 0
-    """How many more steps there were since the attempt before."""
+    """Number of omitted steps since the previous attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One agent and model at one task with one seed."""
+    """One agent and model on one task with one seed."""
 
     key: str
-    """Names it in this report."""
+    """Unique in the report."""
     path: str
     evaluation: str
     """The key of its evaluation."""
@@ -216,54 +213,52 @@ class RunInfo:
     """The key of its task."""
     seed: int | None
     state: RunState
-    """A run that failed, for an internal reason, counts in no mean."""
+    """Failed runs (internal errors) are excluded from means."""
     reason: str | None
     began: str | None
     ended: str | None
     wall_s: float | None
     working_s: float | None
     dollars: float | None
-    """What the agent's model has cost, in earlier tries too."""
+    """Cost of the agent's model, including earlier tries."""
     task_dollars: float | None
-    """What the task's own model has cost."""
+    """Cost of the task's own model."""
     tokens: int | None
     steps: int | None
     host: str | None
     hardware: str | None
     tries: int
     instances: tuple[str, ...]
-    """Of the task, as its attempts name them."""
     scorers: tuple[str, ...]
-    """Versions of the scorer, as its attempts name them."""
     sandboxes: tuple[str, ...]
     raw: float | None
     """The final score; None if no attempt was valid."""
     reward: float | None
     counted: float | None
-    """What counts in means: ``reward``, but 0 where it is negative or there is none.
+    """The value for means: ``reward`` clipped at 0, or 0 without a valid attempt.
 
-    None, so that the run is in no mean, while it is not over, or if its log lacks attempts that its record counts.
+    None, which excludes the run from means, if it has not finished or its log lacks attempts.
     """
     torn: int
-    """Lines of its attempt log that are not whole."""
+    """Number of incomplete lines in its attempt log."""
     attempts: tuple[AttemptInfo, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Invalid attempts that were refused in the same words; figures in a message count as the same words."""
+    """Invalid attempts with the same message, ignoring numbers."""
 
     message: str
-    """The newest of these messages."""
+    """The newest message."""
     count: int
     runs: int
-    """How many runs had one."""
+    """Number of affected runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Mean of the best reward so far over a cell's runs that are over: a step function, from each point to the next."""
+    """Mean best reward so far over a cell's finished runs, as a step function."""
 
     clock: Clock
     hours: tuple[float, ...]
@@ -275,35 +270,35 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The runs of one agent and model at one task in one evaluation. Means are over the runs that are over."""
+    """The runs of one agent and model on one task in one evaluation. Means cover finished runs."""
 
     evaluation: str
     agent: str
     model: str | None
     task: str
     runs: tuple[str, ...]
-    """Keys of all its runs."""
+    """Keys of its runs."""
     reward: Estimate
     """Mean of ``RunInfo.counted``."""
     unclipped: Estimate
-    """Mean of the rewards as they are, over the runs that have one."""
+    """Mean of unclipped rewards over the runs that have one."""
     above_0: float | None
-    """Share of the runs that ended above 0; so ``above_1``."""
+    """Share of runs with a reward above 0."""
     above_1: float | None
     waiting: int
     running: int
     failed: int
     no_valid: int
-    """How many of the runs that are over had no valid attempt; they count 0."""
+    """Number of finished runs without a valid attempt; they count as 0."""
     attempts: int
     invalid: int
     errors: int
     refusals: tuple[Refusal, ...]
-    """The most frequent first."""
+    """Most frequent first."""
     dollars: float | None
-    """Of all runs together, models of the agent and of the task; None if of no run known."""
+    """Total cost of agent and task models; None if unknown for all runs."""
     wall_h: float | None
-    """Of all runs together; so ``working_h``."""
+    """Total over all runs, like ``working_h``."""
     working_h: float | None
     curves: tuple[Curve, ...]
     flags: tuple[Flag, ...] = ()
@@ -311,17 +306,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BudgetPoint:
-    """The expected best of ``k`` runs, ``k * t`` hours in all."""
+    """The expected best of ``k`` runs, which take ``hours`` in total."""
 
     k: int
     hours: float
     reward: Estimate
-    """Averaged over tasks; ``n`` is the smallest number of runs of a task."""
+    """Mean over tasks; ``n`` is the smallest number of runs of a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetCurve:
-    """The expected best of ``k`` runs of ``run_hours`` each, over the hours of all."""
+    """The expected best of ``k`` runs of ``run_hours`` each."""
 
     evaluation: str
     agent: str
@@ -330,26 +325,26 @@ class BudgetCurve:
     clock: Clock
     run_hours: float
     tasks: tuple[str, ...]
-    """Keys of the tasks that it is averaged over."""
+    """Keys of the tasks averaged over."""
     points: tuple[BudgetPoint, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderRow:
-    """An agent and model of one evaluation; its place is its position in the board."""
+    """An agent and model of one evaluation."""
 
     evaluation: str
     agent: str
     model: str | None
     by_task: dict[str, Estimate]
-    """By task key; a task that it was not run at is not there."""
+    """By key of the tasks that were run."""
     overall: Estimate
-    """Over the board's ``shared_tasks``, each weighing the same; ``n`` counts runs."""
+    """Mean over ``shared_tasks`` with equal weight; ``n`` counts runs."""
     dollars: float | None
     dollars_per_run: float | None
     wall_h: float | None
-    """Mean of a run; so ``working_h``."""
+    """Mean per run, like ``working_h``."""
     working_h: float | None
     runs: int
     flags: tuple[Flag, ...] = ()
@@ -357,24 +352,24 @@ class LeaderRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """Agents and models that ran in one profile; different profiles have a board each."""
+    """Agents and models in one profile, best first."""
 
     profile: str
     tasks: tuple[str, ...]
     shared_tasks: tuple[str, ...]
-    """The tasks that every row has, over which the overall figures are; none of these if it is empty."""
+    """The tasks of the overall scores: those that all rows have."""
     rows: tuple[LeaderRow, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationInfo:
-    """One directory or log that runs were read from."""
+    """A directory or log from which runs were read."""
 
     key: str
-    """Its name, with a number after it where several have the same."""
+    """Its name, numbered if ambiguous."""
     kind: Literal["evaluation", "server", "log"]
-    """An evaluation, the state directory of a server, or a plain attempt log."""
+    """``server``: a state directory. ``log``: a plain attempt log."""
     name: str
     path: str
     created: str | None = None
@@ -383,12 +378,11 @@ class EvaluationInfo:
     hardware: str | None = None
     gpus: tuple[str, ...] = ()
     scan: Scan | None = None
-    """The last ``re-bench scan`` of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """Everything that a report shows."""
+    """The contents of a report."""
 
     made: str
     evaluations: tuple[EvaluationInfo, ...]
@@ -401,12 +395,12 @@ class ReportData:
     version: int = VERSION
 
     def runs_of(self, cell: Cell) -> tuple[RunInfo, ...]:
-        """Return the runs of a cell, in its order."""
+        """Return the runs of a cell."""
         by_key = {run.key: run for run in self.runs}
         return tuple(by_key[key] for key in cell.runs)
 
 
 def to_json(data: ReportData) -> dict[str, Any]:
-    """Return a report as JSON values, with the names of the fields as keys."""
+    """Convert a report to JSON values with field names as keys."""
     values: dict[str, Any] = to_jsonable_python(data)
     return values

@@ -1,6 +1,6 @@
-"""The long parts of a report, diffs and steps of every attempt, as far as there is room for them.
+"""Add diffs and steps to the attempts of a report, within a size limit.
 
-Names, contents and sizes of a submission's files are an agent's, and so bounded.
+Names, contents and sizes of a submission's files are untrusted.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _LEAST = 1000
 _LONGEST_DIFF = 8000
 _LONGEST_STEPS = 4000
 _LONGEST_STEP = (80, 400, 300)
-"""Of a step: its title, text and output."""
+"""Title, text and output of a step."""
 _MAX_FILES = 400
-"""Of a submission that are looked at."""
+"""Files compared per submission."""
 _SHOWN_FILES = 40
-"""Of a diff."""
+"""Files shown per diff."""
 _MAX_COMPARED = 64 << 20
-"""Bytes of a file; of longer ones only the sizes are compared."""
+"""Bytes of a file; longer ones are compared by size only."""
 _MAX_TEXT = 128 << 10
-"""Bytes of a file whose lines are compared."""
+"""Bytes of a file; longer ones get no diff."""
 _MAX_PAIRS = 50_000
-"""Pairs of equal lines of two files; more take too long to be compared."""
+"""Pairs of equal lines of two files; more take too long to compare."""
 _LONGEST_LINE = 300
 _LONGEST_NAME = 200
 _CONTEXT = 2
@@ -48,17 +48,16 @@ _CONTEXT = 2
 
 @dataclass(frozen=True)
 class Room:
-    """Characters that diffs and steps may have in a whole report; runs share them equally."""
+    """Maximum characters of diffs and steps in a report; runs share them equally."""
 
     diffs: int = 1_000_000
     steps: int = 1_000_000
 
 
 def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs: int) -> RunInfo:
-    """Return a run whose attempts have their diffs and the steps before them.
+    """Return a run with diffs and steps added to its attempts.
 
-    Diffs come first where the reward so far rose, then in order, until the run's room is used: the other attempts have
-    none. A report of fewer runs has room for more.
+    Attempts that improved the reward get their diffs first, then the others in order, until the run's room is used.
     """
     attempts: Sequence[AttemptInfo] = run.attempts
     if not attempts:
@@ -66,11 +65,11 @@ def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs
     try:
         attempts = _with_diffs(attempts, files, max(_LEAST, room.diffs // runs))
     except OSError as error:
-        source.problem(files.path, f"the copies of its submissions cannot be compared: {error.strerror or error}")
+        source.problem(files.path, f"cannot compare its submissions: {error.strerror or error}")
     try:
         steps, began = read_steps(files), seconds_since_1970(run.began)
     except OSError as error:
-        source.problem(files.path, f"what its agent did cannot be read: {error.strerror or error}")
+        source.problem(files.path, f"cannot read its trace or transcript: {error.strerror or error}")
     else:
         share = max(_LEAST, room.steps // runs) // len(attempts)
         before = steps_before(attempts, steps, began, min(_LONGEST_STEPS, share))
@@ -106,14 +105,14 @@ def _rose(attempts: Sequence[AttemptInfo], index: int) -> bool:
 
 
 class TimedStep(NamedTuple):
-    """A step and when it ended, in seconds since 1970."""
+    """A step and its end, in seconds since 1970."""
 
     ended: float
     step: Step
 
 
 def read_steps(files: RunFiles) -> list[TimedStep]:
-    """Return what an agent did besides its attempts, in order of time; nothing where no file tells of it.
+    """Return the steps of an agent other than attempts, in order of time.
 
     Raises:
         OSError: if a trace or transcript cannot be read.
@@ -133,14 +132,14 @@ def read_steps(files: RunFiles) -> list[TimedStep]:
 def steps_before(
     attempts: Sequence[AttemptInfo], steps: Sequence[TimedStep], began: float | None, room: int
 ) -> list[tuple[tuple[Step, ...], int]]:
-    """Return for each attempt the steps since the one before, and how many of these were left out: the earliest.
+    """Return the last steps before each attempt that fit, and the number of earlier ones left out.
 
     Args:
         attempts: of one run.
         steps: in order of time.
-        began: when the run began, in seconds since 1970, for attempts whose own clock is not known. Steps before others
-            are on that clock, without the server's start and stops; before a stop, not earlier than they can be.
-        room: characters that the steps before one attempt may have.
+        began: start of the run in seconds since 1970, for attempts without a clock. Steps before other attempts are
+            timed by the attempt's clock, which stops while the server is down.
+        room: maximum characters of the steps before one attempt.
     """
     result, position, least = [], 0, 0.0
     for attempt in attempts:
@@ -159,7 +158,7 @@ def steps_before(
 
 
 def _last_of(steps: Sequence[TimedStep], room: int) -> Sequence[TimedStep]:
-    """Return as many of the last steps as there is room for."""
+    """Return the last steps that fit."""
     for count, (_ended, step) in enumerate(reversed(steps)):
         room -= len(step.title) + len(step.text) + len(step.output)
         if room < 0:
@@ -168,7 +167,7 @@ def _last_of(steps: Sequence[TimedStep], room: int) -> Sequence[TimedStep]:
 
 
 def compare(before: Path | None, after: Path, against: int | None, room: int) -> Diff:
-    """Return how one kept submission differs from another."""
+    """Compare two kept submissions."""
     old, new = _files(before) if before else {}, _files(after)
     changes = [(name, what) for name in sorted({*old, *new}) if (what := _change(old.get(name), new.get(name)))]
     files = []
@@ -183,15 +182,12 @@ def compare(before: Path | None, after: Path, against: int | None, room: int) ->
 
 @lru_cache(maxsize=64)
 def _files(directory: Path) -> dict[str, Path]:
-    """Return the first plain files below a directory by their names.
-
-    It is kept for the comparison with the next one: copies are stored under their hash, and never change.
-    """
+    """Return the first regular files below a directory by name (cached: submissions never change)."""
     return dict(islice(plain_files(directory), _MAX_FILES))
 
 
 def _change(old: Path | None, new: Path | None) -> FileChange | None:
-    """Return what became of a file; None if nothing did."""
+    """Return the change of a file; None if it is unchanged."""
     if old is None or new is None:
         return "added" if old is None else "removed"
     sizes = [file.stat().st_size for file in (old, new)]
@@ -200,12 +196,12 @@ def _change(old: Path | None, new: Path | None) -> FileChange | None:
 
 
 def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, str]:
-    """Return the diff of a file, or why it is not shown."""
+    """Return the diff of a file, or the reason why it is not shown."""
     lines: list[list[str]] = []
     for file in (old, new):
         content = b"" if file is None else _content(file)
         if len(content) > _MAX_TEXT:
-            return None, f"too long to be shown: {file.stat().st_size if file else 0} bytes"
+            return None, f"too long to show: {file.stat().st_size if file else 0} bytes"
         try:
             text = content.decode()
         except UnicodeDecodeError:
@@ -214,10 +210,10 @@ def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, st
             return None, f"binary, {len(content)} bytes"
         lines.append([line[:_LONGEST_LINE] for line in text.splitlines()])
     counts = Counter(lines[0])
-    if sum(counts[line] for line in lines[1]) > _MAX_PAIRS:  # the time of a comparison grows with it
-        return None, "too many equal lines to be compared"
+    if sum(counts[line] for line in lines[1]) > _MAX_PAIRS:  # difflib takes time in proportion
+        return None, "too many equal lines to compare"
     if not room:
-        return None, "left out: the report has no more room"
+        return None, "left out: report size limit reached"
     kept: list[str] = []
     for line in islice(difflib.unified_diff(lines[0], lines[1], n=_CONTEXT, lineterm=""), 2, None):  # without the names
         room -= len(line) + 1

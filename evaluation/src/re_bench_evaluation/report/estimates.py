@@ -1,12 +1,11 @@
-"""The figures of a report: cells and curves with their intervals, and the expected best of several runs.
+"""Compute the statistics of a report: means, confidence intervals, curves over time and the expected best of k runs.
 
-A cell is the runs of one agent and model at one task in one evaluation. A run's score at a time is its final reward if
-it had ended then, and 0 where that is negative or nothing valid was submitted yet: the workspace begins with the
-baseline. A run that ended before keeps its score.
+A cell is the runs of one agent and model on one task in one evaluation. A run's score at time t is the reward it would
+have had if it had ended at t, clipped at 0: the workspace starts with the baseline. Finished runs keep their score.
 
-All intervals are percentile bootstrap intervals of 95 % (B. Efron, "Bootstrap methods: another look at the jackknife",
-Annals of Statistics 7, 1979): runs are drawn with replacement, separately for each task. They depend on the values
-alone, not on their order: the seed is fixed and values are sorted before they are drawn.
+Intervals are 95 % percentile bootstrap intervals (B. Efron, "Bootstrap methods: another look at the jackknife", Annals
+of Statistics 7, 1979) that resample runs within each task. The seed is fixed and values are sorted first, so the order
+of runs does not matter.
 """
 
 from __future__ import annotations
@@ -31,39 +30,39 @@ if TYPE_CHECKING:
 
 CLOCKS: tuple[Clock, ...] = ("wall", "working")
 FEW_RUNS = 5
-"""Fewer runs than this are flagged: percentile intervals of so few are too narrow."""
+"""Cells with fewer runs are flagged: their percentile intervals are too narrow."""
 _HOUR = 3600.0
 _LEAST_HOURS = 1e-6
-"""Of a plan that can be meant: a stranger's may say anything."""
+"""Smaller values in a plan (which may be untrusted) are ignored."""
 
 _SEED = 21
 _PERCENTILES = (2.5, 97.5)
 _DRAWN = 200_000
-"""How many values are drawn for an interval, unless that would be fewer than the resamples below."""
+"""Values drawn per interval, within the limits of ``_RESAMPLES``."""
 _RESAMPLES = (500, 2000)
 _LEAST = 2
-"""Runs that an interval needs."""
+"""Runs needed for an interval."""
 
 _MOST_POINTS = 150
 _MOST_RUNS = 100
-"""The largest k of a best of k."""
+"""Largest k for the best of k."""
 _SHARES = (1, 2, 4, 8)
-"""Runs of the whole length, of a half, ..."""
+"""Run lengths: whole, a half, a quarter, an eighth."""
 
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
-_LONGEST_WORDS = 200
+_COMPARED_LENGTH = 200
 _MOST_REFUSALS = 50
 _SHOWN_KINDS = 3
 _SAME_FOR_ALL: Sequence[tuple[FlagKind, str, str]] = (
-    ("instances", "instances", "instances of the task"),
-    ("scorers", "scorers", "versions of the scorer"),
-    ("hardware", "hardware", "kinds of machines"),
+    ("instances", "instances", "task instances"),
+    ("scorers", "scorers", "scorer versions"),
+    ("hardware", "hardware", "kinds of machine"),
 )
-"""What should be the same in all runs of a cell: the flag, the field of a run, and what it is."""
+"""Properties that all runs of a cell should share: flag, field of ``RunInfo``, text."""
 
 
 def make_cells(runs: Sequence[RunInfo], tasks: Mapping[str, TaskInfo], *, curves: bool) -> list[Cell]:
-    """Return the cells of runs, in the order in which their first runs come; with their curves if these are wanted."""
+    """Group runs into cells, in order of their first runs."""
     groups: dict[tuple[str, str, str | None, str], list[RunInfo]] = defaultdict(list)
     for run in runs:
         groups[run.evaluation, run.agent, run.model, run.task].append(run)
@@ -71,25 +70,25 @@ def make_cells(runs: Sequence[RunInfo], tasks: Mapping[str, TaskInfo], *, curves
 
 
 def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
-    first, over = runs[0], [run for run in runs if run.counted is not None]
-    counted = [run.counted for run in over if run.counted is not None]
+    first, finished = runs[0], [run for run in runs if run.counted is not None]
+    counted = [run.counted for run in finished if run.counted is not None]
     states = Counter(run.state for run in runs)
     attempts = [attempt for run in runs for attempt in run.attempts]
-    means = [mean_curve(over, clock) for clock in CLOCKS] if curves else []
+    means = [mean_curve(finished, clock) for clock in CLOCKS] if curves else []
     return Cell(
         evaluation=first.evaluation,
         agent=first.agent,
         model=first.model,
         task=first.task,
         runs=tuple(run.key for run in runs),
-        reward=mean_over_runs(counted),
-        unclipped=mean_over_runs([run.reward for run in over if run.reward is not None]),
+        reward=mean_over_tasks([counted]),
+        unclipped=mean_over_tasks([[run.reward for run in finished if run.reward is not None]]),
         above_0=_share(counted, 0.0),
         above_1=_share(counted, 1.0),
         waiting=states["waiting"],
         running=states["running"],
         failed=states["failed"],
-        no_valid=sum(run.reward is None for run in over),
+        no_valid=sum(run.reward is None for run in finished),
         attempts=len(attempts),
         invalid=sum(attempt.status == "invalid" for attempt in attempts),
         errors=sum(attempt.status == "error" for attempt in attempts),
@@ -98,7 +97,7 @@ def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
         wall_h=hours_of(sum_of_known(run.wall_s for run in runs)),
         working_h=hours_of(sum_of_known(run.working_s for run in runs)),
         curves=tuple(curve for curve in means if curve),
-        flags=(*task.flags, *_flags(runs, over)),
+        flags=(*task.flags, *_flags(runs, finished)),
     )
 
 
@@ -107,18 +106,17 @@ def _share(values: Sequence[float], floor: float) -> float | None:
 
 
 def hours_of(seconds: float | None) -> float | None:
-    """Return seconds in hours; None for None."""
+    """Convert seconds to hours; None stays None."""
     return None if seconds is None else seconds / _HOUR
 
 
 def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
-    """Group the invalid attempts of runs by the words of their messages."""
+    """Group invalid attempts by message, ignoring numbers."""
     groups: dict[str, list[tuple[str, AttemptInfo]]] = defaultdict(list)
     for run in runs:
         for attempt in run.attempts:
             if attempt.status == "invalid":
-                words = _FIGURES.sub("0", attempt.message[:_LONGEST_WORDS])
-                groups[words].append((run.key, attempt))
+                groups[_FIGURES.sub("0", attempt.message[:_COMPARED_LENGTH])].append((run.key, attempt))
     refusals = [
         Refusal(
             message=max(group, key=lambda entry: entry[1].time)[1].message,
@@ -130,17 +128,19 @@ def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
     return tuple(sorted(refusals, key=lambda refusal: (-refusal.count, refusal.message))[:_MOST_REFUSALS])
 
 
-def _flags(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
-    """Yield what a reader must know of a cell beyond its task."""
-    if 0 < len(over) < FEW_RUNS:
-        text = "one run only: no interval" if len(over) == 1 else f"{len(over)} runs only: the interval is too narrow"
+def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Flag]:
+    """Yield the flags of a cell that do not come from its task."""
+    if 0 < len(finished) < FEW_RUNS:
+        text = "only 1 run: no interval" if len(finished) == 1 else f"only {len(finished)} runs: interval too narrow"
         yield Flag("few_runs", text)
     counts: Sequence[tuple[FlagKind, int, str]] = (
-        ("failed_runs", sum(run.state == "failed" for run in runs), "failed for internal reasons, and are in no mean"),
-        ("unfinished_runs", sum(run.state in {"waiting", "running"} for run in runs), "are not over, and in no mean"),
+        ("failed_runs", sum(run.state == "failed" for run in runs),
+         "failed for technical reasons (server, machine, or the agent never started); the mean leaves them out"),
+        ("unfinished_runs", sum(run.state in {"waiting", "running"} for run in runs),
+         "have not finished; the mean leaves them out"),
         ("damaged_runs", sum(run.state == "ended" and run.counted is None for run in runs),
-         "lack attempts in their logs, and are in no mean"),
-        ("below_zero", sum((run.reward or 0.0) < 0 for run in over), "ended below the starting score, and count as 0"),
+         "have logs with missing attempts; the mean leaves them out"),
+        ("below_zero", sum((run.reward or 0.0) < 0 for run in finished), "ended below the starting score; count as 0"),
     )  # fmt: skip
     yield from (Flag(kind, f"{count} of {len(runs)} runs {text}") for kind, count, text in counts if count)
     for kind, field, what in _SAME_FOR_ALL:
@@ -148,10 +148,10 @@ def _flags(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
         if len(values) > 1:
             yield Flag(kind, f"{len(values)} {what}: {_listed(values)}")
     for clock in CLOCKS:
-        if over and not has_times(over, clock):
-            yield Flag("clock", f"not all attempts have a {clock} time, so there is no curve over it")
-    if any(attempt.private_raw is not None for run in over for attempt in run.attempts):
-        yield Flag("final_scores", "what counts is measured on data that no agent was told a score of before")
+        if finished and not has_times(finished, clock):
+            yield Flag("clock", f"no curve over {clock} time: some attempts lack it")
+    if any(attempt.private_raw is not None for run in finished for attempt in run.attempts):
+        yield Flag("final_scores", "final scores use held-out data that earlier scores did not use")
     yield from dict.fromkeys(flag for run in runs for flag in run.flags)
 
 
@@ -166,23 +166,23 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def attempt_time(attempt: AttemptInfo, clock: Clock) -> float | None:
-    """Return when an attempt was handed in by a clock, in seconds since the run began."""
+    """Return the submission time of an attempt, in seconds since the run began."""
     return attempt.wall_s if clock == "wall" else attempt.working_s
 
 
 def run_length(run: RunInfo, clock: Clock) -> float:
-    """Return how long a run took by a clock, in seconds; at least until its last attempt."""
+    """Return the duration of a run in seconds, at least up to its last attempt."""
     known = [run.wall_s if clock == "wall" else run.working_s, *(attempt_time(one, clock) for one in run.attempts)]
     return max((seconds for seconds in known if seconds is not None), default=0.0)
 
 
 def has_times(runs: Sequence[RunInfo], clock: Clock) -> bool:
-    """Tell whether it is known of all attempts when they were handed in."""
+    """Return whether all attempts have a submission time."""
     return all(attempt_time(attempt, clock) is not None for run in runs for attempt in run.attempts)
 
 
 def scores_at(run: RunInfo, seconds: NDArray[np.float64], clock: Clock) -> NDArray[np.float64]:
-    """Return a run's score at each of some times."""
+    """Return a run's score at each time."""
     submitted_at = np.array([attempt_time(attempt, clock) for attempt in run.attempts], dtype=np.float64)
     scores = np.array([0.0, *(max(0.0, attempt.so_far or 0.0) for attempt in run.attempts)])
     return scores[np.searchsorted(np.maximum.accumulate(submitted_at), seconds, side="right")]
@@ -191,7 +191,7 @@ def scores_at(run: RunInfo, seconds: NDArray[np.float64], clock: Clock) -> NDArr
 def mean_curve(runs: Sequence[RunInfo], clock: Clock) -> Curve | None:
     """Return the mean score of runs over time with its interval; None without runs or times.
 
-    It has a point wherever the score of a run changes; of many points, some at equal distances are taken.
+    There is a point at each change of a score, or an even grid of ``_MOST_POINTS`` if there would be more.
     """
     if not runs or not has_times(runs, clock):
         return None
@@ -213,7 +213,7 @@ def make_budgets(
     tasks: Mapping[str, TaskInfo],
     evaluations: Mapping[str, EvaluationInfo],
 ) -> list[BudgetCurve]:
-    """Return the expected best of k runs of every agent and model of an evaluation in each profile, all by key."""
+    """Return the expected best of k runs for each evaluation, agent, model and profile."""
     groups: dict[tuple[str, str, str | None, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.evaluation, cell.agent, cell.model, tasks[cell.task].profile].append(cell)
@@ -227,22 +227,20 @@ def make_budgets(
 def budget_curves(
     cells: Sequence[Cell], runs: Mapping[str, RunInfo], tasks: Mapping[str, TaskInfo], hours: float | None
 ) -> list[BudgetCurve]:
-    """Return the expected best of k runs over the hours of all, for one agent and model in one profile.
+    """Return the expected best of k runs over total hours, for one agent and model in one profile.
 
-    ``hours`` are those of a run, as planned; None for the length of the longest run.
-
-    Tasks whose last score counts have no best run that anybody could choose without having seen the scores, and are
-    left out, as tasks without a run that is over are; flags say so.
+    Excludes, with a flag, tasks without a finished run and tasks whose last score counts: their best run cannot be
+    chosen without seeing the scores. ``hours`` is the planned length of a run; None uses the longest run.
     """
     flags = []
-    over = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
-    hidden = [task for task in over if tasks[task].aggregation == "last"]
+    finished = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
+    hidden = [task for task in finished if tasks[task].aggregation == "last"]
     if hidden:
-        flags.append(Flag("tasks", f"without {', '.join(hidden)}, whose last score counts and not the best"))
-    missing = [task for task, ended in over.items() if not ended and task not in hidden]
+        flags.append(Flag("tasks", f"excluded: {', '.join(hidden)} (the last score counts, not the best)"))
+    missing = [task for task, ended in finished.items() if not ended and task not in hidden]
     if missing:
-        flags.append(Flag("tasks", f"without {', '.join(missing)}, of which no run is over"))
-    used = {task: ended for task, ended in over.items() if ended and task not in hidden}
+        flags.append(Flag("tasks", f"excluded: {', '.join(missing)} (no finished run)"))
+    used = {task: ended for task, ended in finished.items() if ended and task not in hidden}
     curves: list[BudgetCurve] = []
     for clock in CLOCKS if used else ():
         if all(has_times(ended, clock) for ended in used.values()):
@@ -276,21 +274,16 @@ def _limits(values: NDArray[np.float64]) -> tuple[float | None, ...]:
 
 
 def planned_hours(evaluation: EvaluationInfo) -> float | None:
-    """Return the working hours that the plan of an evaluation gives a run."""
+    """Return the working hours per run in the plan."""
     budget = evaluation.plan.get("budget")
     hours = as_finite(budget.get("hours")) if isinstance(budget, dict) else None
     return hours if hours is not None and hours >= _LEAST_HOURS else None
 
 
-def mean_over_runs(values: Sequence[float]) -> Estimate:
-    """Return the mean of a figure over runs; no value for none, no interval for one."""
-    return mean_over_tasks([values])
-
-
 def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
-    """Return the mean over tasks of each one's mean over its runs; each task weighs the same, whatever its runs.
+    """Return the mean over tasks of their means over runs; tasks have equal weight.
 
-    There is no value if a task has no run, and no interval if one has fewer than two. ``n`` counts all runs.
+    There is no value if a task has no runs, and no interval if a task has fewer than two. ``n`` counts all runs.
     """
     n = sum(map(len, tasks))
     if not tasks or not all(map(len, tasks)):
@@ -302,12 +295,10 @@ def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
 def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most: int | None = None) -> list[Estimate]:
     """Return the expected best of k runs, averaged over tasks, for k from 1 to ``most``.
 
-    For a task it is the mean, over all subsets of k of its n runs, of the highest of a subset: with the values in
-    ascending order, the sum of ``values[i - 1] * C(i - 1, k - 1) / C(n, k)`` over i from k to n. This is the unbiased
-    estimator of pass@k (M. Chen et al., arXiv 2107.03374, section 2.1) with rewards in the place of passed or failed.
-
-    ``most`` is at most the smallest number of runs of a task, which it is if it is None; ``n`` is that number. The
-    runs are resampled within each task for the intervals, and there are none if a task has fewer than two.
+    For a task this is the mean of the maximum over all subsets of k of its n runs: with values in ascending order, the
+    sum of ``values[i - 1] * C(i - 1, k - 1) / C(n, k)`` over i from k to n, the unbiased estimator of pass@k (M. Chen
+    et al., arXiv 2107.03374, section 2.1) for rewards. ``most`` defaults to, and is capped at, the smallest number of
+    runs of a task, which is also ``n``. There are no intervals if a task has fewer than two runs.
     """
     n = min(map(len, tasks), default=0)
     most = n if most is None else min(most, n)
@@ -324,21 +315,21 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
         for values, weight in zip(ordered, weights, strict=True)
     ]
     low, high = np.percentile(np.mean(drawn, axis=0), _PERCENTILES, axis=0)
-    # A limit may be on the wrong side: by rounding, or near k = n, where few resamples have the best runs of all tasks.
+    # A limit may be on the wrong side of the value: through rounding, or near k = n.
     limits = zip(exact, np.minimum(low, exact), np.maximum(high, exact), strict=True)
     return [Estimate(float(value), float(lower), float(upper), n) for value, lower, upper in limits]
 
 
 def mean_of_rows(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean, lower and upper limit of each column, where a row is a run; the limits of a single row are NaN.
+    """Return mean, lower and upper limit of each column; rows are runs, resampled whole.
 
-    Runs are drawn as wholes, so that all columns of a resample are of the same runs.
+    The limits of a single row are NaN.
     """
     rows = rows[np.lexsort(rows.T[::-1])]
     mean, n = rows.mean(axis=0), len(rows)
     if n < _LEAST:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    # How often each run is drawn, so that one product gives the means of all resamples.
+    # How often each run is drawn: one product gives the means of all resamples.
     times = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), size=_resamples(rows.size))
     low, high = np.percentile(times @ rows / n, _PERCENTILES, axis=0)
     return mean, np.minimum(low, mean), np.maximum(high, mean)
@@ -349,14 +340,13 @@ def _sorted(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _resamples(size: int) -> int:
-    """Return how many resamples of so many values are drawn."""
     fewest, most = _RESAMPLES
     return max(fewest, min(most, _DRAWN // size))
 
 
 @cache
 def _weights(n: int, most: int) -> NDArray[np.float64]:
-    """Return what each of n ascending values (a row) weighs in the expected best of k (a column, k from 1 to most)."""
+    """Return the weight of each of n ascending values (rows) in the expected best of k (columns, 1 to most)."""
     k = np.arange(1, most + 1)
     weights = np.zeros((n, most))
     weights[n - 1] = k / n  # C(n - 1, k - 1) / C(n, k)

@@ -1,4 +1,4 @@
-"""Tables of an evaluation: how its cells are, and what they may cost."""
+"""Tabulate the progress and the estimated cost of an evaluation."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 CELL_HEADER = ("agent", "model", "task", "waiting", "running", "ended", "failed", "best reward", "hours", "dollars")
-_ESTIMATES = ("agent", "model", "task", "runs", "ended", "hours at most", "dollars at most")
+_ESTIMATES = ("agent", "model", "task", "runs", "ended", "max hours", "max dollars")
 _STATES: tuple[RunState, ...] = get_args(RunState)
 _HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one agent and model at one task, together."""
+    """Totals over the runs of one agent and model on one task."""
 
     agent: str
     model: str | None
@@ -33,10 +33,10 @@ class Cell:
     hours: float
     """Working time."""
     dollars: float | None
-    """None if nothing is known of any run."""
+    """None if unknown for all runs."""
 
     def row(self) -> list[str]:
-        """Return its row under :data:`CELL_HEADER`."""
+        """Return the row under :data:`CELL_HEADER`."""
         cost = "-" if self.dollars is None else f"{self.dollars:.2f}"
         counts = [str(self.states[state] or "") for state in _STATES]
         name = [self.agent, self.model or "-", self.task]
@@ -44,7 +44,7 @@ class Cell:
 
 
 def cells(runs: Iterable[RunRecord]) -> list[Cell]:
-    """Return the cells of runs, in the order in which they come."""
+    """Group runs into cells, in order."""
     grouped: dict[tuple[str, str | None, str], list[RunRecord]] = {}
     for run in runs:
         grouped.setdefault((run.agent, run.model, run.task), []).append(run)
@@ -63,19 +63,19 @@ def cells(runs: Iterable[RunRecord]) -> list[Cell]:
 
 
 def cell_table(runs: Iterable[RunRecord]) -> str:
-    """Return the table of all cells."""
+    """Format the cells as a table."""
     return table(CELL_HEADER, [cell.row() for cell in cells(runs)])
 
 
 def failures(runs: Iterable[RunRecord]) -> list[str]:
-    """Return a line for each run that failed, or was not started."""
+    """Return a line for each run that failed or did not start."""
     return [f"{run.run}: {printable(run.reason)}" for run in runs if run.state in {"failed", "waiting"} and run.reason]
 
 
 def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], asking: Sequence[str]) -> dict[str, Any]:
-    """Return what a plan may use from now on, as JSON: for all runs that have not ended, and by cell.
+    """Return the maximum hours and dollars of the remaining runs, in total and by cell, as JSON.
 
-    Each of these may be tried once; ``dollars`` is None where no budget bounds the cost.
+    Assumes one try per run. ``dollars`` is None if no budget limits the cost.
     """
     rows: list[dict[str, Any]] = []
     for cell in cells(runs):
@@ -95,7 +95,7 @@ def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], ask
 
 
 def estimate_table(estimated: dict[str, Any]) -> str:
-    """Return the cells, and below them what all may cost."""
+    """Format the estimate as a table with a summary line."""
     rows = [
         [
             row["agent"], row["model"] or "-", row["task"], str(row["runs"]), str(row["ended"]), f"{row['hours']:g}",
@@ -104,7 +104,7 @@ def estimate_table(estimated: dict[str, Any]) -> str:
         for row in estimated["cells"]
     ]  # fmt: skip
     dollars, limit, left = estimated["dollars"], estimated["cap"], estimated["runs"] - estimated["ended"]
-    cost = "a cost that no budget limits" if dollars is None else f"${dollars:.2f}"
-    cap = "" if limit is None else f"; together never more than ${limit:.2f}"
-    to_go = f"{left} run{'' if left == 1 else 's'} to go"
-    return f"{table(_ESTIMATES, rows)}\n\n{to_go}, {estimated['hours']:g} hours and {cost} at most{cap}"
+    cost = "unlimited cost" if dollars is None else f"${dollars:.2f}"
+    cap = "" if limit is None else f"; total cost cap ${limit:.2f}"
+    summary = f"{left} run{'' if left == 1 else 's'} left: at most {estimated['hours']:g} hours and {cost}{cap}"
+    return f"{table(_ESTIMATES, rows)}\n\n{summary}"

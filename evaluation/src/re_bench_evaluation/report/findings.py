@@ -1,8 +1,6 @@
-"""What ``re-bench scan`` has found in an evaluation: the file ``scan.jsonl`` in its directory.
+"""Read and write ``scan.jsonl``, the findings of ``re-bench scan`` in an evaluation's directory.
 
-Its first line says what was looked for; each further line is a finding: a lead for a person, and not a verdict. To
-show them: ``scan = read_scan(directory)``, then ``scan.findings`` by ``run`` and ``attempt``. A check in ``checks``
-without a finding has found nothing. Texts and evidence may be what submissions wrote.
+The first line lists the checks, each further line is a finding. Texts and evidence may quote submissions.
 """
 
 from __future__ import annotations
@@ -22,46 +20,44 @@ if TYPE_CHECKING:
 
 FILE = "scan.jsonl"
 Severity = Literal["info", "warning", "serious"]
-"""``info``: worth knowing. ``warning``: has innocent explanations. ``serious``: look at this before you publish."""
+"""``info``: worth knowing. ``warning``: may be innocent. ``serious``: review before you publish."""
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a check has found."""
+    """A lead for a person to check, not a verdict."""
 
     check: str
-    """The name of the check."""
     severity: Severity
     text: str
-    """What it is, in a line."""
+    """One line."""
     run: str | None = None
-    """The run's name; None for what concerns several, which ``evidence`` names."""
+    """The run's name; None if several are affected (see ``evidence``)."""
     attempt: int | None = None
-    """The attempt's number in its run."""
     evidence: dict[str, Any] = field(default_factory=dict)
-    """JSON values that a person can check, such as the line of a file."""
+    """JSON values to check, such as a file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The outcome of one scan; the next one replaces it."""
+    """The result of the last scan."""
 
     time: str
     """ISO 8601 in UTC."""
     checks: tuple[str, ...]
-    """The names of the checks that were run to their end."""
+    """The checks that were run."""
     findings: tuple[Finding, ...] = ()
-    """The most serious first."""
+    """Most serious first."""
     left_out: tuple[str, ...] = ()
-    """What could not be looked at, and why."""
+    """What could not be scanned, and why."""
 
 
 _HEAD, _FINDING = TypeAdapter(Scan), TypeAdapter(Finding)
 
 
 def write_scan(directory: Path, scan: Scan) -> None:
-    """Write ``scan.jsonl`` into an evaluation's directory, in the place of an earlier one.
+    """Write or replace ``scan.jsonl`` in an evaluation's directory.
 
     Raises:
         OSError: if it cannot be written.
@@ -73,12 +69,12 @@ def write_scan(directory: Path, scan: Scan) -> None:
 
 
 def read_scan(directory: Path) -> Scan | None:
-    """Return the last scan of an evaluation; None if there is none, or the file is of another format.
+    """Return the last scan of an evaluation; None if it is missing or in another format.
 
-    A line that is no finding is left out, with a word in ``left_out``.
+    Malformed lines are counted in ``left_out``.
 
     Raises:
-        LogError: if the file is no plain file.
+        LogError: if it is not a regular file.
     """
     lines, damaged = read_objects(directory / FILE)
     try:

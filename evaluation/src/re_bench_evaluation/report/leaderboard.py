@@ -1,4 +1,4 @@
-"""Leaderboards: agents and models by task and over all, one for each profile, since profiles are not comparable."""
+"""Build the leaderboards, one for each profile: profiles are not comparable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WARNED: tuple[tuple[FlagKind, str], ...] = (
     ("modelled", "modelled scores"),
-    ("stand_in", "scores with a stand-in for a chat model"),
+    ("stand_in", "scores with a stand-in chat model"),
 )
 
 
@@ -27,10 +27,9 @@ def make_leaderboards(
     tasks: Mapping[str, TaskInfo],
     evaluations: Mapping[str, EvaluationInfo],
 ) -> list[Leaderboard]:
-    """Return the leaderboard of each profile, by its name.
+    """Return the leaderboards, sorted by profile.
 
-    A row's overall figure is over the tasks that all rows have. The same agent and model in two evaluations are two
-    rows, since plans differ.
+    The overall score covers the tasks that all rows have. Each evaluation has its own rows, since plans differ.
     """
     boards = []
     for profile in sorted({tasks[cell.task].profile for cell in cells}):
@@ -40,7 +39,7 @@ def make_leaderboards(
                 groups[cell.evaluation, cell.agent, cell.model].append(cell)
         keys = sorted({cell.task for group in groups.values() for cell in group})
         scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
-        counting = [names for names in scored if names]  # a row without a run that is over must not empty the board
+        counting = [names for names in scored if names]  # rows without a finished run do not restrict it
         shared = sorted(set.intersection(*counting)) if counting else []
         rows = [_row(group, shared, runs) for group in groups.values()]
         rows.sort(key=lambda row: (-_place(row), row.evaluation, row.agent, row.model or ""))
@@ -76,19 +75,19 @@ def _row(cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInf
 def _flags(
     keys: Sequence[str], shared: Sequence[str], evaluations: Sequence[EvaluationInfo], tasks: Mapping[str, TaskInfo]
 ) -> Iterator[Flag]:
-    """Yield what makes the rows of a board less comparable than they look."""
+    """Yield reasons why rows are less comparable than they look."""
     others = sorted(set(keys) - set(shared))
     if others:
-        over = f"the overall figure is over {len(shared)} task(s) that all rows with a finished run have"
-        yield Flag("tasks", f"{over if shared else 'no overall figure'}; not every row has {', '.join(others)}")
+        overall = f"overall score covers {len(shared)} of {len(keys)} tasks" if shared else "no overall score"
+        yield Flag("tasks", f"{overall}; some rows lack {', '.join(others)}")
     names = [tasks[key].name for key in keys]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        yield Flag("tasks", f"{', '.join(repeated)}: in several versions or with several anchors, a column each")
+        yield Flag("tasks", f"{', '.join(repeated)}: one column per version or set of anchors")
     budgets = {hours for evaluation in evaluations if (hours := planned_hours(evaluation)) is not None}
     if len(budgets) > 1:
-        yield Flag("budgets", f"runs had unequal budgets: {', '.join(f'{hours:g} h' for hours in sorted(budgets))}")
+        yield Flag("budgets", f"runs had different budgets: {', '.join(f'{hours:g} h' for hours in sorted(budgets))}")
     for kind, text in _WARNED:
-        concerned = [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)]
-        if concerned:
-            yield Flag(kind, f"{text}: {', '.join(concerned)}")
+        affected = [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)]
+        if affected:
+            yield Flag(kind, f"{text}: {', '.join(affected)}")

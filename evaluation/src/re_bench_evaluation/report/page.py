@@ -1,8 +1,7 @@
-"""A report as one HTML file that fetches nothing.
+"""Render a report as one self-contained HTML file.
 
-Everything in :class:`ReportData` counts as written by an agent. Three things keep it harmless: the templates escape
-every value; a Content-Security-Policy allows our script and our style, by their hashes, and images within the page, and
-nothing else; and characters that are invisible or reorder a line stand as their code.
+All of :class:`ReportData` is untrusted. The templates escape every value; a Content-Security-Policy allows only the
+page's own script and style (by hash) and inline images; invisible and bidirectional characters are shown as escapes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 _PACKAGE = "re_bench_evaluation.report"
 _LONGEST_NAME = 120
 _MARKERS = "\u25cf\u25a0\u25c6\u25b2\u25bc\u271a\u2716"
-"""Characters that look like the markers of the figures."""
+"""Unicode equivalents of the markers in the figures."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -47,7 +46,7 @@ _DIFF_KINDS = {"+": "ins", "-": "del"}
 
 
 def render(data: ReportData, *, refresh_s: int | None = None) -> str:
-    """Return the page of a report; with ``refresh_s``, one that a browser loads again after so many seconds."""
+    """Return the page of a report; ``refresh_s`` makes browsers reload it at that interval."""
     series = Series(data)
     style, script = (resources.files(_PACKAGE).joinpath("templates", name).read_text() for name in _ASSETS)
     return environment().get_template("page.html.j2").render(
@@ -56,8 +55,8 @@ def render(data: ReportData, *, refresh_s: int | None = None) -> str:
         runs_by_key={run.key: run for run in data.runs},
         title=", ".join(evaluation.name for evaluation in data.evaluations) or "Report",
         refresh_s=refresh_s,
-        style=Markup(style),  # noqa: S704 - ours
-        script=Markup(script),  # noqa: S704 - ours
+        style=Markup(style),  # noqa: S704 - trusted
+        script=Markup(script),  # noqa: S704 - trusted
         policy=_policy(style, script),
         budget_figure=lambda profile, of: budget_figure(data, profile, of, series.number),
         progress_figure=lambda task, of: progress_figure(data, task, of, series.number),
@@ -66,7 +65,7 @@ def render(data: ReportData, *, refresh_s: int | None = None) -> str:
 
 
 def write_page(data: ReportData, path: Path) -> None:
-    """Write a report as one file, which is replaced as a whole.
+    """Write the page atomically.
 
     Raises:
         UsageError: if it cannot be written.
@@ -78,7 +77,7 @@ def write_page(data: ReportData, path: Path) -> None:
 
 
 class Series:
-    """The agents and models of a report by number: one has the same colour and marker in every figure."""
+    """Numbers the agents and models of a report, so that each has one colour and marker in all figures."""
 
     def __init__(self, data: ReportData) -> None:
         names = {evaluation.key: evaluation.name for evaluation in data.evaluations}
@@ -97,7 +96,7 @@ class Series:
         return self._numbers[self._key(entry)]
 
     def label(self, entry: Any) -> str:
-        """Return the name of its agent and model, with the evaluation's where there are several."""
+        """Return agent and model, with the evaluation's name if there are several."""
         return self._labels[self._key(entry)]
 
     def labels(self) -> dict[int, str]:
@@ -105,7 +104,7 @@ class Series:
         return dict(enumerate(self._labels.values()))
 
     def task(self, key: str) -> str:
-        """Return the name of a task, with profile and version where several have the same."""
+        """Return the name of a task, with profile and version if it is ambiguous."""
         return self._tasks[key]
 
     @staticmethod
@@ -127,7 +126,7 @@ def _policy(style: str, script: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the templates: every value is escaped, and one that is missing is an error."""
+    """Return the template environment: values are escaped and undefined names are errors."""
     made = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
@@ -141,9 +140,9 @@ def environment() -> Environment:
 
 
 def visible(value: object) -> object:
-    """Return a value for a page: in texts, control characters and those that reorder text stand as their code.
+    """Escape control and bidirectional characters of a text, and cut piles of combining marks to three.
 
-    Marks that pile up on one letter are cut to three. Markup, which is ours, stays unchanged.
+    Trusted markup and other values stay unchanged.
     """
     if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
         return value
@@ -152,7 +151,7 @@ def visible(value: object) -> object:
 
 
 def diff_markup(diff: str) -> Markup:
-    """Return the lines of a unified diff with what is added in ``ins`` and what is removed in ``del``."""
+    """Mark added lines of a unified diff with ``ins`` and removed ones with ``del``."""
     lines = str(visible(diff)).splitlines(keepends=True)
     groups = ((kind, escape("".join(group))) for kind, group in groupby(lines, key=_diff_kind))
     return Markup("".join(f"<{kind}>{text}</{kind}>" if kind else text for kind, text in groups))  # noqa: S704 - escaped
@@ -167,7 +166,7 @@ def _cut(text: str, length: int = _LONGEST_NAME) -> str:
 
 
 def _flags_of(entries: Iterable[Any]) -> dict[Flag, list[str]]:
-    """Return the flags of tasks, cells and the like, each text once, with the names of the tasks that have it."""
+    """Return the distinct flags of tasks, cells or rows, with the names of their tasks."""
     tasks: dict[Flag, list[str]] = {}
     for entry in entries:
         for flag in entry.flags:
@@ -180,7 +179,7 @@ def _run_id(run: RunInfo) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    """Return a time as ``0:12:30``, always with hours, so that times sort."""
+    """Format seconds as ``0:12:30``, always with hours, so that values sort."""
     if seconds is None:
         return "-"
     minutes, rest = divmod(round(seconds), 60)

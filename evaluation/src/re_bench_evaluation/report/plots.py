@@ -1,4 +1,4 @@
-"""The figures of a report, by matplotlib, as addresses of SVG images. No text of an agent stands in them."""
+"""Draw the figures of a report as data URLs of SVG images; they contain no untrusted text."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import BudgetCurve, Cell, Clock, LeaderRow, ReportData, RunInfo
 
     Number = Callable[[BudgetCurve | Cell | LeaderRow | RunInfo], int]
-    """Returns the number of an agent and model, which gives them colour, marker and dashes."""
+    """Returns the number of an agent and model, which sets colour, marker and dashes."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5538f", "#8250df", "#a07800", "#6e7781")
-"""They read on white and on dark, and differ in lightness too."""
+"""Readable on white and dark, and different in lightness."""
 _MARKERS = "osD^vPX"
 _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("solid", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
 _HOUR_S = 3600.0
 _UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
-"""Units of time: the name, how many are an hour, and from how many hours on an axis is in it."""
+"""Units of time: name, number per hour, and the smallest maximum (hours) of an axis in it."""
 _MOST_RUNS = 40
-"""Lines of single runs in a figure; of more, some at equal distances are drawn."""
+"""Lines of single runs in a figure; more runs are sampled evenly."""
 _FEW = 12
-"""So many points of a line have a marker each."""
+"""Lines with more points have fewer markers than points."""
 _WIDE = 4
-"""An axis of time is logarithmic if its last point is more than so many times the first."""
+"""Ratio of last to first time above which the axis is logarithmic."""
 _PATH = re.compile(r' d="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
-"""Paths are written with one decimal, which makes a figure half as large."""
+"""One decimal is enough for paths and halves the size of a figure."""
 _STYLE = {
     "font.size": 9.5,
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
@@ -57,10 +57,9 @@ _STYLE = {
 
 
 def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) -> str | None:
-    """Return the expected best of several runs over their total time; None where nothing is known.
+    """Draw the expected best of several runs over their total time; None without data.
 
-    There is a panel for whole runs, one for half ones and so on, all with the same axes, so that one sees what many
-    short runs reach in the time of few long ones.
+    Panels for whole runs, half runs and so on share their axes, to compare many short runs with few long ones.
     """
     chosen = [curve for curve in data.budgets if (curve.profile, curve.clock) == (profile, clock) and curve.points]
     whole: dict[int, float] = defaultdict(float)
@@ -95,7 +94,7 @@ def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) 
 
 
 def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -> str | None:
-    """Return the best reward so far of a task's runs over time, with the means of agents; None without any times."""
+    """Draw the best reward so far of a task's runs over time, with means by agent; None without times."""
     lines = [(number(run), *line) for run in data.runs if run.task == task and (line := run_line(run, clock))]
     cells = [cell for cell in data.cells if cell.task == task]
     means = [(number(cell), curve) for cell in cells for curve in cell.curves if curve.clock == clock]
@@ -114,12 +113,12 @@ def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -
 
 
 def cost_figure(data: ReportData, number: Number) -> str | None:
-    """Return reward over dollars, a point for each run; None where no cost is known."""
+    """Draw reward over dollars, a point per run; None if no cost is known."""
     known = [run for run in data.runs if run.dollars is not None and run.counted is not None]
     if not known:
         return None
     with mpl.rc_context(_STYLE):
-        figure, axes = _figure("dollars of a run", "reward")
+        figure, axes = _figure("dollars per run", "reward")
         for series in sorted({number(run) for run in known}):
             runs = [run for run in known if number(run) == series]
             costs = [(run.dollars or 0) + (run.task_dollars or 0) for run in runs]
@@ -130,7 +129,7 @@ def cost_figure(data: ReportData, number: Number) -> str | None:
 
 
 def run_line(run: RunInfo, clock: Clock) -> tuple[list[float], list[float]] | None:
-    """Return hours and rewards of a run's line: from 0 at its beginning, up at each better attempt, to its end."""
+    """Return hours and rewards of a run's line: 0 at the start, a step at each improvement, up to its end."""
     jumps = [
         (at / _HOUR_S, max(attempt.so_far, 0.0))
         for attempt in run.attempts
@@ -153,12 +152,11 @@ def _changes(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
 
 
 def unit_of(hours: float) -> tuple[str, float]:
-    """Return the unit in which a time of so many hours reads well, and how many of it are an hour."""
+    """Return a readable unit for a number of hours, and how many of it make an hour."""
     return next((name, scale) for name, scale, least in _UNITS if hours >= least)
 
 
 def _lengths(curves: Sequence[BudgetCurve]) -> str:
-    """Return how long the runs of curves are."""
     hours = [curve.run_hours for curve in curves]
     unit, scale = unit_of(max(hours))
     texts = [f"{end * scale:.3g}" for end in (min(hours), max(hours))]
@@ -179,7 +177,6 @@ def _draw_budget(axes: Axes, curve: BudgetCurve, series: int, scale: float) -> N
 
 
 def _draw_line(axes: Axes, series: int, x: np.ndarray, y: tuple[Sequence[float], ...], *, steps: bool) -> None:
-    """Draw a line with the band around it."""
     mean, low, high = y
     axes.fill_between(x, low, high, step="post" if steps else None, color=_colour(series), alpha=0.16, lw=0)
     axes.plot(
@@ -189,7 +186,7 @@ def _draw_line(axes: Axes, series: int, x: np.ndarray, y: tuple[Sequence[float],
 
 
 def _or(limits: Sequence[float | None], means: Sequence[float]) -> list[float]:
-    """Return limits, with the mean where there is none."""
+    """Return the limits, replacing None with the mean."""
     return [mean if limit is None else limit for limit, mean in zip(limits, means, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Reads paths into the data of a report."""
+"""Read the data of a report from evaluations, bundles, logs and other results."""
 
 from __future__ import annotations
 
@@ -36,48 +36,46 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.sources import Reader
 
 Validations = dict[tuple[str, str], ValidationInfo]
-"""By the task's name and the profile."""
+"""By task name and profile."""
 _LONGEST_VERDICT = 300
 _MAX_VALIDATION = 64 << 20
 _KINDS = (
-    "an evaluation, a server's state directory, an attempt log, a bundle, a result of re-bench validate --json, "
-    "or of a format that another package reads; docs/reports.md says which, and how to install it"
+    "expected an evaluation, a server's state directory, an attempt log, a bundle, output of re-bench validate --json, "
+    "or a format of an installed package (see docs/reports.md)"
 )
 
 
 @dataclass
 class _Inputs:
-    """What the paths of a report led to."""
+    """What was found at the paths."""
 
     sources: list[Source] = field(default_factory=list)
     validations: list[Validations] = field(default_factory=list)
     others: dict[Reader, list[Path]] = field(default_factory=dict)
-    """The paths that other packages read."""
+    """The paths for readers of other packages."""
     problems: list[Problem] = field(default_factory=list)
 
     @contextmanager
     def problems_of(self, *paths: Path) -> Iterator[None]:
-        """Turn errors of the block into problems of paths."""
+        """Record errors of the block as problems of these paths."""
         try:
             yield
         except OSError as error:
-            self.problems += [Problem(str(path), f"it cannot be read: {error.strerror or error}") for path in paths]
+            self.problems += [Problem(str(path), f"cannot be read: {error.strerror or error}") for path in paths]
         except ReBenchError as error:
             self.problems += [Problem(str(path), str(error)) for path in paths]
 
 
 def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportData:
-    """Return the data of a report.
-
-    What cannot be read of a path is left out and named in the report's problems.
+    """Return the data of a report; what cannot be read becomes a problem in it.
 
     Args:
         paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
-            bundles, results of ``re-bench validate --json``, and what a ``Reader`` of an installed package reads.
-        room: for diffs and steps; None leaves them all out, and all curves, which is much quicker.
+            bundles, output of ``re-bench validate --json``, and formats of installed readers.
+        room: size limit of diffs and steps; None omits them and all curves, which is much faster.
 
     Raises:
-        UsageError: if there is nothing to report in any of them.
+        UsageError: if nothing could be read.
     """
     now = dt.datetime.now(dt.UTC)
     book = TaskBook(now)
@@ -85,7 +83,7 @@ def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportDat
         inputs = _open(paths, unpacked)
         if not inputs.sources and not inputs.validations:
             lines = "\n".join(f"{problem.path}: {problem.text}" for problem in inputs.problems)
-            raise UsageError(f"there is nothing to report:\n{lines}")
+            raise UsageError(f"nothing to report:\n{lines}")
         read = [(run, files, source) for source in inputs.sources for run, files in read_runs(source, book)]
         runs = [run for run, _files, _source in read]
         if room:
@@ -95,7 +93,7 @@ def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportDat
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Do not look for cycles meanwhile: among the very many objects of a report there are none."""
+    """Disable garbage collection: reports have many objects and no cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -125,7 +123,7 @@ def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
 
 
 def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
-    path.stat()  # which says what is wrong with it
+    path.stat()  # raises an error with the reason
     if path.is_file() and is_bundle(path):
         inputs.sources.append(_bundle(path, unpacked))
     elif path.is_file() and (validations := _read_validations(path)) is not None:
@@ -135,15 +133,15 @@ def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
     elif (reader := reader_of(path)) is not None:
         inputs.others.setdefault(reader, []).append(path)
     else:
-        raise UsageError(f"it is nothing that a report is made of: {_KINDS}")
+        raise UsageError(f"unknown format; {_KINDS}")
 
 
 def _bundle(path: Path, unpacked: ExitStack) -> Source:
-    """Return the evaluation in a bundle, which is unpacked until the report is made."""
+    """Unpack a bundle until ``unpacked`` is closed, and return its evaluation."""
     bundle = unpacked.enter_context(open_bundle(path))
     source = open_source(bundle.directory)
     if source is None:
-        raise UsageError("there is no evaluation in it")
+        raise UsageError("contains no evaluation")
     source.show_as(str(path))
     source.problems[:0] = [Problem(str(path), text) for text in bundle.problems]
     return source
@@ -172,11 +170,7 @@ def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: Ta
 
 
 def _read_validations(path: Path) -> Validations | None:
-    """Return what a file says; None if it is no result of a validation.
-
-    Raises:
-        OSError: if it cannot be read.
-    """
+    """Return the validations in a file; None if it has another format."""
     with path.open("rb") as file:
         content = file.read(_MAX_VALIDATION)
     if not content.lstrip().startswith(b"{") or b'"reports"' not in content:
@@ -190,7 +184,7 @@ def _read_validations(path: Path) -> Validations | None:
 
 
 def _newest(validations: Iterable[Validations]) -> Validations:
-    """Return the newest validation of each task and profile."""
+    """Return the newest validation by task and profile."""
     ordered = sorted((one for file in validations for one in file.items()), key=lambda one: one[1].time)
     return dict(ordered)
 

@@ -1,4 +1,4 @@
-"""The runs and tasks of a report: their records, the attempts of their logs, and what counts of them."""
+"""Read the runs and tasks of a report from their records and attempt logs."""
 
 from __future__ import annotations
 
@@ -40,48 +40,50 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.sources import RunFiles, Source
 
 _AGENTS = {"server": "session", "log": "attempt log"}
-"""What stands for the agent where nothing names one."""
+"""Agent names for sources that have none."""
 _ENDED = ("finished", "ended")
 _OF_RECORD = (
     "agent", "model", "state", "reason", "began", "ended", "wall_s", "working_s", "task_dollars", "tokens", "steps",
     "host", "hardware", "tries",
 )  # fmt: skip
-"""Fields of a run's record that a report has unchanged."""
+"""Fields copied from a run's record."""
 _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
 _DETAILS = ("anchors", "instance")
-"""What is used of an attempt's details."""
+"""The details of an attempt that reports use."""
 _LONGEST_MESSAGE = 1000
 _LONGEST_NAME = 200
 _SAME = 1e-9
 _LEAST_WORKING = 0.5
 _UNCHANGED = {"title"}
-"""Fields of a task's record that do not make it another task."""
+"""Fields of a task's record that may differ between runs of the same task."""
 _ANCHORS = TypeAdapter(AnchorsInfo)
 FinalScore = tuple[float, float | None]
-"""A raw score and its reward."""
+"""Raw score and reward."""
 
 
 def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFiles]]:
-    """Yield the runs of a source; what cannot be read of them becomes its problems."""
+    """Yield the runs of a source, recording problems in it."""
     tasks = {(task.name, task.profile): task for task in source.record.tasks} if source.record else {}
     for files in source.runs:
         attempts, torn = _read_log(source, files)
         for record, own in _records(source, files, attempts):
             task = tasks.get((record.task, record.profile)) or tasks.get((record.task_id, record.profile))
-            note = "" if task else "what is known of the task is from this machine, not from when the runs were made"
+            note = "" if task else "task data comes from this installation, not from the runs"
             task = task or book.installed(record.task, record.profile)
             if task is None:
-                where = f"the task {record.task} with profile {record.profile} is not in the evaluation and not here"
-                source.problem(files.path, f"{where}; its runs are left out")
+                text = (
+                    f"unknown task {record.task} with profile {record.profile}: neither in the evaluation nor installed"
+                )
+                source.problem(files.path, f"{text}; its runs are left out")
                 continue
             run = _run_info(source, files, record, own, task, key=book.key(task, note))
             yield replace(run, torn=torn), files
 
 
 def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
-    """Return the attempts of a run's log on the clock of the run, and how many of its lines are not whole."""
+    """Return the attempts of a run's log with their times, and the number of incomplete lines."""
     attempts: Sequence[Attempt] = ()
     torn = 0
     if files.log:
@@ -92,15 +94,15 @@ def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
             attempts = [_clean(attempt, time) for attempt, time in zip(contents.attempts, times, strict=True)]
             torn = contents.torn
         if torn:
-            source.problem(files.log, f"{torn} line(s) of the attempt log are not whole, and not counted")
+            source.problem(files.log, f"incomplete lines in the attempt log: {torn}; not counted")
     if _lacks_attempts(files, attempts) and files.record:
-        text = f"the run's record counts {files.record.attempts} attempts, its log has {len(attempts)}"
-        source.problem(files.path, f"{text}, so it is in no mean")
+        text = f"run.json counts {files.record.attempts} attempts, the log has {len(attempts)}"
+        source.problem(files.path, f"{text}; excluded from means")
     return attempts, torn
 
 
 def _clean(attempt: Attempt, time: Elapsed | None) -> Attempt:
-    """Return an attempt without what a report cannot have: huge numbers, endless texts, text that is no Unicode."""
+    """Sanitize an attempt: bound numbers and texts, and fix invalid Unicode."""
     changes: dict[str, Any] = {name: _bounded(getattr(attempt, name)) for name in _TEXTS_AND_NUMBERS}
     changes |= {name: time and bounded(getattr(time, name)) for name in ("wall_s", "working_s")}
     return replace(attempt, **changes, details={name: attempt.details.get(name) for name in _DETAILS})
@@ -119,7 +121,7 @@ def _lacks_attempts(files: RunFiles, attempts: Sequence[Attempt]) -> bool:
 def _records(
     source: Source, files: RunFiles, attempts: Sequence[Attempt]
 ) -> Iterator[tuple[RunRecord, Sequence[Attempt]]]:
-    """Yield the record of a run with its attempts; of a plain log one for each task and profile in it."""
+    """Yield the record of a run with its attempts; for a plain log, one per task and profile."""
     if files.record:
         yield files.record, attempts
         return
@@ -130,13 +132,13 @@ def _records(
     if not groups and session:
         groups[session.task, session.profile] = []
     if len(groups) > 1:
-        source.problem(files.path, f"the log is of {len(groups)} tasks or profiles; each counts as a run")
+        source.problem(files.path, f"the log has {len(groups)} tasks or profiles; each counts as a run")
     for (task, profile), group in groups.items():
         yield _record_of_session(source, files, task, profile), group
 
 
 def _record_of_session(source: Source, files: RunFiles, task: str, profile: str) -> RunRecord:
-    """Return what is known of a run outside of an evaluation."""
+    """Make a record for a run outside of an evaluation."""
     known: dict[str, Any] = {}
     if session := files.session:
         used_s, waited_s = session.used_s, session.waited_s
@@ -158,13 +160,13 @@ def _record_of_session(source: Source, files: RunFiles, task: str, profile: str)
 def _run_info(
     source: Source, files: RunFiles, record: RunRecord, attempts: Sequence[Attempt], task: TaskRecord, *, key: str
 ) -> RunInfo:
-    """Return the data of a run, whose task has a key in the report."""
+    """Combine the record and attempts of a run; ``key`` is that of its task."""
     flags = []
     if not files.record and not files.session:
         attempts = _timed_from_the_first(attempts)
-        flags.append(Flag("clock", "its times count from its first attempt: nothing says when it began"))
+        flags.append(Flag("clock", "times count from the first attempt: the start is unknown"))
     if record.wall_s and record.working_s is not None and record.working_s < _LEAST_WORKING * record.wall_s:
-        text = "more than half of a run was waiting for others, of which a part is its agent's word: compare both times"
+        text = "waits took more than half of a run, some of them reported by the agent only: compare both clocks"
         flags.append(Flag("clock", text))
     scores = final_scores(attempts, task)
     raw, reward = (scores[-1] if scores else None) or (None, None)
@@ -172,8 +174,8 @@ def _run_info(
     if counts and files.record:
         own = record.reward
         if (own is None) != (reward is None) or (own is not None and abs(own - (reward or 0.0)) > _SAME):
-            text = f"its record has the reward {number(own, 9)}, its log gives {number(reward, 9)}"
-            source.problem(files.path, f"{text}, which is what counts here")
+            text = f"reward {number(own, 9)} in run.json, {number(reward, 9)} in the attempt log"
+            source.problem(files.path, f"{text}; the log counts")
     kept = _kept(files)
     return RunInfo(
         key=f"{source.info.key}/{record.run}" + ("" if files.record else f"/{key}"),
@@ -203,7 +205,7 @@ def _run_info(
 
 
 def _kept(files: RunFiles) -> set[str]:
-    """Return the submissions of which there is a copy."""
+    """Return the hashes of submissions that were kept."""
     with suppress(OSError):
         if files.log is not None:
             with os.scandir(files.log.with_name(f"{files.log.name}.submissions")) as entries:
@@ -212,23 +214,22 @@ def _kept(files: RunFiles) -> set[str]:
 
 
 def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalScore | None]:
-    """Return for each attempt the final raw score and reward if the run had ended with it; None before a valid one.
+    """Return the final score after each attempt; None before the first valid one.
 
-    The last is that of :meth:`re_bench.attempts.log.LogContents.final`.
+    The last equals :meth:`re_bench.attempts.log.LogContents.final`.
     """
     anchors, best, scores = anchor_pair(task), None, []
     score: FinalScore | None = None
     for attempt in attempts:
         raw = attempt.deciding_raw
-        if raw is not None and (best is None or _counts(raw, best, task.aggregation)):
+        if raw is not None and (best is None or _replaces(raw, best, task.aggregation)):
             best = raw
             score = raw, _reward(attempt, anchors)
         scores.append(score)
     return scores
 
 
-def _counts(raw: float, best: float, aggregation: str) -> bool:
-    """Tell whether a later raw score counts instead of the one before."""
+def _replaces(raw: float, best: float, aggregation: str) -> bool:
     return aggregation == "last" or (raw <= best if aggregation == "min" else raw >= best)
 
 
@@ -240,11 +241,11 @@ def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | No
     try:
         return bounded(normalise(raw, *anchors_of(attempt, anchors)))
     except ValueError:
-        return None  # a damaged log's anchors
+        return None  # damaged anchors
 
 
 def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Give attempts of a plain log, which have no clock, the time since the first of them was handed in."""
+    """Set the times of attempts without a clock relative to the first submission."""
     times = [seconds_since_1970(attempt.time) for attempt in attempts]
     if any(time is None for time in times) or any(attempt.wall_s is not None for attempt in attempts):
         return list(attempts)
@@ -261,19 +262,19 @@ def _distinct(values: Any) -> tuple[str, ...]:
 
 
 class TaskBook:
-    """Gives every task of the runs its key, and collects them."""
+    """Collects the tasks of runs and gives them keys."""
 
     def __init__(self, now: dt.datetime) -> None:
         self.problems: list[Problem] = []
         self._now = now
         self._infos: dict[str, TaskInfo] = {}
         self._keys: dict[str, str] = {}
-        """By the content of the task's record."""
+        """By content of the record."""
 
     def key(self, record: TaskRecord, note: str = "") -> str:
-        """Return the key of a task, a new one for a record that differs from all before in what decides rewards.
+        """Return the key of a task; records that differ in what affects rewards have different keys.
 
-        ``note`` says where the record comes from, if not from the evaluation of the runs.
+        ``note`` is a flag text for a record that does not come from the evaluation.
         """
         content = record.model_dump_json(exclude=_UNCHANGED)
         if content not in self._keys:
@@ -285,16 +286,16 @@ class TaskBook:
         return self._keys[content]
 
     def installed(self, name: str, profile: str) -> TaskRecord | None:
-        """Return the record of a task that is here now, by its name or id; None if it is not, or lacks the profile."""
+        """Return the record of an installed task by name or id; None if it or the profile is missing."""
         task = self.task(name)
         return TaskRecord.of(task, profile) if task and profile in task.manifest.profiles else None
 
     def task(self, name: str) -> TaskFolder | None:
-        """Return a task that is here, by its name or id."""
+        """Return an installed task by name or id."""
         return next((task for task in self._here.values() if name in {task.name, task.manifest.id}), None)
 
     def infos(self, validations: Mapping[tuple[str, str], ValidationInfo]) -> list[TaskInfo]:
-        """Return the tasks by key, with their validations, which are found by name and profile."""
+        """Return the tasks, sorted by key, with their validations."""
         infos = (self._infos[key] for key in sorted(self._infos))
         return [replace(info, validation=validations.get((info.name, info.profile))) for info in infos]
 
@@ -310,13 +311,13 @@ class TaskBook:
         anchors = _anchors(record, self._now)
         flags = [Flag("no_anchors", note)] if note else []
         if record.modelled:
-            flags.append(Flag("modelled", "the raw score is modelled, not measured"))
+            flags.append(Flag("modelled", "raw scores are modelled, not measured"))
         if record.stand_in:
-            flags.append(Flag("stand_in", f"a stand-in answers for the model {record.model}"))
+            flags.append(Flag("stand_in", f"a stand-in replaces the model {record.model}"))
         if anchors and anchors.kind == "published":
-            flags.append(Flag("published_anchors", f"the anchors are published ones: {anchors.where}"))
+            flags.append(Flag("published_anchors", f"anchors are published, not measured: {anchors.where}"))
         if anchors is None:
-            flags.append(Flag("no_anchors", "no anchors are stored: each scoring measures its own, or there are none"))
+            flags.append(Flag("no_anchors", "no stored anchors: each scoring measures its own, or there are none"))
         return TaskInfo(
             key=key, name=record.name, id=record.id, title=record.title, profile=record.profile,
             version=record.version, direction=record.direction, aggregation=record.aggregation, unit=record.unit,
@@ -326,14 +327,14 @@ class TaskBook:
 
 
 def anchor_pair(record: TaskRecord) -> tuple[float, float] | None:
-    """Return the starting and the reference score of a record; None where it has none that can be used."""
+    """Return the starting and reference scores of a record; None if missing or unusable."""
     values = record.anchors or {}
     starting, reference = as_finite(values.get("starting")), as_finite(values.get("reference"))
     return None if starting is None or reference is None or starting == reference else (starting, reference)
 
 
 def _anchors(record: TaskRecord, now: dt.datetime) -> AnchorsInfo | None:
-    """Return what a record says of its anchors; None where it has none that can be used."""
+    """Return the anchors of a record; None if missing or unusable."""
     try:
         anchors = _ANCHORS.validate_python(plain_json(record.anchors))
     except ValidationError:

@@ -1,7 +1,7 @@
-"""Finds the runs of a report: in evaluations, state directories of servers, single runs, attempt logs, other formats.
+"""Find the runs of a report in evaluations, state directories, single runs, attempt logs and other formats.
 
-Results in formats of other programs are read by installed packages, which name a :class:`Reader` in the entry point
-group :data:`GROUP`; a report is made of the evaluations that it writes.
+Packages add formats through a :class:`Reader` in the entry point group :data:`GROUP`, which converts them to
+evaluations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
 GROUP = "re_bench.report_readers"
-"""The entry points whose values are readers."""
+"""Entry point group of readers."""
 
 
 @dataclass(frozen=True)
@@ -44,46 +44,45 @@ class RunFiles:
     """The files of a run."""
 
     path: Path
-    """Its directory or log."""
+    """Directory or log."""
     log: Path | None
-    """The attempt log, which need not exist; None before the run has a session."""
+    """The attempt log, which may be missing; None before the run has a session."""
     record: RunRecord | None = None
-    """Of a run of an evaluation."""
+    """None outside of evaluations."""
     session_directory: Path | None = None
     session: SessionSummary | None = None
     waits: Path | None = None
-    """What the agent waited for."""
     trace: Path | None = None
     transcript: Path | None = None
 
 
 @dataclass
 class Source:
-    """An evaluation, or what is read like one."""
+    """An evaluation, or results read like one."""
 
     path: Path
     info: EvaluationInfo
-    """Its ``path`` is what the report shows: that of a bundle instead of where it was unpacked."""
+    """Its ``path`` is the one to show: a bundle's own, not where it was unpacked."""
     record: EvaluationRecord | None = None
     runs: list[RunFiles] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def problem(self, path: Path, text: str) -> None:
-        """Note what cannot be read."""
+        """Record a problem with a path."""
         self.problems.append(Problem(self.shown(path), text.replace(str(self.path), self.info.path)))
 
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
-        """Turn errors of the block into a problem of a path."""
+        """Record errors of the block as a problem of a path."""
         try:
             yield
         except OSError as error:
-            self.problem(path, f"it cannot be read: {error.strerror or error}")
+            self.problem(path, f"cannot be read: {error.strerror or error}")
         except ReBenchError as error:
             self.problem(path, str(error))
 
     def show_as(self, path: str) -> None:
-        """Have another path shown instead of this one, in the problems so far, too."""
+        """Show another path instead of this one, also in the problems so far."""
         before = str(self.path)
         self.info = replace(self.info, path=path)
         self.problems = [
@@ -91,19 +90,19 @@ class Source:
         ]
 
     def shown(self, path: Path) -> str:
-        """Return a path below this one as the report shows it."""
+        """Return the path to show for a file of this source."""
         inside = path.relative_to(self.path) if path.is_relative_to(self.path) else path
         return str(Path(self.info.path) / inside)
 
 
 def is_bundle(path: Path) -> bool:
-    """Tell whether a file is compressed as bundles are."""
+    """Return whether a file is compressed with gzip."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
 def open_source(path: Path) -> Source | None:
-    """Return what a path leads to; None if it is nothing that has runs."""
+    """Open a path with runs; None if there are none."""
     if path.is_file():
         return _log(path)
     if (path / EvaluationRecord.file_name()).is_file() or (path / records.RUNS).is_dir():
@@ -124,7 +123,7 @@ def open_source(path: Path) -> Source | None:
 
 
 def _log(path: Path) -> Source | None:
-    """Return an attempt log as a source; None if the file is neither empty nor has a line of one at its beginning."""
+    """Open an attempt log; None if the file does not start like one. Empty files do."""
     with path.open("rb") as file:
         head = file.read(1 << 12)
     if head and not any(line.startswith(b'{"attempt":') for line in head.split(b"\n")):
@@ -154,12 +153,12 @@ def _evaluation(path: Path) -> Source:
             if (entry / RunRecord.file_name()).is_file():
                 _add_run(source, entry)
             else:
-                source.problem(entry, f"it has no {RunRecord.file_name()}, so it is not counted as a run")
+                source.problem(entry, f"not counted as a run: no {RunRecord.file_name()}")
     return source
 
 
 def _single_run(path: Path) -> Source:
-    """Return a run alone, with what the evaluation that it lies in says of its task."""
+    """Open a single run, with the task record of the evaluation around it."""
     record = None
     with suppress(ReBenchError):
         record = EvaluationRecord.load(path.resolve().parent.parent)
@@ -187,14 +186,14 @@ def _add_run(source: Source, directory: Path) -> None:
 
 
 def _session_directory(source: Source, run: Path, record: RunRecord) -> Path | None:
-    """Return the directory of a run's session: the one that its record names, else the newest."""
+    """Return the session directory named in a run's record, or the newest without a name."""
     if record.session is None:
         sessions = run / records.SERVER / SESSIONS
         return max((path for path in sessions.glob("*") if path.is_dir()), default=None)
     directory = record.session_in(run)
     if directory is not None and directory.is_dir():
         return directory
-    source.problem(run, f"its session is missing, or has an impossible name: {record.session!r}")
+    source.problem(run, f"session missing, or its name is invalid: {record.session!r}")
     return None
 
 
@@ -206,50 +205,48 @@ def _read_session(source: Source, directory: Path) -> SessionSummary | None:
 
 
 class Reader(Protocol):
-    """Reads results of one format."""
+    """Converts results of another format; its input is untrusted."""
 
     def reads(self, path: Path) -> bool:
-        """Tell whether a file or directory is of this format, by a quick look; nothing of it can be believed."""
+        """Return whether a file or directory has this format, by a quick check."""
 
     def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
-        """Write results as evaluations, whose files ``docs/evaluations.md`` lists.
+        """Write results as evaluations (see ``docs/evaluations.md``).
 
         Args:
-            paths: all paths of one report that are of this format, so that what is in several counts once.
-            directory: empty, and gone when the report is made. It gets a directory for each evaluation; names that
-                begin with a dot are for the reader's own files.
+            paths: all paths of a report with this format, so that duplicates can be counted once.
+            directory: an empty temporary directory, which gets a directory for each evaluation. Names that begin
+                with a dot are for the reader's own files.
 
         Returns:
-            What could not be read, by the path that it was asked for or one below that.
+            Problems, each with one of the paths or a path below it.
 
         Raises:
-            ReBenchError: if nothing can be read here.
+            ReBenchError: if nothing can be read.
             OSError: if ``directory`` cannot be written.
         """
 
 
 def reader_of(path: Path) -> Reader | None:
-    """Return what reads a path; None if it is of no format that any package reads.
+    """Return the installed reader for a path, if any; readers that cannot be imported are skipped.
 
     Raises:
-        OSError: if it cannot be looked at.
+        OSError: if the path cannot be read.
     """
-    return next((reader for reader in _installed() if reader.reads(path)), None)
-
-
-def _installed() -> Iterator[Reader]:
-    """Yield the readers; one that cannot be imported counts as not installed."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         with suppress(ImportError):
-            yield entry.load()
+            reader: Reader = entry.load()
+            if reader.reads(path):
+                return reader
+    return None
 
 
 def open_with(reader: Reader, paths: Sequence[Path], stack: ExitStack) -> tuple[list[Source], list[Problem]]:
-    """Return the evaluations in results of another format, which are there until ``stack`` is closed.
+    """Convert results of another format into evaluations, which exist until ``stack`` is closed.
 
     Raises:
-        ReBenchError: as the reader does.
-        OSError: if nothing can be written for the time being.
+        ReBenchError: if the reader fails.
+        OSError: if the temporary directory cannot be written.
     """
     directory = stack.enter_context(temporary_directory("re-bench-report-"))
     problems = reader.write(paths, directory)

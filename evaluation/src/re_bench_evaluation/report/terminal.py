@@ -1,4 +1,4 @@
-"""The tables of a report for a terminal: the leaderboards, the cells by task, the tasks themselves, the problems."""
+"""Format a report as text tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_FINDINGS = 20
 _LONGEST = 160
 _CELLS = ("evaluation", "agent", "model", "reward", "95 %", "n", ">0", ">1", "attempts", "invalid", "cost", "wall h",
           "work h")  # fmt: skip
-_FINDINGS = ("severity", "check", "run", "attempt", "what")
+_FINDINGS = ("severity", "check", "run", "attempt", "finding")
 _TASKS = ("task", "starting", "reference", "source", "age", "spread", "validation")
 
 
@@ -38,11 +38,11 @@ class Section:
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     names: int = 0
-    """How many columns at the left are repeated where a wide table goes on below; one without names never does."""
+    """Number of leading columns repeated when a wide table is split; 0 never splits."""
 
 
 def sections(data: ReportData) -> Iterator[Section]:
-    """Yield the tables of a report."""
+    """Yield the tables of a report, top to bottom."""
     yield from (_leaderboard(board) for board in data.leaderboards)
     for task in data.tasks:
         cells = [cell for cell in data.cells if cell.task == task.key]
@@ -56,12 +56,12 @@ def sections(data: ReportData) -> Iterator[Section]:
     if data.problems:
         shown = [[problem.path, problem.text] for problem in data.problems[:_MOST_PROBLEMS]]
         more = len(data.problems) - len(shown)
-        notes = [f"and {more} more, which --json shows"] if more else []
-        yield Section(f"problems: {len(data.problems)}", ("path", "what is wrong"), shown, notes)
+        notes = [f"and {more} more (see --json)"] if more else []
+        yield Section(f"problems: {len(data.problems)}", ("path", "problem"), shown, notes)
 
 
 def as_text(data: ReportData, width: int | None = None) -> str:
-    """Return the tables as plain text; one that is wider than ``width`` goes on below, with its names repeated."""
+    """Return the tables as plain text; tables wider than ``width`` continue below with their names repeated."""
     blocks = []
     for section in sections(data):
         rows = [[_clean(cell) for cell in row] for row in (section.header, *section.rows)]
@@ -69,12 +69,14 @@ def as_text(data: ReportData, width: int | None = None) -> str:
         for columns in _parts(rows, section.names, width):
             header, *lines = ([row[column] for column in columns] for row in rows)
             parts.append(table(header, lines))
-        blocks.append("\n".join([_clean(section.title), "\n\n".join(parts), *map(_note, section.notes)]))
+        blocks.append(
+            "\n".join([_clean(section.title), "\n\n".join(parts), *(f"* {_clean(note)}" for note in section.notes)])
+        )
     return "\n\n".join(blocks)
 
 
 def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iterator[list[int]]:
-    """Yield the columns of each part of a table, as many as have room after its names."""
+    """Yield the column indices of each part of a split table."""
     widths = [2 + max(map(len, column)) for column in zip(*rows, strict=True)]
     part = list(range(names))
     for column in range(names, len(widths)):
@@ -85,18 +87,14 @@ def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iter
     yield part
 
 
-def _note(note: str) -> str:
-    return f"* {_clean(note)}"
-
-
 def _clean(text: str) -> str:
-    """Return a text of somebody else's as one line of a bounded length."""
+    """Return untrusted text as one line of bounded length."""
     line = printable(text)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
 def _leaderboard(board: Leaderboard) -> Section:
-    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "work h a run")
+    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "hours/run")
     rows = [
         [
             row.evaluation,
@@ -137,16 +135,17 @@ def _cell(cell: Cell) -> list[str]:
 
 def _refusals(cell: Cell, who: str) -> str:
     first = cell.refusals[0]
-    more = f"; {len(cell.refusals) - 1} more reason(s)" if len(cell.refusals) > 1 else ""
-    return f"{who}: refused {first.count} time(s): {first.message}{more}"
+    others = len(cell.refusals) - 1
+    more = f"; {others} more reason{'s' * (others > 1)}" if others else ""
+    return f"{who}: {first.count}x invalid: {first.message}{more}"
 
 
 def _task(task: TaskInfo) -> list[str]:
     anchors, validation = task.anchors, task.validation
-    state = "not known"
+    state = "unknown"
     if validation:
-        held = sum(row.passed for row in validation.rows)
-        state = f"{'passed' if validation.passed else 'FAILED'}, {held} of {len(validation.rows)} ({validation.time})"
+        passed = sum(row.passed for row in validation.rows)
+        state = f"{'passed' if validation.passed else 'FAILED'}, {passed} of {len(validation.rows)} ({validation.time})"
     if anchors is None:
         return [task.key, "-", "-", "-", "-", "-", state]
     age = "-" if anchors.age_days is None else f"{anchors.age_days} days"
@@ -158,11 +157,9 @@ def _task(task: TaskInfo) -> list[str]:
 def _scan(name: str, scan: Scan) -> Section:
     shown = scan.findings[:_MOST_FINDINGS]
     rows = [[one.severity, one.check, one.run or "-", str(one.attempt or "-"), one.text] for one in shown]
-    title = f"re-bench scan of {name} on {scan.time}: {len(scan.findings)} findings by {len(scan.checks)} checks"
+    title = f"re-bench scan of {name} at {scan.time}: {len(scan.findings)} findings from {len(scan.checks)} checks"
     more = len(scan.findings) - len(shown)
-    return Section(
-        title, _FINDINGS, rows, [*scan.left_out, *([f"and {more} more, which --json shows"] if more else [])]
-    )
+    return Section(title, _FINDINGS, rows, [*scan.left_out, *([f"and {more} more (see --json)"] if more else [])])
 
 
 def _spread(anchors: AnchorsInfo) -> str:

@@ -1,4 +1,4 @@
-"""Values that agents, submissions and strangers wrote, as a report can have them."""
+"""Sanitize untrusted values for reports, and add up partly known ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 1e15
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text of at most ``longest`` characters and a remark: of a longer one the beginning and the end."""
+    """Shorten a text to ``longest`` characters plus a note, keeping beginning and end."""
     if len(text) <= longest:
         return text
     head = longest * 2 // 3
@@ -23,12 +23,12 @@ def shortened(text: str, longest: int) -> str:
 
 
 def valid_unicode(text: str) -> str:
-    """Return a text without what no Unicode is, such as the bytes of a file name that is no UTF-8."""
+    """Replace lone surrogates, such as the undecodable bytes of a file name."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def plain_json(value: Any) -> Any:
-    """Return a value of JSON without what Python's reader makes of it and others refuse: NaN, 1e999, half letters."""
+    """Replace values that strict JSON parsers reject: NaN, infinities and lone surrogates."""
     if isinstance(value, str):
         return valid_unicode(value)
     if isinstance(value, float):
@@ -39,24 +39,24 @@ def plain_json(value: Any) -> Any:
 
 
 def bounded(number: float) -> float:
-    """Return a number of a log, or the largest one that a report has: sums, squares and figures of it have to be."""
+    """Clamp a number from a log, so that sums and squares stay finite."""
     return float(number) if -_MOST <= number <= _MOST else math.copysign(_MOST, number)
 
 
 def sum_of_known(values: Iterable[float | None]) -> float | None:
-    """Return the sum of the figures that are known; None if none is."""
+    """Return the sum of the values that are not None; None if there are none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) if known else None
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the figures that are known; None if none is."""
+    """Return the mean of the values that are not None; None if there are none."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 
 
 def as_finite(value: object) -> float | None:
-    """Return a number of JSON; None for anything else, and for what no float holds."""
+    """Return a JSON number as a finite float; None for anything else."""
     try:
         return finite(value, "a number")
     except (TypeError, ValueError):

@@ -1,7 +1,6 @@
-"""Serves the page of a report to browsers on this machine, and reads the report again while runs are active.
+"""Serve the page of a report on the loopback address, and reload it while runs are active.
 
-Only this machine can ask: the socket is bound to the loopback address, and a request must name it, so that no foreign
-page can have a name of its own lead here.
+Requests must name the loopback address or localhost, which prevents DNS rebinding by web pages.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ _HEADERS = {
 
 
 class LivePage:
-    """The page of a report, which is made again when it is asked for and old."""
+    """The page of a report, rendered again on request when it is stale."""
 
     def __init__(self, read: Callable[[], ReportData], keep: float = 10.0) -> None:
-        """Make the page once; errors are those of ``read``.
+        """Render the page once.
 
         Args:
-            read: reads the report.
-            keep: how long a page is kept, as a multiple of the time that making it takes.
+            read: reads the report; its errors pass through here.
+            keep: how long to cache the page, as a multiple of the time that rendering takes.
         """
         self._read, self._keep = read, keep
-        self._lock = threading.Lock()  # matplotlib's settings are those of the process
+        self._lock = threading.Lock()  # matplotlib's settings are global
         self._trouble = ""
         self._make()
 
     def get(self) -> str:
-        """Return the page; an old one if the report cannot be read at the moment."""
+        """Return the page, the previous one if the report cannot be read now."""
         with self._lock:
             if time.monotonic() >= self._old_at:
                 try:
                     self._make()
-                except (ReBenchError, OSError) as error:  # a directory may be gone in the middle of reading it
+                except (ReBenchError, OSError) as error:  # a directory may disappear while it is read
                     if str(error) != self._trouble:
-                        print_progress(f"the page stays as it is: {error}")
+                        print_progress(f"page not updated: {error}")
                     self._trouble = str(error)
             return self._page
 
@@ -72,19 +71,19 @@ class LivePage:
 
 @contextmanager
 def serving(page: LivePage, port: int) -> Iterator[str]:
-    """Serve a page while the block runs, and yield its address.
+    """Serve a page during the block, and yield its address.
 
     Raises:
         UsageError: if the port is not free.
     """
 
     class Handler(BaseHTTPRequestHandler):
-        """Answers a browser with the page at ``/``."""
+        """Serves the page at ``/``."""
 
         def do_GET(self) -> None:
             """Answer a request."""
             if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in {LOOPBACK, "localhost"}:
-                self.send_error(HTTPStatus.FORBIDDEN, "This server answers to its address on this machine only.")
+                self.send_error(HTTPStatus.FORBIDDEN, "Use the address 127.0.0.1 or localhost.")
             elif self.path != "/":
                 self.send_error(HTTPStatus.NOT_FOUND)
             else:
@@ -102,7 +101,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
     try:
         server = ThreadingHTTPServer((LOOPBACK, port), Handler)
     except (OSError, OverflowError) as error:
-        raise UsageError(f"port {port} of {LOOPBACK}: cannot listen: {error}; --port 0 takes a free one") from None
+        raise UsageError(f"{LOOPBACK}:{port}: cannot listen: {error}; --port 0 picks a free port") from None
     server.daemon_threads = True
     with server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
@@ -113,12 +112,12 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
 
 
 def view(read: Callable[[], ReportData], port: int) -> None:
-    """Serve a report until the process is asked to end, and print the address of its page.
+    """Serve a report until the process is stopped, and print its address.
 
     Raises:
         UsageError: if the port is not free.
-        ReBenchError: as reading raises it the first time.
+        ReBenchError: if the first read fails.
     """
     with serving(LivePage(read), port) as address:
-        print(f"{address} shows the report, and reads it again while runs are active; Ctrl-C ends it", flush=True)
+        print(f"Report at {address} (reloads while runs are active; stop with Ctrl-C)", flush=True)
         threading.Event().wait()

@@ -1,8 +1,7 @@
-"""The record of a person's work, ``session.json``: the fields of a server's session, and those of its clock.
+"""Define the record of a person's work, ``session.json``: the fields of a server's session and of its clock.
 
-The clock goes on by timestamps, with no process running between commands. While the machine is on, the kernel's
-monotonic clock counts: it stands still while a laptop is suspended, and no change of the date moves it. Over a reboot,
-the time from the last sign of life until the machine was back is left out.
+The clock uses timestamps, without a process between commands. It follows the kernel's monotonic clock, which ignores
+suspension and changes of the date. Across a reboot, the time from the last activity until the start is left out.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORKSPACE = "workspace"
-"""In the directory of a person's work: where the person works, and what is submitted."""
+"""In the directory of a person's work: the directory that is submitted."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Moment(BaseModel):
-    """A moment by the clocks of a machine."""
+    """The clocks of a machine at one moment."""
 
     model_config = ConfigDict(frozen=True)
 
     unix_s: float
     """Seconds since 1970."""
     monotonic_s: float
-    """Seconds since the machine's start, without those in which it was suspended."""
+    """Seconds since the machine's start, without suspension."""
     since_boot_s: float
     """Seconds since the machine's start."""
     boot: str
-    """The kernel's id of this start of this machine."""
+    """The kernel's boot id."""
 
     @classmethod
     def now(cls) -> Self:
-        """Return the present moment."""
+        """Return the current moment."""
         return cls(
             unix_s=time.time(),
             monotonic_s=time.monotonic(),
@@ -51,13 +50,12 @@ class Moment(BaseModel):
 
 
 def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tuple[float, Interval | None]:
-    """Return how many seconds of work lie between two moments, and when the machine was off between them.
+    """Return the seconds of work between two moments, and when the machine was off.
 
     Args:
-        before: the earlier moment, at which the clock went.
-        now: the later one.
-        last_change: returns when something in the workspace was last changed, in seconds since 1970, which is a sign
-            of life; asked for only after a reboot.
+        before: the earlier moment.
+        now: the later moment.
+        last_change: returns the time of the last change in the workspace, in seconds since 1970; called after a reboot.
     """
     if now.boot == before.boot:
         return max(0.0, now.monotonic_s - before.monotonic_s), None
@@ -69,7 +67,7 @@ def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tup
 
 
 def last_change_in(directory: Path) -> float:
-    """Return when something in a directory was last changed, in seconds since 1970; 0 if nothing can be seen."""
+    """Return the time of the last change in a directory, in seconds since 1970; 0 if unknown."""
     times = [0.0]
     for folder, _folders, files in os.walk(directory):
         for name in (".", *files):
@@ -81,36 +79,36 @@ def last_change_in(directory: Path) -> float:
 
 
 class WorkRecord(Record):
-    """What is known of a person's work at a task."""
+    """The state of a person's work on a task."""
 
     name: str
-    """Of the session's directory."""
+    """The name of the session's directory."""
     task: str
     """The task's id."""
     task_directory: str
     profile: str
     client: str = ""
     opened: str
-    """ISO 8601 in UTC, as ``ended``."""
+    """ISO 8601 in UTC, like ``ended``."""
     instance: int | str | None = None
-    """By which attempts are scored; None where the task has none."""
+    """The task instance; None if the task has none."""
     sandbox: str | None = None
-    """Of scorings, if not the default."""
+    """The sandbox backend, if not the default."""
     chat_model: dict[str, Any] | None = None
-    """The task's chat model, if another one than the manifest's was chosen."""
+    """The replacement for the task's chat model, if any."""
     hours: float
     state: Literal["open", "paused", "ended"] = "open"
     moment: Moment
-    """When ``used_s`` was last brought up to date."""
+    """When ``used_s`` was updated."""
     used_s: float = 0.0
-    """Seconds of the hours that are over: of working time."""
+    """Used working time."""
     waited_s: float = 0.0
-    """What scorings waited for other jobs on the GPU; not in ``used_s``."""
+    """Time in which scorings waited for the GPU; not in ``used_s``."""
     periods: list[list[float]] = Field(default_factory=list)
-    """When the clock went: pairs of beginning and end in seconds since 1970."""
+    """When the clock ran: pairs of start and end in seconds since 1970."""
     attempts: int = 0
     scored: int = 0
-    """How many of the attempts are used up: all but those whose scorer failed."""
+    """Number of used attempts: all except those whose scorer failed."""
     max_attempts: int
     final: dict[str, Any] | None = None
     ended: str | None = None
@@ -118,17 +116,17 @@ class WorkRecord(Record):
 
     @classmethod
     def file_name(cls) -> str:
-        """Return the name of the file."""
+        """Return the file name."""
         return SESSION
 
     @property
     def elapsed(self) -> Elapsed:
-        """How much time is over."""
+        """Elapsed time."""
         return Elapsed(self.used_s + self.waited_s, self.used_s)
 
     @property
     def remaining_s(self) -> float:
-        """What is left of the hours, in seconds; 0 when they are over."""
+        """Remaining working time in seconds."""
         return max(0.0, self.hours * 3600 - self.used_s)
 
     @property
@@ -137,11 +135,11 @@ class WorkRecord(Record):
         return self.remaining_s > 0 and self.scored < self.max_attempts
 
     def changed(self, **fields: object) -> Self:
-        """Return the record with other values of these fields."""
+        """Return a copy with changed fields."""
         return self.model_copy(update=fields)
 
-    def brought_up_to_date(self, workspace: Path) -> Self:
-        """Return the record with what has passed since it was written, while the clock went."""
+    def updated(self, workspace: Path) -> Self:
+        """Return a copy with the time since the last update, while the clock runs."""
         now = Moment.now()
         seconds, off = worked(self.moment, now, lambda: last_change_in(workspace))
         *periods, (began, _ended) = self.periods

@@ -1,7 +1,7 @@
-"""Work of a person at a task: begun, paused, scored and finished by commands, with all state in files.
+"""Let a person work on a task through commands, with all state in files.
 
-The directory is that of an evaluation with one run, which reports read as any other; the person works in ``workspace``.
-A study puts the work of several people into one evaluation.
+The directory has the format of an evaluation with one run, plus the ``workspace``. A study collects the work of several
+people in one evaluation.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 AGENT = "human"
-"""The name of the agent in records."""
+"""The agent's name in records."""
 INSTRUCTIONS = "INSTRUCTIONS.md"
-"""In the directory of a person's work: what the person is told."""
+"""In the directory of a person's work: the instructions."""
 _LOCK = "lock"
 
 
@@ -65,10 +65,10 @@ def begin(
     sandbox: str | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a directory for a person, and start the clock; the limits are by default those of a server's sessions.
+    """Create a directory for a person, and start the clock.
 
     Raises:
-        UsageError: if the directory exists already, or the profile cannot be prepared here.
+        UsageError: if the directory exists, or the profile cannot be prepared.
         ReBenchError: if preparing or copying fails.
     """
     seed = 0
@@ -118,48 +118,48 @@ def begin(
 
 
 def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
-    """Return what a person is told: the task's instructions, the limits, and the commands."""
+    """Return the task's instructions with limits and commands."""
     manifest, profile = task.manifest, task.profile(record.profile)
     try:
         text = (task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise UsageError(f"{task.directory / 'instructions.md'}: it cannot be read: {error.strerror}") from None
+        raise UsageError(f"{task.directory / 'instructions.md'}: cannot read: {error.strerror}") from None
     final = {"min": "lowest", "max": "highest", "last": "last valid"}[manifest.aggregation]
     shown = "its score" if manifest.show_score else "whether it is valid, but not its score"
     where = shlex.quote(str(directory))
     lines = [
         f"This is profile `{record.profile}`: {profile.description}."
         + (" Scores are modelled, not measured." if profile.modelled else ""),
-        f"Your workspace is `{(directory / WORKSPACE).resolve()}`: it holds the files above, and is what you submit.",
-        f"You have {record.hours:g} hours, counted from now. Afterwards nothing is scored any more.",
-        "The clock stands still while you have paused, and while this machine sleeps or is off.",
-        f"`re-bench work score {where}` scores a copy of your workspace as it is, up to {record.max_attempts} times.",
-        f"You are told {shown}. The clock goes on while it is scored.",
-        f"`re-bench work pause {where}` stops the clock, `resume` has it go on, `status` tells what is left.",
-        f"`re-bench work finish {where}` scores once more, and ends the work with the {final} score.",
-        "Nothing keeps you in a sandbox: use what the study that you take part in allows, and no other machine.",
+        f"Your workspace is `{(directory / WORKSPACE).resolve()}`. It contains the files above and is what you submit.",
+        f"You have {record.hours:g} hour{'' if record.hours == 1 else 's'}, starting now. Nothing is scored later.",
+        "The clock stops during pauses and while this machine is suspended or off.",
+        f"`re-bench work score {where}` scores a copy of your workspace, up to {record.max_attempts} times.",
+        f"You see {shown}. The clock keeps running during scoring.",
+        f"`re-bench work pause {where}` stops the clock, `resume` restarts it, `status` shows what is left.",
+        f"`re-bench work finish {where}` scores once more and ends the work with the {final} score.",
+        "You are not sandboxed: use only what the study allows, and no other machine.",
     ]
     if manifest.model is not None:
-        lines.append("Your own trials of the model go to a server and a key of yours; scorings have theirs.")
+        lines.append("Use your own server and key to try the model; scorings have their own.")
     if manifest.meter is not None:
-        lines.append("Experiments are counted in your workspace alone: `RE_BENCH_EXPERIMENTS` is not set.")
-    return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
+        lines.append("Experiments are only counted in your workspace: `RE_BENCH_EXPERIMENTS` is not set.")
+    return f"{text}\n\n## Your work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
 
 class Work:
-    """A person's work in a directory. What changes it needs :meth:`locked`."""
+    """A person's work; changes require :meth:`locked`."""
 
     def __init__(self, directory: Path) -> None:
-        """Read the state, with the clock as it is now.
+        """Read the state and update the clock.
 
         Raises:
-            UsageError: if nothing was begun there.
-            ReBenchError: if its files are damaged, or the task is not here any more.
+            UsageError: if the directory has no work.
+            ReBenchError: if its files are damaged, or the task is missing.
         """
         self.directory, self.workspace = directory, directory / WORKSPACE
         runs = list(run_directories(directory)) if directory.is_dir() else []
         if len(runs) != 1 or not self.workspace.is_dir():
-            raise UsageError(f"{directory}: no work was begun there; begin with: re-bench work begin TASK {directory}")
+            raise UsageError(f"{directory}: no work found; start with: re-bench work begin TASK {directory}")
         self.run = runs[0]
         self.run_record = RunRecord.load(self.run)
         self.session = self.run / SERVER / SESSIONS / (self.run_record.session or "")
@@ -168,21 +168,21 @@ class Work:
         task = open_task(Path(record.task_directory)) if here else find_task(record.task)
         self.task = choose_model(task, record.profile, ChatModel(**record.chat_model) if record.chat_model else None)
         if record.state == "open":
-            self.record = record.brought_up_to_date(self.workspace)
+            self.record = record.updated(self.workspace)
 
     @classmethod
     @contextmanager
     def locked(cls, directory: Path) -> Iterator[Self]:
-        """Open the work for the block, in which no other command changes it; what has changed is saved at the end.
+        """Lock the work during the block, and save it at the end.
 
         Raises:
-            UsageError: as the class, or if another command uses it.
+            UsageError: like the class, or if another command uses it.
         """
-        cls(directory)  # before a file is made in any other directory
+        cls(directory)  # create no lock file in other directories
         try:
             held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
         except Timeout:
-            raise UsageError(f"{directory}: another command uses it; wait for it") from None
+            raise UsageError(f"{directory}: in use by another command; wait for it") from None
         with held:
             work = cls(directory)
             try:
@@ -197,7 +197,7 @@ class Work:
 
     @property
     def final(self) -> FinalScore:
-        """The final score, were there no more attempts."""
+        """The final score of the attempts so far."""
         anchors = self.task.manifest.anchors(self.record.profile)
         scale = (anchors.starting, anchors.reference) if anchors else None
         return AttemptLog(self.session / ATTEMPTS).final(self.task.manifest.aggregation, scale)
@@ -206,43 +206,42 @@ class Work:
         """Stop the clock.
 
         Raises:
-            UsageError: if it stands still.
+            UsageError: if it is not running.
         """
-        self._check_goes()
+        self._check_open()
         self.record = self.record.changed(state="paused")
 
     def resume(self) -> None:
-        """Have the clock go on.
+        """Restart the clock.
 
         Raises:
-            UsageError: if it goes, or the work has ended.
+            UsageError: if it is not paused.
         """
         if self.record.state != "paused":
-            raise UsageError(f"{self.directory}: it is not paused, but {self.record.state}")
+            raise UsageError(f"{self.directory}: not paused, but {self.record.state}")
         moment = Moment.now()
         periods = [*self.record.periods, [moment.unix_s, moment.unix_s]]
         self.record = self.record.changed(state="open", moment=moment, periods=periods)
 
     def score(self) -> tuple[Score, FinalScore]:
-        """Score the workspace as it is; the clock goes on meanwhile, but for waiting for the GPU.
+        """Score the workspace; the clock keeps running, except while waiting for the GPU.
 
         Raises:
-            UsageError: if the clock stands still, the hours are over, the attempts are used up, or another instance of
-                the task was chosen since.
+            UsageError: if the clock is stopped, no hours or attempts are left, or the task's instance has changed.
         """
-        self._check_goes()
+        self._check_open()
         if not self.record.may_score:
-            reason = "the hours are over" if not self.record.remaining_s else "all attempts are used up"
-            raise UsageError(f"{self.directory}: nothing was scored: {reason}; `re-bench work finish` ends the work")
+            reason = "no hours left" if not self.record.remaining_s else "no attempts left"
+            raise UsageError(f"{self.directory}: not scored: {reason}; end the work with: re-bench work finish")
         return self._score()
 
     def finish(self, *, scored: bool = True) -> tuple[Score | None, FinalScore]:
-        """Score the workspace once more, if hours and attempts allow it, and end the work.
+        """Score the workspace once more if hours and attempts are left, and end the work.
 
-        An attempt whose scorer failed does not end it; ``scored=False`` makes none.
+        If the scorer fails, the work does not end. ``scored=False`` skips the scoring.
 
         Raises:
-            UsageError: if the work has ended, or another instance of the task was chosen since.
+            UsageError: if the work has ended, or the task's instance has changed.
         """
         if self.record.state == "ended":
             raise UsageError(f"{self.directory}: the work has ended")
@@ -255,16 +254,16 @@ class Work:
         before = self.record
         if instance_of(self.task, before.profile) != before.instance:
             raise UsageError(
-                f"{self.task.name}: the work began with instance {before.instance}, and another one was chosen since; "
-                "choose it again with re-bench prepare --instance"
+                f"{self.task.name}: the instance has changed since the work began ({before.instance}); "
+                "select it again with re-bench prepare --instance"
             )
-        self._save()  # a kill while it is scored loses no time
+        self._save()  # time is not lost if scoring is killed
         score, final = score_and_record(
             self.task, self.workspace, before.profile, before.sandbox, self.session / ATTEMPTS,
             submitted=before.elapsed,
         )  # fmt: skip
         if before.state == "open":
-            now = before.brought_up_to_date(self.workspace)
+            now = before.updated(self.workspace)
             used_s = max(before.used_s, now.used_s - float(score.details.get(GPU_WAIT, 0.0)))
             self.record = now.changed(waited_s=before.waited_s + now.used_s - used_s, used_s=used_s)
         attempts = self.attempts
@@ -272,9 +271,9 @@ class Work:
         self.record = self.record.changed(attempts=len(attempts), scored=scored)
         return score, final
 
-    def _check_goes(self) -> None:
+    def _check_open(self) -> None:
         if self.record.state == "paused":
-            raise UsageError(f"{self.directory}: it is paused; go on with: re-bench work resume {self.directory}")
+            raise UsageError(f"{self.directory}: paused; continue with: re-bench work resume {self.directory}")
         if self.record.state == "ended":
             raise UsageError(f"{self.directory}: the work has ended")
 
@@ -289,32 +288,32 @@ class Work:
 
 
 def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
-    """Copy the runs of evaluations into one; return those that were not there yet, by their new names.
+    """Copy the runs of evaluations into a study; return the new runs.
 
     Raises:
-        UsageError: if a run has not ended, a task is of another version or profile, or ``study`` is something else.
+        UsageError: if a run has not ended, the version or profile of a task differs, or ``study`` is not an evaluation.
         ReBenchError: if a record is damaged.
     """
     sources = [(directory, EvaluationRecord.load(directory)) for directory in directories]
     if not sources:
-        raise UsageError("name the directories of the work to collect")
+        raise UsageError("missing directories of the work to collect")
     known = (study / EvaluationRecord.file_name()).is_file()
     if not known and study.exists():
-        raise UsageError(f"{study}: it is there, and no evaluation; give the directory of one, or a new one")
+        raise UsageError(f"{study}: exists but is not an evaluation; give an evaluation or a new directory")
     record = EvaluationRecord.load(study) if known else sources[0][1].model_copy(update={"name": study.resolve().name})
     tasks = {task.name: task for task in record.tasks}
     for directory, source in sources:
         for task in source.tasks:
-            there = tasks.setdefault(task.name, task)
-            if (there.version, there.profile) != (task.version, task.profile):
+            existing = tasks.setdefault(task.name, task)
+            if (existing.version, existing.profile) != (task.version, task.profile):
                 raise UsageError(
-                    f"{directory}: {task.name} is of version {task.version} and profile {task.profile}, and in the "
-                    f"study of version {there.version} and profile {there.profile}; collect it into another one"
+                    f"{directory}: {task.name} has version {task.version} and profile {task.profile}, but in the study "
+                    f"version {existing.version} and profile {existing.profile}; collect it into another study"
                 )
     runs = [(path, RunRecord.load(path)) for directory in directories for path in run_directories(directory)]
     open_runs = [str(path) for path, run in runs if run.state != "ended"]
     if open_runs:
-        raise UsageError(f"not ended yet: {', '.join(open_runs)}; end them first with re-bench work finish")
+        raise UsageError(f"not ended yet: {', '.join(open_runs)}; end them with: re-bench work finish")
     (study / RUNS).mkdir(parents=True, exist_ok=True)
     record.model_copy(update={"tasks": tuple(tasks.values())}).save(study)
     sessions = {RunRecord.load(path).session for path in run_directories(study)}
@@ -327,7 +326,7 @@ def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
 
 
 def _copy(path: Path, run: RunRecord, study: Path) -> RunRecord:
-    """Copy a run under the next free seed; it is there as a whole or not at all."""
+    """Copy a run atomically, with the next free seed."""
     seed = run.seed
     while (study / RUNS / (name := run_name(run.agent, run.model, run.task, seed))).exists():
         seed += 1

@@ -2,11 +2,11 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  // A cell that begins with a number, but is no time such as 1:02:03, is sorted by it; all others as text.
+  // Sort cells that start with a number, except times such as 1:02:03, numerically; others as text.
   const number = (text) => /^-?\$?\d[\d,.]*(e[-+]?\d+)?(?![\d:])/.test(text) ? parseFloat(text.replace(/[$,]/g, "")) : NaN;
 
   function compare(left, right, sign) {
-    if (left === "-" || right === "-") return (left === "-") - (right === "-"); // unknown values are last either way
+    if (left === "-" || right === "-") return (left === "-") - (right === "-"); // unknown values last
     const difference = number(left) - number(right);
     return sign * (Number.isNaN(difference) ? left.localeCompare(right, "en", { numeric: true }) : difference);
   }
@@ -16,7 +16,7 @@
     all("th[aria-sort]", table).forEach((other) => other.removeAttribute("aria-sort"));
     header.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
     const bodies = [...table.tBodies];
-    const ofRuns = table.id === "runs-table"; // where a run is a tbody
+    const ofRuns = table.id === "runs-table"; // one tbody per run
     const keyed = (ofRuns ? bodies : [...bodies[0].rows]).map((item) => {
       const row = ofRuns ? item.rows[0] : item;
       return [row.cells[header.cellIndex].textContent.trim(), item];
