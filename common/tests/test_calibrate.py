@@ -57,4 +57,4 @@ def test_calibrate_rejects_other_instances(
     monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 2}')
     refused = re_bench("calibrate", made_up.directory, "--profile", "cpu")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "instance 2 is chosen, whose anchors are made with its truth; run: re-bench prepare" in refused.stderr
+    assert "instance 2 is chosen, and its anchors are computed with its truth; run: re-bench prepare" in refused.stderr

@@ -98,10 +98,10 @@ def test_scores_are_rounded_and_private_scores_are_details(tmp_path: Path, monke
     ("body", "code", "status", "text"),
     [
         ("raise InvalidSubmissionError('no good')", 3, "invalid", "no good"),
-        ("return RawScore(float('nan'), '')", 3, "invalid", "the raw score is nan"),
+        ("return RawScore(float('nan'), '')", 3, "invalid", "raw score is not finite: nan"),
         ("raise InvalidSubmissionError('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
         ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
-        ("return RawScore(1.0, '', private=float('nan'))", 3, "invalid", "the raw score is nan"),
+        ("return RawScore(1.0, '', private=float('nan'))", 3, "invalid", "raw score is not finite: nan"),
         (
             "from re_bench.api import RunAnchors as A; return RawScore(1.0, '', {}, A(0, 3), private=1.0)",
             1,

@@ -224,7 +224,9 @@ def _rounded(task: TaskFolder, raw: float) -> float:
 def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
     names = task.manifest.submission
     if not any(_is_file(staged.directory / name) for name in names):
-        links = "".join(f"; {name} is a broken link" for name in names if (staged.directory / name).is_symlink())
+        links = "".join(
+            f"; {name} is a link to a missing file" for name in names if (staged.directory / name).is_symlink()
+        )
         skipped = "".join(f"; not copied: {entry}" for entry in staged.skipped[:5])
         raise InvalidSubmissionError(f"the submission has no {' or '.join(names)}{links}{skipped}")
 

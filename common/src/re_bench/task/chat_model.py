@@ -151,7 +151,7 @@ class ModelOptions:
         dollars_in, dollars_out = self.price or (None, None)
         model = ChatModel(self.model or "", dollars_in, dollars_out, self.context, self.max_output)
         if self.model is None and model.terms:
-            raise UsageError("--model-price, --model-context and --model-output need --model NAME")
+            raise UsageError("--model-price, --model-context and --model-output need a model; add --model NAME")
         return None if self.model is None else model
 
 
