@@ -154,7 +154,7 @@ def test_skipped_files_are_not_stored(quick: Path, tmp_path: Path) -> None:
     (submission / "number").unlink()
     (submission / "number").symlink_to("checkpoint")
     linked = run_command("score", task, submission, "--profile", "cpu")
-    assert (linked.returncode, "has no number; number is a broken link" in linked.stdout) == (3, True)
+    assert (linked.returncode, "has no number; number is a link to a missing file" in linked.stdout) == (3, True)
 
 
 def test_regrading_without_a_log_or_submission_is_reported(
