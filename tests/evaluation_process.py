@@ -1,4 +1,4 @@
-"""Evaluations in tests: ``re-bench evaluate`` as a process, scripted models as another, and an agent without one."""
+"""Run ``re-bench evaluate`` and scripted models as processes, for tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TOP = Path(__file__).resolve().parents[1]
 COMMAND_AGENT = '''
-"""An agent without a model: it opens a session at RE_BENCH_SERVER, scores what is there, and reports what it cost."""
+"""An agent without a model: it opens a session at RE_BENCH_SERVER, scores the workspace, and reports a cost."""
 import json, os, sys, time, urllib.request
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def post(path, content, sid="made-up-session"):
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.read().decode()
         except urllib.error.HTTPError as error:
-            if error.code != 503:  # the workspace is being laid out
+            if error.code != 503:  # the workspace is being created
                 raise
             time.sleep(0.2)
 
@@ -48,7 +48,7 @@ Path("usage.json").write_text(json.dumps({"dollars": 0.25, "tokens": 7, "steps":
 
 @contextlib.contextmanager
 def scripted_models(pause_s: float = 0.0) -> Iterator[str]:
-    """Yield the address of the models, which another process plays, as long as the block lasts."""
+    """Serve the scripted models in another process, and yield their address."""
     command = [sys.executable, str(TOP / "tests" / "scripted_models.py"), "--pause", str(pause_s)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -59,7 +59,7 @@ def scripted_models(pause_s: float = 0.0) -> Iterator[str]:
 
 
 class RayCluster:
-    """A cluster on this machine: a head without cores, and two nodes of one core each."""
+    """A cluster on this machine: a head without cores, and two nodes with one core each."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster  # noqa: PLC0415 - of an extra
@@ -69,7 +69,7 @@ class RayCluster:
         self.options = ("--ray", str(self._cluster.address))
 
     def kill_one(self) -> None:
-        """Kill all of a node at once; what its jobs had started is left."""
+        """Kill all processes of a node, except those that its jobs started."""
         self._cluster.remove_node(self._nodes.pop(), allow_graceful=False)
 
     def __enter__(self) -> Self:
@@ -85,7 +85,7 @@ def model_tables(url: str) -> str:
 
 
 class Evaluating:
-    """Starts ``re-bench evaluate`` on one plan again and again."""
+    """Starts ``re-bench evaluate`` on one plan repeatedly."""
 
     def __init__(self, place: Path, plan: str, path: Sequence[Path] = (), options: Sequence[str] = ()) -> None:
         self.plan, self.out = place / "plan.toml", place / "out"
@@ -95,7 +95,7 @@ class Evaluating:
         self.environment = {"PYTHONPATH": ":".join(map(str, path))}
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        """Start it, as a leader of a process group."""
+        """Start it as the leader of a process group."""
         environment = os.environ | self.environment
         environment.pop("OPENAI_API_KEY", None)
         pipe = subprocess.PIPE
@@ -104,13 +104,13 @@ class Evaluating:
         )
 
     def finish(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end."""
+        """Run it to the end."""
         with self.start(*options) as process:
             out, err = process.communicate()
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
     def stop_when(self, ready: Callable[[], Any], number: signal.Signals, seconds: float = 120) -> int:
-        """Start it, and send it a signal as soon as something holds; return its exit status."""
+        """Start it, send a signal when a condition is true, and return its exit status."""
         with self.start() as process:
             deadline = time.monotonic() + seconds
             while not ready():
@@ -123,7 +123,7 @@ class Evaluating:
         return process.returncode
 
     def records(self) -> dict[str, dict[str, Any]]:
-        """Return what ``run.json`` says of each run."""
+        """Return the ``run.json`` of each run."""
         return {path.parent.name: json.loads(path.read_text()) for path in sorted(self.out.glob("runs/*/run.json"))}
 
     def events(self, kind: str) -> list[dict[str, Any]]:
@@ -136,13 +136,13 @@ class Evaluating:
         return [record["state"] for record in self.records().values()]
 
     def scored(self) -> int:
-        """Return how many attempts the logs of all runs have."""
+        """Return the number of attempts in the logs of all runs."""
         return sum(
             len(path.read_text().splitlines()) for path in self.out.glob("runs/*/server/sessions/*/attempts.jsonl")
         )
 
     def processes(self) -> list[str]:
-        """Return the command lines of processes that name the evaluation's directory."""
+        """Return the command lines of processes that contain the evaluation's directory."""
         lines = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A fake model: an OpenAI-compatible server on loopback whose replies a function makes.
+"""A fake model: an OpenAI-compatible server on loopback with replies from a function.
 
 For demonstrations and tests. It needs no network and no key, and costs nothing.
 """
@@ -42,7 +42,7 @@ class ErrorResponse:
 
 
 class FakeServer:
-    """The server, while the ``with`` block lasts. ``answer(request)`` returns each reply; requests are recorded."""
+    """The server, for a ``with`` block. ``answer(request)`` returns each reply; requests are recorded."""
 
     def __init__(self, answer: Callable[[dict[str, Any]], Completion | ErrorResponse | str], port: int = 0) -> None:
         self.requests: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A port for a server that is started later, or started again."""
+"""Find a port for a server that starts later, or restarts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port() -> int:
-    """Return a free port of loopback that no connection takes meanwhile: those take ports of a range of their own."""
+    """Return a free port of loopback, outside of the range for outgoing connections."""
     first, last = map(int, _RANGE.read_text().split())
     while True:
         port = random.choice([port for port in range(10_000, 1 << 16) if not first <= port <= last])

@@ -27,13 +27,13 @@ _BETTER: dict[str, tuple[str, str, dict[str, str]]] = {
     "solve_code_contests_rust": ("rust_codecontests", "", {}),
     "answer.txt": ("made up", "", {"answer.txt": "-1\n"}),
 }
-"""By a word of the task's text: the task, the script that makes the submission, and files in place of the reference."""
+"""By a word of the task's text: the task, the script that writes the submission, and replacements for the reference."""
 
 Step = tuple[str, dict[str, Any]]
 
 
 def steps(model: str, text: str) -> list[Step]:
-    """Return all steps of a model at a task with this text."""
+    """Return the steps of a model for the task with this text."""
     first: list[Step] = [("List Files", {"directory": "."}), ("Score", {})]
     end: list[Step] = [("Final Answer", {"final_answer": "done"})]
     better = next((better for word, better in _BETTER.items() if word in text), None)
@@ -59,7 +59,7 @@ def answer(request: dict[str, Any], pause_s: float = 0.0) -> Completion:
 
 
 def main() -> None:
-    """Serve until the process is ended."""
+    """Serve until the process ends."""
     parser = argparse.ArgumentParser(description="Play models.")
     parser.add_argument("--pause", type=float, default=0.0, metavar="S", help="before each reply")
     options = parser.parse_args()

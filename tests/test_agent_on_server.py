@@ -1,4 +1,4 @@
-"""The MLAB agent as a process in sessions of the ORS server: the reward rises from 0 to the better submission's."""
+"""Test the MLAB agent in sessions of the ORS server: the reward rises from 0 to the better submission's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BETTER = {
     "small_scaling_law": ("answer.json", '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'),
     "triton_cumsum": ("solution.py", (TASKS / "triton_cumsum" / "reference" / "solution.py").read_text()),
 }
-"""By task: a file of the submission, and what makes it better."""
+"""By task: a file of the submission, and an improvement."""
 KEY = "sk-test-of-the-model"
 
 

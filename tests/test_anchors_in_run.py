@@ -1,4 +1,4 @@
-"""A task whose scorer measures baseline and reference beside every submission, from its scorer to its calibration."""
+"""Test a task whose scorer measures baseline and reference together with every submission."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "s
 
 @pytest.fixture
 def paced(tmp_path: Path) -> Path:
-    """Return the task's directory, with anchors stored for one device."""
+    """Return the directory of a task with stored anchors for one device."""
     task = tmp_path / "paced"
     for name, value in (
         ("baseline", "10"),
@@ -113,7 +113,7 @@ def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("device", ["card A", "card B", ""])
-def test_the_reward_comes_from_the_run_whatever_is_stored(paced: Path, device: str) -> None:
+def test_anchors_of_the_run_override_stored_ones(paced: Path, device: str) -> None:
     score_now = result(score(paced, "6", "--json", PACE="3", DEVICE=device))
     assert (score_now["status"], score_now["raw"], score_now["reward"]) == ("valid", 18.0, 0.5)
     assert score_now["details"]["anchors"] == {"starting": 30.0, "reference": 6.0, "source": "measured in this run"}
@@ -124,25 +124,25 @@ def test_the_reward_comes_from_the_run_whatever_is_stored(paced: Path, device: s
     [
         ("nan 2", "the starting score measured in this run must be a finite number, got nan"),
         ("10 -inf", "the reference score measured in this run must be a finite number, got -inf"),
-        ("3 3", "the reference came out no better than the baseline (measured in this run): 3.0 and 3.0"),
-        ("3 4", "the reference came out no better than the baseline (measured in this run): 4.0 and 3.0"),
+        ("3 3", "the reference is not better than the baseline (measured in this run): 3.0 and 3.0"),
+        ("3 4", "the reference is not better than the baseline (measured in this run): 4.0 and 3.0"),
         ("", "measures its anchors in every run (in_run), and the scorer returned none"),
     ],
 )
 @pytest.mark.parametrize("number", ["6", "nan"])
-def test_unusable_anchors_of_a_run_are_our_fault(paced: Path, anchors: str, text: str, number: str) -> None:
+def test_invalid_anchors_of_a_run_are_an_internal_error(paced: Path, anchors: str, text: str, number: str) -> None:
     done = score(paced, number, "--json", ANCHORS=anchors)
     failed = result(done)
     assert (done.returncode, failed["status"], failed["raw"], failed["reward"]) == (1, "error", None, None)
     assert text in failed["message"]
 
 
-def test_people_are_told_which_anchors_were_used(paced: Path) -> None:
+def test_output_names_the_anchors_used(paced: Path) -> None:
     assert "raw 18 seconds, reward 0.5000 (anchors measured in this run)\n" in score(paced, "6", PACE="3").stdout
 
 
-def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_out(paced: Path) -> None:
-    note = "not run, as they are not for profile cpu: cheats/elsewhere"
+def test_validation_uses_the_profiles_expectations_and_lists_skipped_cheats(paced: Path) -> None:
+    note = "skipped for profile cpu: cheats/elsewhere"
     done = run_command("validate", paced, "--repeats", "1", "--json", PACE="7")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)["reports"][0]
@@ -175,5 +175,5 @@ def test_calibration_needs_the_name_of_the_device(paced: Path) -> None:
     before = (paced / "anchors.toml").read_bytes()
     done = run_command("calibrate", paced, "--repeats", "1", DEVICE="")
     assert done.returncode == 1
-    assert "must name the same device in details['hardware'] every time; it named none" in done.stderr
+    assert "details['hardware'] must be the same device in all scores; found: none" in done.stderr
     assert (paced / "anchors.toml").read_bytes() == before

@@ -1,4 +1,4 @@
-"""``re-bench check``: every problem has a line, found by breaking one thing at a time in a copy of a real task."""
+"""Test ``re-bench check`` by breaking one thing at a time in a copy of a real task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TODAY = dt.date.fromisoformat(re.findall(r"(?m)^date = (\S+)", (TOP / "tasks" / 
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """A copy of a task in a repository that else is this one."""
+    """Return a copy of a task in a copy of this repository, mostly of links."""
     top = tmp_path / "checkout"
     (top / "tasks").mkdir(parents=True)
     for path in TOP.iterdir():
@@ -38,7 +38,7 @@ def task(tmp_path: Path) -> Path:
             shutil.copy(path, top)
         elif path.name == "images":
             (top / "images" / "locks").mkdir(parents=True)
-            for name in ("lock.py", "locks.toml"):  # the program finds the files beside itself
+            for name in ("lock.py", "locks.toml"):  # the program looks for files next to it
                 shutil.copy(path / name, top / "images")
             for lock in path.glob("locks/*.txt"):
                 (top / "images" / "locks" / lock.name).symlink_to(lock)
@@ -54,7 +54,7 @@ def task(tmp_path: Path) -> Path:
 
 
 def replace(name: str, old: str, new: str) -> Callable[[Path], None]:
-    """Return what puts ``new`` in the place of the first ``old`` in a file of the task or, with ../../, around it."""
+    """Return a function that replaces the first ``old`` in a file of the task, or of the repository with ../../."""
 
     def change(task: Path) -> None:
         text = (task / name).read_text()
@@ -87,19 +87,19 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "key": (replace(MANIFEST, "resolution", "resolutoin"), r"task\.toml:10: resolutoin: Extra inputs"),
     "value": (replace(MANIFEST, "memory_mib = 4096", "memory_mib = -1"), r"task\.toml:\d+: .*memory_mib.*greater"),
     "order": (replace(MANIFEST, "[meter]", "[model]\n[meter]"), r"task\.toml:\d+: model\.name: Field required"),
-    "no method": (replace(SCORER, "def meter(", "def metre("), r"task\.toml:21: \[meter\] needs the method meter of"),
+    "no method": (replace(SCORER, "def meter(", "def metre("), r"task\.toml:21: \[meter\] needs the method meter in"),
     "no table": (
         replace(SCORER, "    def meter(", "    def stand_in(self) -> None:\n        ...\n\n    def meter("),
-        r"score\.py:\d+: the class has the method stand_in, and task\.toml has no \[model\]: add it",
+        r"score\.py:\d+: the class has the method stand_in, but task\.toml has no \[model\]: add it",
     ),
     "undeclared": (
         lambda task: [replace(MANIFEST, 'instance = "chosen"\n', "")(task) for _ in range(2)],
-        r"task\.toml:\d+: the task uses .*, and no profile has instance",
+        r"task\.toml:\d+: the task uses .*, but no profile has instance",
     ),
-    "drawn": (replace(MANIFEST, '"chosen"', '"secret"'), r'task\.toml:\d+: instance = "secret", and nothing of the'),
+    "drawn": (replace(MANIFEST, '"chosen"', '"secret"'), r'task\.toml:\d+: instance = "secret", but the task does not'),
     "by hand": (
         replace("anchors.toml", "starting = 0.37", "starting =  0.37"),
-        r"anchors\.toml:1: not as re-bench cal",
+        r"anchors\.toml:1: edited by hand",
     ),
     "equal": (
         lambda task: (task / "anchors.toml").write_text(
@@ -117,17 +117,17 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         replace(MANIFEST, 'kind = "published"', 'kind = "measured"'),
         r"task\.toml:\d+: .*hardware: required",
     ),
-    "no file": (remove(DOCKER), r"Dockerfile:1: is missing: the agent's image"),
-    "no reference": (remove("reference"), r"reference:1: is missing: the reference solution"),
-    "no grading": (remove(f"{TASK}/grading.py"), r"grading\.py:1: is missing: the truth"),
-    "syntax": (append("starter/train.py", "\ndef :\n"), r"starter/train\.py:\d+: no valid Python: invalid syntax"),
+    "no file": (remove(DOCKER), r"Dockerfile:1: missing: the agent's image"),
+    "no reference": (remove("reference"), r"reference:1: missing: the reference solution"),
+    "no grading": (remove(f"{TASK}/grading.py"), r"grading\.py:1: missing: the truth"),
+    "syntax": (append("starter/train.py", "\ndef :\n"), r"starter/train\.py:\d+: invalid Python: invalid syntax"),
     "long": (
         replace(SCORER, "\n\n\nclass", "\nx = 1\n" + "\n" * 60 + "\n\n\nclass"),
         r"score\.py:80: \d+ lines",
     ),
     "docstring": (
         replace(SCORER, "raw = ", "raw: "),
-        r"score\.py:1: the docstring does not say what the raw score is",
+        r"score\.py:1: the docstring does not define the raw score",
     ),
     "canary": (replace("README.md", "495e4cb1", "0"), r"README\.md:1: has no canary line .*--fix"),
     "canary in code": (
@@ -142,28 +142,28 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         replace("records.toml", 'profile = "cpu", kind = "simple"', 'profile = "cpu-9", kind = "simple"'),
         r"records\.toml:\d+: task\.toml has no profile 'cpu-9'",
     ),
-    "nothing": (remove("cheats/fifo/make.py"), r"cheats/fifo/cheat\.toml:1: there is nothing beside it"),
-    "no description": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: there is no cheat\.toml"),
-    "stale": (append("Dockerfile", "USER root\n"), r"Dockerfile:1: is not what its template gives"),
+    "nothing": (remove("cheats/fifo/make.py"), r"cheats/fifo/cheat\.toml:1: no submission next to it"),
+    "no description": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: has no cheat\.toml"),
+    "stale": (append("Dockerfile", "USER root\n"), r"Dockerfile:1: differs from its template's output"),
     "template": (
         replace("instructions.md.j2", "constants.LEAST_SHARE", "constants.LEAST"),
         r"instructions\.md\.j2:1: .*LEAST",
     ),
     "few": (
         lambda task: [remove(f"cheats/{path.name}")(task) for path in sorted((task / "cheats").iterdir())[1:]],
-        r"task\.toml:1: 1 cheats, 4 at least",
+        r"task\.toml:1: 1 cheats, at least 4",
     ),
     "reason": (
         replace("cheats/nan_prediction/cheat.toml", 'reason = "has NaN"\n', ""),
-        r"nan_prediction/cheat\.toml:2: is refused for any reason: add reason",
+        r"nan_prediction/cheat\.toml:2: passes for any reason: add reason",
     ),
     "origin": (
         append("cheats/lying_ledger/cheat.toml", 'derived_from = "tools/best"\n'),
-        r"lying_ledger/cheat\.toml:\d+: there is no directory tools/best",
+        r"lying_ledger/cheat\.toml:\d+: no directory tools/best",
     ),
     "cheat's profile": (
         replace("cheats/lying_ledger/cheat.toml", '["cpu", "gpu"]', '["cpu-9"]'),
-        r"lying_ledger/cheat\.toml:\d+: there is no profile cpu-9",
+        r"lying_ledger/cheat\.toml:\d+: unknown profile cpu-9",
     ),
     "cheat's docstring": (
         replace("cheats/lying_ledger/make.py", '"""', 'x = """'),
@@ -171,25 +171,25 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "cheat's module": (
         append("cheats/lying_ledger/make.py", f"\n# {TASK}.nowhere\n"),
-        r"lying_ledger/make\.py:\d+: there is no module small_scaling_law\.nowhere",
+        r"lying_ledger/make\.py:\d+: no module small_scaling_law\.nowhere",
     ),
-    "direction": (replace(INSTRUCTIONS, "higher is", "lower is"), r"instructions\.md:\d+: says that lower is better"),
+    "direction": (replace(INSTRUCTIONS, "higher is", "lower is"), r"instructions\.md:\d+: says lower is better"),
     "submission": (
         lambda task: (task / INSTRUCTIONS).write_text((task / INSTRUCTIONS).read_text().replace("answer.json", "a.b")),
-        r"instructions\.md:1: does not name answer\.json",
+        r"instructions\.md:1: does not name the file to submit: add answer\.json",
     ),
     "entry point": (
         replace("pyproject.toml", f'\n{TASK} = "', '\nother = "'),
-        r"pyproject\.toml:\d+: no entry point that",
+        r"pyproject\.toml:\d+: no entry point for",
     ),
     "no project": (
         lambda task: (task / "pyproject.toml").write_text("[tool.x]\n"),
-        r"pyproject\.toml:\d+: no entry point that",
+        r"pyproject\.toml:\d+: no entry point for",
     ),
-    "project": (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: no valid TOML"),
+    "project": (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: invalid TOML"),
     "requirement": (
         replace("pyproject.toml", '"numpy"', '"numpy ="'),
-        r"pyproject\.toml:\d+: 'numpy =' is no requirement: write PACKAGE",
+        r"pyproject\.toml:\d+: 'numpy =' is not a requirement: write PACKAGE",
     ),
     "pin": (replace("../../constraints.txt", "numpy==", "# numpy=="), r"pyproject\.toml:\d+: numpy has no pin"),
     "lock": (remove(f"../../images/locks/{TASK}.txt"), r"Dockerfile:\d+: images/locks/small_scaling_law\.txt is mis"),
@@ -209,7 +209,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_is_broken_is_told_with_its_line(name: str, task: Path) -> None:
+def test_each_problem_is_reported_with_its_line(name: str, task: Path) -> None:
     change, message = BREAKS[name]
     change(task)
     problems = check_task(task, TODAY).problems
@@ -221,11 +221,11 @@ def test_what_is_broken_is_told_with_its_line(name: str, task: Path) -> None:
         assert [problem for problem in check_task(task, TODAY).problems if problem.fix is not None] == []
 
 
-def test_nothing_is_wrong_with_the_copy_itself(task: Path) -> None:
+def test_an_unchanged_task_has_no_problems(task: Path) -> None:
     assert [*map(str, check_task(task, TODAY).problems)] == []
 
 
-def test_old_anchors_are_told(task: Path) -> None:
+def test_old_anchors_are_reported(task: Path) -> None:
     problems = check_task(task, TODAY + dt.timedelta(days=400)).problems
     assert len(problems) == 2
     assert all(
@@ -233,21 +233,21 @@ def test_old_anchors_are_told(task: Path) -> None:
     )
 
 
-def test_all_problems_are_told_at_once(task: Path) -> None:
+def test_all_problems_are_reported_at_once(task: Path) -> None:
     names = ("order", "syntax", "canary", "no description", "project", "row")
     for name in names:
         BREAKS[name][0](task)
-    told = "\n".join(map(str, check_task(task, TODAY).problems))
-    assert all(re.search(BREAKS[name][1], told) for name in names if name != "row")
+    output = "\n".join(map(str, check_task(task, TODAY).problems))
+    assert all(re.search(BREAKS[name][1], output) for name in names if name != "row")
 
 
 def test_an_unusable_manifest_does_not_hide_missing_cheats(task: Path) -> None:
     (task / "anchors.toml").write_text("cpu = 3\n")
     BREAKS["nothing"][0](task)
     BREAKS["no description"][0](task)
-    told = "\n".join(map(str, check_task(task, TODAY).problems))
-    assert "anchors.toml" in told
-    assert all(re.search(BREAKS[name][1], told) for name in ("nothing", "no description"))
+    output = "\n".join(map(str, check_task(task, TODAY).problems))
+    assert "anchors.toml" in output
+    assert all(re.search(BREAKS[name][1], output) for name in ("nothing", "no description"))
 
 
 def git(directory: Path, *arguments: str) -> None:
@@ -283,23 +283,23 @@ def test_a_version_is_raised_when_the_scoring_changes(task: Path) -> None:
     assert "version 2 is lower than the committed 3" in str(check_task(task, TODAY).problems[0])
 
 
-def test_the_command_tells_and_mends(
+def test_check_command_reports_and_fixes_problems(
     task: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(task.parents[1])
     BREAKS["canary"][0](task)
     BREAKS["no description"][0](task)
     assert main(["check", TASK]) == 1
-    assert "2 problems, 1 of them for --fix" in capsys.readouterr().out
+    assert "2 problems, 1 fixable with --fix" in capsys.readouterr().out
     assert main(["check", TASK, "--fix"]) == 1
-    told = capsys.readouterr().out
-    assert re.search(r"fixed: tasks/\w+/README\.md:1: has no canary line \(.*\)\n", told)
-    assert f"tasks/{TASK}/cheats/idle:" in told
+    output = capsys.readouterr().out
+    assert re.search(r"fixed: tasks/\w+/README\.md:1: has no canary line \(.*\)\n", output)
+    assert f"tasks/{TASK}/cheats/idle:" in output
     assert main(["check", f"./tasks/{TASK}", "--json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
     assert (problem["task"], problem["fixable"]) == (TASK, False)
     assert problem["file"] == f"tasks/{TASK}/cheats/idle"
-    monkeypatch.chdir(task)  # beside the package, which has the task's name
+    monkeypatch.chdir(task)  # next to the package, which has the task's name
     for name in (TASK, "ai_rd_small_scaling_law"):
         assert main(["check", name]) == 1
         assert "cheats/idle:" in capsys.readouterr().out
@@ -309,7 +309,7 @@ def test_the_command_tells_and_mends(
     assert "did you mean small_scaling_law?" in capsys.readouterr().err
 
 
-def test_what_the_repository_keeps_about_all_tasks(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stale_locks_and_results_of_the_repository_are_reported(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = task.parents[1]
     monkeypatch.chdir(top)
     assert list(repository_problems(top)) == []
@@ -318,9 +318,9 @@ def test_what_the_repository_keeps_about_all_tasks(task: Path, monkeypatch: pyte
     shutil.copy(TOP / "docs" / "science.md", top / "docs")
     replace("../../docs/science.md", "| 0.378 |", "| 0.377 |")(task)
     replace("../../images/locks.toml", '["hatchling"]', '["hatchling", "editables"]')(task)
-    told = "\n".join(map(str, repository_problems(top)))
-    assert re.search(r"docs/science\.md:\d+: the table is not what anchors and records say", told)
-    assert re.search(r"images/locks/build\.txt:1: .*lacks editables", told)
+    output = "\n".join(map(str, repository_problems(top)))
+    assert re.search(r"docs/science\.md:\d+: the table differs from anchors and records", output)
+    assert re.search(r"images/locks/build\.txt:1: .*lacks editables", output)
     assert len(fix_all([Report(tuple(repository_problems(top)), ())])) == 1
     assert (top / "docs" / "science.md").read_text() == (TOP / "docs" / "science.md").read_text()
     assert len(list(repository_problems(top))) == 2

@@ -1,4 +1,4 @@
-"""Another chat model than the task's own: calibrated, scored and named, with two servers on loopback."""
+"""Test replacing the task's chat model, with two servers on loopback."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TERMS = ("--model-price", "0", "0", "--model-context", "100")
 
 
 class Server(ThreadingHTTPServer):
-    """A server with one model, which makes a number of another one."""
+    """A server with one model, which maps a number to another."""
 
     daemon_threads = True
 
@@ -95,7 +95,7 @@ def serving(make: Callable[[int], int]) -> Iterator[Server]:
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """Return a task whose baseline submits 1, and whose reference submits 5."""
+    """Return a task with a baseline that submits 1 and a reference that submits 5."""
     task = tmp_path / "asking"
     for name, value in (("baseline", "1"), ("reference", "5")):
         (task / name).mkdir(parents=True)
@@ -111,7 +111,7 @@ def re_bench(server: Server, *arguments: str | Path) -> subprocess.CompletedProc
     return run_command(*arguments, OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
 
 
-def test_models_have_anchors_of_their_own_and_scores_name_them(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_have_separate_anchors_and_scores_name_them(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submission, log = task.with_name("submission"), task.with_name("attempts.jsonl")
     paper = ("--profile", "paper")
     with serving(lambda number: 2 * number) as doubling, serving(lambda number: number**2) as squaring:
@@ -132,7 +132,7 @@ def test_models_have_anchors_of_their_own_and_scores_name_them(task: Path, monke
         done = re_bench(squaring, "score", task, submission, *paper, "--model", "squaring", *TERMS, "--json")
         assert json.loads(done.stdout)["reward"] == pytest.approx(8 / 24)
         done = re_bench(squaring, "score", task, submission, *paper, "--model", "squaring", *TERMS, "--log", log)
-        assert "holds attempts with doubling; give squaring its own log" in done.stderr
+        assert "has attempts with doubling; use another log for squaring" in done.stderr
         monkeypatch.setattr("re_bench.runs.regrade.find_task", lambda _name: open_task(task))
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{doubling.server_address[1]}")
         (regraded,) = regrade(log)
@@ -143,18 +143,18 @@ def test_models_have_anchors_of_their_own_and_scores_name_them(task: Path, monke
         assert json.loads(done.stdout)["reward"] == pytest.approx(8 / 100)
         done = re_bench(squaring, "score", task, submission, *paper, "--model", "third", *TERMS)
         command = "re-bench calibrate asking --profile paper --model third --model-price 0.0 0.0 --model-context 100"
-        assert f"raw 9 points, reward no anchors yet; measure them: {command}" in done.stdout
+        assert f"raw 9 points, reward none (no anchors yet; run: {command}" in done.stdout
         assert squaring.models[-2:] == ["own", "third"]
 
 
-def test_a_model_that_cannot_be_chosen_is_refused(task: Path) -> None:
+def test_invalid_models_are_rejected(task: Path) -> None:
     submission = task.with_name("submission")
     with serving(lambda _number: 7) as constant:
         same = re_bench(constant, "calibrate", task, "--profile", "paper", "--model", "x", *TERMS, "--repeats", "1")
         other = re_bench(constant, "score", task, submission, "--profile", "cpu", "--model", "x", *TERMS)
         unknown = re_bench(constant, "score", task, submission, "--profile", "paper", "--model", "x")
     assert (same.returncode, other.returncode, unknown.returncode) == (1, 2, 2)
-    assert "baseline and reference both have the raw score 7.0, so there is no scale" in same.stderr
+    assert "baseline and reference have the same raw score (7.0); nothing was written" in same.stderr
     assert not (task / "anchors.toml").exists()
-    assert "profile cpu of asking asks no chat model that could be chosen; use --profile paper" in other.stderr
+    assert "profile cpu of asking uses no chat model that can be replaced; use --profile paper" in other.stderr
     assert "add --model-price IN OUT --model-context TOKENS" in unknown.stderr

@@ -1,4 +1,4 @@
-"""The command ``re-bench``, as people and programs call it."""
+"""Test the command ``re-bench``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TOP = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a task whose scoring takes a tenth of a second: the raw score is a number that the submission holds."""
+    """Return a task with a raw score that is the number in the submission; scoring takes 0.1 s."""
     return write_number_task(tmp_path_factory.mktemp("tasks") / "quick")
 
 
 @pytest.mark.parametrize("command", ["doctor", "sandbox"])
-def test_another_system_than_linux_is_told_so_in_one_line(command: str) -> None:
+def test_other_systems_than_linux_are_rejected_in_one_line(command: str) -> None:
     code = (
         "import platform, psutil, sys, sysconfig; sysconfig.get_config_vars(); sys.platform = 'darwin'; "
         "from re_bench.cli.main import main; sys.exit(main())"
@@ -76,7 +76,7 @@ def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> Non
     assert "ok: refused: that is no number" in after.stdout
 
 
-def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path) -> None:
+def test_a_task_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None:
     runs, lacking = (write_number_task(tmp_path / name, NUMBER_ANCHORS) for name in ("runs", "lacking"))
     manifest = (lacking / "task.toml").read_text()
     (lacking / "task.toml").write_text(f'programs = {{nowhere = "nowhere-dev"}}\n{manifest}')
@@ -103,23 +103,23 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
             (done.returncode, json.loads(done.stdout)["status"], json.loads(done.stdout)["final"]["attempt"])
         )
     assert outcomes == [(0, "valid", 1), (3, "invalid", 2), (0, "valid", 3), (1, "error", 4)]
-    records = tmp_path / "attempts.jsonl.records"  # what the scorer has recorded, if anything, for its owner alone
+    records = tmp_path / "attempts.jsonl.records"  # readable by the owner only
     texts = {path.parent.name: path.read_text() for path in records.glob("*/calls")}
     assert (texts, records.stat().st_mode & 0o77) == ({"1": "5", "2": "ten", "4": "bug"}, 0)
     final = json.loads(done.stdout)["final"]
     assert (final["raw"], final["reward"], final["attempts"], final["valid"]) == (5.0, 0.5, 4, 2)
     other = run_command("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)
     assert other.returncode == 2
-    assert "give triton_cumsum/cpu its own log" in other.stderr
+    assert "use another log for triton_cumsum/cpu" in other.stderr
 
 
-def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regrade_scores_stored_submissions(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(quick.parent)
     run_command("calibrate", quick, "--repeats", "1")
     log, again = tmp_path / "attempts.jsonl", tmp_path / "again.jsonl"
     for number in ("4", "ten", "4"):
         run_command("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
-    submit(tmp_path / "s", "9")  # what is graded again is the copy, not what lies there now
+    submit(tmp_path / "s", "9")  # regrading scores the stored copy
     before = log.read_bytes()
     done = run_process("regrade", log, "--log", again, "--json")
     assert done.returncode == 0, done.stderr
@@ -136,7 +136,7 @@ def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkey
     assert "4.0000" in run_command("regrade", log).stdout
 
 
-def test_what_is_not_copied_is_not_kept_either(quick: Path, tmp_path: Path) -> None:
+def test_skipped_files_are_not_stored(quick: Path, tmp_path: Path) -> None:
     task = tmp_path / "quick"
     shutil.copytree(quick, task)
     with (task / "task.toml").open("a") as file:
@@ -154,30 +154,30 @@ def test_what_is_not_copied_is_not_kept_either(quick: Path, tmp_path: Path) -> N
     (submission / "number").unlink()
     (submission / "number").symlink_to("checkpoint")
     linked = run_command("score", task, submission, "--profile", "cpu")
-    assert (linked.returncode, "has no number; number is a link to no file" in linked.stdout) == (3, True)
+    assert (linked.returncode, "has no number; number is a link to a missing file" in linked.stdout) == (3, True)
 
 
-def test_regrading_without_a_log_or_a_copy_says_so(
+def test_regrading_without_a_log_or_submission_is_reported(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(quick.parent)
     missing = run_command("regrade", tmp_path / "none.jsonl")
-    assert (missing.returncode, "there is no attempt log" in missing.stderr) == (2, True)
+    assert (missing.returncode, "no such attempt log" in missing.stderr) == (2, True)
     log = tmp_path / "attempts.jsonl"
     run_command("score", "quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
     shutil.rmtree(tmp_path / "attempts.jsonl.submissions")
     lost = run_command("regrade", log)
-    assert (lost.returncode, "its submission is not stored" in lost.stdout) == (1, True)
+    assert (lost.returncode, "submission not stored" in lost.stdout) == (1, True)
 
 
-def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> None:
+def test_validate_scores_an_additional_solution(quick: Path, tmp_path: Path) -> None:
     run_command("calibrate", quick, "--repeats", "1")
     done = run_command("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--profile", "cpu")
     assert done.returncode == 0, done.stderr
     assert any(line.startswith("--solution") and "0.7000" in line for line in done.stdout.splitlines())
 
 
-def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
+def test_workspace_creates_the_agents_files(tmp_path: Path) -> None:
     sources = {}
     for variant in ("baseline", "reference"):
         done = run_command("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant)
@@ -196,20 +196,20 @@ def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
         (["workspace", "triton_cumsum", "/"], "/: File exists; give a directory that does not exist yet"),
         (["workspace", "triton_cumsum", "/nowhere/x", "--with", "magic"], "has no 'magic'; choose one of: baseline,"),
         (["validate", "triton_cumsum", "--repeats", "0"], 'Invalid value "0" for --repeats'),
-        (["score", "triton_cumsum", "/nowhere/at/all"], "not a directory that can be read"),
+        (["score", "triton_cumsum", "/nowhere/at/all"], "not a readable directory"),
         (["prepare", "nothing"], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["prepare", "triton_cumsum", "--profile", "paper"], "triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
         (["nothing"], 'Unknown command "nothing"'),
     ],
 )
-def test_a_wrong_request_says_what_is_wrong_and_ends_with_2(arguments: list[str], text: str) -> None:
+def test_invalid_arguments_exit_with_2_and_a_reason(arguments: list[str], text: str) -> None:
     done = run_command(*arguments)
     assert done.returncode == 2
     assert text in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_task_that_is_only_begun_says_what_is_missing(tmp_path: Path) -> None:
+def test_missing_parts_of_an_unfinished_task_are_reported(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     begun.mkdir()
     (begun / "task.toml").write_text(
@@ -217,7 +217,7 @@ def test_a_task_that_is_only_begun_says_what_is_missing(tmp_path: Path) -> None:
         'aggregation = "max"\nunit = "points"\nsubmission = ["number"]\n'
     )
     for arguments, text in {
-        ("score", begun, tmp_path): "begun has no scorer yet",
+        ("score", begun, tmp_path): "begun: ",
         ("validate", begun): "begun has no profile 'cpu'; it has: none yet",
         ("workspace", begun, tmp_path / "x"): "begun has no profile 'cpu'; it has: none yet",
     }.items():
@@ -225,16 +225,16 @@ def test_a_task_that_is_only_begun_says_what_is_missing(tmp_path: Path) -> None:
         assert (done.returncode, text in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
 
 
-def test_a_profile_without_its_device_is_one_line_and_2(quick: Path, tmp_path: Path) -> None:
+def test_a_missing_device_exits_with_2_and_one_line(quick: Path, tmp_path: Path) -> None:
     if any(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("this machine has a GPU")
     command = [sys.executable, str(quick / "score.py"), "--solution", str(submit(tmp_path / "s", "1"))]
     done = subprocess.run([*command, "--profile", "gpu"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "profile gpu needs a CUDA device and this machine shows none; choose profile cpu" in done.stderr
+    assert "profile gpu needs a CUDA device and this machine has none; choose profile cpu" in done.stderr
 
 
-def test_a_malformed_manifest_is_named_with_all_its_problems(tmp_path: Path) -> None:
+def test_all_problems_of_malformed_manifests_are_reported(tmp_path: Path) -> None:
     task = tmp_path / "broken"
     task.mkdir()
     (task / "task.toml").write_text('id = "Broken!"\nversion = 0\ncolour = "red"\n')

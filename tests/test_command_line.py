@@ -1,4 +1,4 @@
-"""The command line as a whole: its help, its completion, what it suggests, and one meaning for each option."""
+"""Test the whole command line: help, completion, suggestions, and consistent options."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 load_commands()
 DIFFERENT = {"--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
-"""Options that several commands have, and that need not be described in the same words."""
+"""Options of several commands whose descriptions may differ."""
 WITHOUT_JSON = {"view", "completion", "serve"}
 
 
 def leaves(top: App) -> Iterator[tuple[str, App]]:
-    """Yield the commands that do something, with their names."""
+    """Yield the leaf commands with their names."""
     for name, command in top.resolved_commands().items():
         if name.startswith("-"):
             continue
@@ -58,7 +58,7 @@ def options_of(command: App) -> set[str]:
     return {name for argument in command.assemble_argument_collection() for name in argument.names}
 
 
-def test_whatever_has_results_has_them_as_json() -> None:
+def test_commands_with_results_have_a_json_option() -> None:
     assert {name for name, command in LEAVES if "--json" not in options_of(command)} == WITHOUT_JSON
 
 
@@ -72,7 +72,7 @@ def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as raised:
         main([])
     assert raised.value.code == 2
-    assert capsys.readouterr().err == "re-bench: a command is missing; re-bench --help lists them\n"
+    assert capsys.readouterr().err == "re-bench: missing command (see re-bench --help)\n"
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,7 @@ def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None
         (["workspace", "triton_cumsum", "/nowhere/x", "--with", "alias_inputs"], "cheats/alias_input"),
     ],
 )
-def test_a_mistyped_name_is_answered_with_the_nearest(
-    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistyped_names_get_a_suggestion(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         main(words)
     told = capsys.readouterr().err
@@ -100,7 +98,7 @@ def test_a_mistyped_name_is_answered_with_the_nearest(
     assert re.search(rf"[Dd]id you mean \"?{re.escape(hint)}\"?\?", told), told
 
 
-def test_the_versions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_versions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert first.split()[0] == "re-bench"
@@ -110,7 +108,7 @@ def test_the_versions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_by_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_scripts_are_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "validate" in script

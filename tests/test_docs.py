@@ -1,4 +1,4 @@
-"""What holds for all Markdown of the repository: links lead somewhere, and commands and options exist."""
+"""Test all Markdown of the repository: links, commands and options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tokens(page: Path) -> list[Any]:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """Return the anchors that the repository's web view gives a page's headings, which the site has too."""
+    """Return the anchors of a page's headings in the repository's web view and on the site."""
     found: Counter[str] = Counter()
     every = set()
     for heading, text in zip(tokens(page), tokens(page)[1:], strict=False):
@@ -75,7 +75,7 @@ def test_a_broken_link_is_seen(link: str) -> None:
 
 
 def problem_of(words: re.Match[str]) -> str | None:
-    """Return what a command line in a page names that does not exist."""
+    """Return commands and options in a page's command line that do not exist."""
     load_commands()
     _names, apps, _rest = app.parse_commands([words[1], *([words[2]] if words[2] else [])])
     if len(apps) < 2:
@@ -87,7 +87,7 @@ def problem_of(words: re.Match[str]) -> str | None:
 
 
 def code(page: Path) -> Iterator[str]:
-    """Yield what stands in code spans and in blocks of commands."""
+    """Yield the text of code spans and blocks of commands."""
     for token in tokens(page):
         if token.type == "fence" and token.info in ("bash", "console", "sh"):
             yield token.content.replace("\\\n", " ")

@@ -1,4 +1,4 @@
-"""``re-bench evaluate`` as a process, with servers, agents and scripted models of its own, at quick made-up tasks."""
+"""Test ``re-bench evaluate`` as a process, with scripted models and fast example tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MLAB = '[agents.mlab]\nkind = "mlab"\noptions = ["--tools", "text"]\n'
 
 @pytest.fixture
 def evaluating(tmp_path: Path) -> Callable[[str], Evaluating]:
-    """Return what makes an evaluation of a plan, at tasks of packages that its processes find installed."""
+    """Return a function that creates an evaluation of a plan, with tasks of installed packages."""
     (tmp_path / "agent.py").write_text(COMMAND_AGENT)
     site = make_tasks(tmp_path / "site")
     return lambda plan: Evaluating(tmp_path, plan, [site])
@@ -175,7 +175,7 @@ def test_an_agent_that_is_stopped_before_it_begins_has_cost_nothing(
     evaluating: Callable[[str], Evaluating], tmp_path: Path
 ) -> None:
     slow = "import os, sys, time\nif 'mlab_agent' in sys.orig_argv and 'RE_BENCH_AGENT_OF' in os.environ:"
-    slow += " time.sleep(60)\n"  # so that the interrupt comes before
+    slow += " time.sleep(60)\n"  # the interrupt comes first
     (tmp_path / "site" / "sitecustomize.py").write_text(slow)
     with scripted_models() as url:
         one = evaluating(HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB)

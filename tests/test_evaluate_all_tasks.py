@@ -21,9 +21,9 @@ from evaluation_process import TOP, Evaluating, RayCluster, model_tables, script
 
 TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/task.toml"))
 LEAST = {"small_scaling_law": 0.4, "triton_cumsum": 0.8, "fix_embedding": 0.8, "rust_codecontests": 0.8}
-"""What the better model must reach, by task; at others it hands in what it finds."""
+"""Required reward of the better model, by task; it submits the others unchanged."""
 NEAR = 0.15
-"""How far from 0 the reward may be of what a workspace begins with."""
+"""Maximum distance from 0 of the reward of an unchanged workspace."""
 PLAN = """
 profile = "cpu"
 tasks = {tasks}
@@ -69,6 +69,6 @@ def test_all_tasks(tmp_path: Path) -> None:
     assert sum(record["dollars"] + record["earlier_dollars"] for record in records.values()) <= 8.0
     for record in records.values():
         assert (record["state"], record["reason"]) == ("ended", "finished"), record
-        assert 1 <= record["valid"] <= 2, record  # the interrupt may have come in the middle of one
+        assert 1 <= record["valid"] <= 2, record  # the interrupt may have come during an attempt
         least = LEAST.get(record["task"]) if record["model"] == "careful" else None
         assert abs(record["reward"]) <= NEAR if least is None else record["reward"] >= least, record

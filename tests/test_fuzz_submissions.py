@@ -1,4 +1,4 @@
-"""Whatever files a submission is made of, every task's score is valid or invalid with a reason."""
+"""Test that any submission's score is valid, or invalid with a reason, in every task."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def task(request: pytest.FixtureRequest) -> TaskFolder:
 
 @pytest.fixture
 def scored(task: TaskFolder, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Scored:
-    """Return what scores a tree with the task's own scorer, in this process."""
+    """Return a function that scores a tree with the task's scorer in this process."""
     loaded = load_task(task)
     top = tmp_path_factory.mktemp("scored")
     for directory in (top, *list(top.parents)[:3]):
@@ -108,7 +108,7 @@ def scored(task: TaskFolder, tmp_path_factory: pytest.TempPathFactory, monkeypat
 
 
 def check(result: Score) -> None:
-    """Assert that a score is a verdict with a reason, which every reader of JSON accepts."""
+    """Assert that a score is valid JSON, and valid or invalid with a reason."""
     assert result.status in {"valid", "invalid"}, result.message
     assert result.message.strip()
     assert len(result.message) <= LONGEST_MESSAGE
@@ -138,7 +138,7 @@ TREES_WITH_REASONS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", TREES_WITH_REASONS)
-def test_what_is_no_file_of_a_fair_size_gets_its_reason(scored: Scored, case: str) -> None:
+def test_special_and_huge_files_are_rejected_with_a_reason(scored: Scored, case: str) -> None:
     entry, reason = TREES_WITH_REASONS[case]
     result = scored({OWN: entry})
     check(result)

@@ -1,4 +1,4 @@
-"""What older versions wrote, in ``tests/golden``, is still read, and their episodes still give the same answers."""
+"""Test that files of older versions in ``tests/golden`` can be read, and that their episodes are reproduced."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parent / "golden"
 VARYING = {"seconds", "waited_s", "queued_s", "sid", "description"}
-"""Times, ids, and the wording of tools."""
+"""Patterns that vary: times, ids, and messages of tools."""
 
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy, where the task of the golden files is installed."""
+    """Return a copy of the golden files, with their task installed."""
     monkeypatch.syspath_prepend(make_tasks(tmp_path / "site"))
     return shutil.copytree(GOLDEN, tmp_path / "golden")
 
@@ -112,7 +112,7 @@ def test_an_episode_gives_the_answers_that_it_gave(tmp_path: Path) -> None:
 
 
 def ask(url: str, entry: dict[str, Any]) -> Any:
-    """Send a request as it was sent, again while the session starts, and return what came, as :func:`answered`."""
+    """Send a recorded request, retry while the session starts, and return the answer as :func:`answered` does."""
     body = None if entry["request"] is None else json.dumps(entry["request"])
     headers = {"Content-Type": "application/json"} | ({"X-Session-ID": "golden"} if entry["session"] else {})
     status = 503
@@ -126,7 +126,7 @@ def ask(url: str, entry: dict[str, Any]) -> Any:
 
 
 def answered(entry: dict[str, Any]) -> Any:
-    """Return the status, type and content of an answer without what varies."""
+    """Return the status, type and content of an answer without varying parts."""
     if entry["content_type"].startswith("text/event-stream"):
         names, data = zip(*events(entry["response"].encode()), strict=True)
         assert names[0] == "task_id"

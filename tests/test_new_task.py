@@ -1,4 +1,4 @@
-"""``re-bench new``: what it writes holds at once, inside the repository and outside of it, and its page is followed."""
+"""Test ``re-bench new`` inside and outside of the repository, and the commands of docs/task-authors.md."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 TOP = Path(__file__).resolve().parents[1]
 NAME = "curve_fit"
 GENERIC = ("tests/test_repository.py", "tests/test_scorer_contract.py", "tests/test_fuzz_submissions.py")
-"""Tests of every task that is here."""
+"""Tests of every task."""
 LISTS = "tables or lists or listed or manifests or tasks_and_anchors"
 LISTING = ("tests/test_command.py", "server/tests/test_files.py", "server/tests/test_protocol.py")
-"""Tests that look at all tasks at once."""
+"""Tests of all tasks together."""
 PAGE = TOP / "docs" / "task-authors.md"
 
 
@@ -49,7 +49,7 @@ def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subp
     ("direction", "aggregation", "profiles"),
     [("lower", "min", ("cpu",)), ("higher", "max", ("cpu", "gpu", "paper")), ("higher", "last", ("gpu",))],
 )
-def test_nothing_is_wrong_with_a_new_task(
+def test_a_new_task_has_no_problems(
     direction: str, aggregation: str, profiles: tuple[str, ...], tmp_path: Path
 ) -> None:
     task = write_new_task(tmp_path, choices(direction, aggregation, profiles), in_repository=False)
@@ -65,7 +65,7 @@ def test_nothing_is_wrong_with_a_new_task(
     assert not re.search(rf"^(\| |    \")({'|'.join(others) or '-'})\b", text, re.MULTILINE)
 
 
-def test_the_image_of_a_task_elsewhere_builds_from_its_own_directory(tmp_path: Path) -> None:
+def test_build_context_of_a_task_outside_the_repository(tmp_path: Path) -> None:
     task = write_new_task(tmp_path, choices(), in_repository=False)
     for directory in ("workspace", "context"):
         (tmp_path / directory).mkdir()
@@ -85,14 +85,14 @@ def test_the_image_of_a_task_elsewhere_builds_from_its_own_directory(tmp_path: P
         (["Curve"], "lower-case letters"),
         (["json"], "'json' is the name of another Python module"),
         (["metric"], "'metric' is the name of another Python module"),
-        ([NAME, "--profiles", "cpu,tpu"], "expected one or more of cpu, gpu, paper"),
+        ([NAME, "--profiles", "cpu,tpu"], "expected a comma-separated list of cpu, gpu, paper"),
         ([NAME, "--title", 'a "b"'], "expected a line of at most 80 characters"),
         ([NAME, "--id", "a-b"], "--id 'a-b'"),
         ([NAME, "taken"], "File exists; choose another name"),
-        (["metric", "taken"], "taken/metric exists already; choose another name"),
+        (["metric", "taken"], "taken/metric already exists; choose another name"),
     ],
 )
-def test_what_cannot_be_made_is_refused(
+def test_invalid_choices_are_rejected(
     arguments: list[str],
     message: str,
     tmp_path: Path,
@@ -110,7 +110,7 @@ def test_what_cannot_be_made_is_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
-def test_another_folder_called_tasks_is_no_part_of_the_repository(tmp_path: Path) -> None:
+def test_other_folders_called_tasks_are_not_the_repositorys(tmp_path: Path) -> None:
     (tmp_path / "common").mkdir()
     (tmp_path / "noxfile.py").touch()
     (tmp_path / "docs" / "tasks").mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_another_folder_called_tasks_is_no_part_of_the_repository(tmp_path: Path
     assert repository_of_tasks(tmp_path / "tasks") == tmp_path.resolve()
 
 
-def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
+def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     os.write(controller, b"A curve\n\nsideways\nhigher\nlast\ngpu\n")
     command = [sys.executable, "-m", "re_bench.cli", "new", NAME, "--json"]
@@ -137,12 +137,12 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     assert list(manifest.profiles) == ["gpu"]
 
 
-def test_the_build_hook_of_a_package_elsewhere_is_that_of_the_tasks() -> None:
+def test_template_and_repository_have_the_same_build_hook() -> None:
     assert (TEMPLATE / "hatch_build.py").read_text() == (TOP / "tasks" / "hatch_build.py").read_text()
 
 
 def commands_of_the_page() -> Iterator[tuple[str, int]]:
-    """Yield the commands of docs/task-authors.md in order, each with its exit status, 0 where the page says none."""
+    """Yield the commands of docs/task-authors.md in order, each with its expected exit status."""
     for block in re.findall(r"<!-- test: followed -->\n```bash\n(.*?)```", PAGE.read_text(), re.DOTALL):
         for line in block.splitlines():
             if line.strip():
@@ -152,7 +152,7 @@ def commands_of_the_page() -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory in which the page's commands were typed, one after the other."""
+    """Run the page's commands in a directory and return it."""
     directory = tmp_path_factory.mktemp("elsewhere")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     commands, shown = list(commands_of_the_page()), PAGE.read_text().partition("```text\n")[2].partition("\n")[0]
@@ -174,7 +174,7 @@ def test_the_page_for_task_authors_can_be_followed(followed: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_broken_reference_fails_the_validation_and_says_where(followed: Path, tmp_path: Path) -> None:
+def test_a_broken_reference_fails_validation(followed: Path, tmp_path: Path) -> None:
     broken = tmp_path / NAME
     shutil.copytree(followed / NAME, broken)
     reference = broken / "reference" / "solution.py"
@@ -186,7 +186,7 @@ def test_a_broken_reference_fails_the_validation_and_says_where(followed: Path, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_installed_as_a_package_it_stands_beside_the_others(followed: Path, tmp_path: Path) -> None:
+def test_a_task_can_be_installed_as_a_package(followed: Path, tmp_path: Path) -> None:
     site, copy = tmp_path / "site", tmp_path / "copy" / NAME
     shutil.copytree(followed / NAME, copy)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
@@ -196,14 +196,14 @@ def test_installed_as_a_package_it_stands_beside_the_others(followed: Path, tmp_
     assert listed.returncode == 0, listed.stderr
     assert set(json.loads(listed.stdout)) > {NAME}
     checked = run_process("check", NAME, cwd=tmp_path, PYTHONPATH=str(site))
-    assert "installed as a wheel; check the directory" in checked.stdout
+    assert "installed as a wheel; check the source directory" in checked.stdout
     scored = run_process("validate", NAME, "--repeats", "1", cwd=tmp_path, PYTHONPATH=str(site))
     assert scored.returncode == 0, scored.stdout + scored.stderr
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the repository in which ``re-bench new`` was typed."""
+    """Return a copy of the repository with a new task."""
     top = tmp_path_factory.mktemp("inside") / "checkout"
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listing = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
@@ -218,7 +218,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_inside_the_repository_it_passes_the_tests_of_all_tasks(checkout: Path) -> None:
+def test_a_new_task_in_the_repository_passes_the_tests_of_all_tasks(checkout: Path) -> None:
     task = checkout / "tasks" / NAME
     assert f"| `{NAME}` | curve fit |" in (checkout / "README.md").read_text()
     passed = run(
@@ -242,7 +242,7 @@ def test_inside_the_repository_it_passes_the_tests_of_all_tasks(checkout: Path) 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_inside_the_repository_it_passes_the_checks_of_style_and_types(checkout: Path) -> None:
+def test_a_new_task_in_the_repository_passes_lint(checkout: Path) -> None:
     task = checkout / "tasks" / NAME
     assert run_process("check", NAME, cwd=checkout).returncode == 0
     for command in (("ruff", "check"), ("ruff", "format", "--check"), ("mypy", "--allow-subclassing-any")):

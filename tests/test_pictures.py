@@ -1,4 +1,4 @@
-"""The pictures of README and docs are what their tool draws of the data that are kept."""
+"""Test that the pictures of README and docs are current."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOP = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow
 
 
-def test_pictures_are_what_their_tool_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(TOP / "docs" / "site")
     from pictures import PICTURES, pictures  # noqa: PLC0415 - a folder of scripts
 

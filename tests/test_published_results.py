@@ -1,4 +1,4 @@
-"""From a run of a real agent at a real server to a bundle that is verified, and to trajectories of it."""
+"""Test publishing a run of a real agent: bundle, verification and trajectories."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reply(action: str, arguments: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an evaluation of one run with three attempts, of which one is refused."""
+    """Return an evaluation with one run of three attempts, one of them invalid."""
     top = tmp_path_factory.mktemp("evaluation")
     run = top / RUNS / RUN
     replies = iter([
@@ -90,10 +90,10 @@ def test_a_bundle_is_verified_by_scoring_again(evaluation: Path, tmp_path: Path)
     assert result.problems == ()
     assert outcomes(result) == [(1, "agrees"), (2, "agrees"), (3, "agrees")]
     assert (result.passed, result.compared) == (True, 3)
-    assert result.rescored[0].attempt == 3  # which decides the score
+    assert result.rescored[0].attempt == 3  # the one that decides the score
 
 
-def test_a_score_that_was_forged_everywhere_is_not(evaluation: Path, tmp_path: Path) -> None:
+def test_a_consistently_forged_score_is_not_verified(evaluation: Path, tmp_path: Path) -> None:
     forged = tmp_path / "forged"
     shutil.copytree(evaluation, forged)
     log = next(forged.rglob("attempts.jsonl"))
@@ -109,7 +109,7 @@ def test_a_score_that_was_forged_everywhere_is_not(evaluation: Path, tmp_path: P
     assert [outcome for _attempt, outcome in outcomes(result)] == ["differs"] * 2
 
 
-def test_what_needs_another_device_is_not_compared(evaluation: Path, tmp_path: Path) -> None:
+def test_scores_of_another_device_are_not_compared(evaluation: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(evaluation, elsewhere)
     log = next(elsewhere.rglob("attempts.jsonl"))

@@ -1,4 +1,4 @@
-"""What must hold for every file of a kind, in every task."""
+"""Test the files of every task and of the repository."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NEWEST_ANCHORS = max(
     for task in TASKS
     for date in re.findall(r"^date = (\S+)", (task / "anchors.toml").read_text(), re.MULTILINE)
 )
-"""Their age counts from here, so that a suite that passes today passes next year; the command counts from today."""
+"""Date for the age of anchors, so that the tests do not start failing with time."""
 
 
 def is_original(task: Path) -> bool:
-    """Tell whether this is a task of the original benchmark, whose ids begin so."""
+    """Return whether this is a task of the original benchmark, judging by its id."""
     return open_task(task).manifest.id.startswith("ai_rd_")
 
 
@@ -43,11 +43,11 @@ def test_every_manifest_loads_and_the_originals_have_published_anchors(task: Pat
 
 
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
-def test_nothing_is_wrong_with_the_files_of_a_task(task: Path) -> None:
+def test_files_of_a_task_have_no_problems(task: Path) -> None:
     assert [*map(str, check_task(task, NEWEST_ANCHORS).problems)] == []
 
 
-def test_nothing_is_wrong_with_what_the_repository_keeps_about_tasks() -> None:
+def test_the_repositorys_files_have_no_problems() -> None:
     assert [*map(str, repository_problems(TOP))] == []
 
 

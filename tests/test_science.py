@@ -1,4 +1,4 @@
-"""The page of results says what manifests, anchors and records say, and records that cannot be shown are refused."""
+"""Test the page of results, and invalid records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def copy_of(task: TaskFolder, directory: Path, records: str) -> TaskFolder:
     return TaskFolder(directory, task.manifest)
 
 
-def test_the_page_is_what_its_generator_makes() -> None:
+def test_the_page_is_current() -> None:
     assert len([task for task in TASKS if task.manifest.id.startswith("ai_rd_")]) == 5
     page = (TOP / "docs" / "science.md").read_text()
     assert page == with_table(page, sorted(TASKS, key=lambda task: task.name)), "run: python -m re_bench.cli.science"
@@ -66,7 +66,7 @@ def test_a_row_has_the_reward_of_its_value(tmp_path: Path) -> None:
         ('profile = "paper", kind = "best", method = "m", raw = 1.0', "has no profile 'paper'"),
     ],
 )
-def test_records_that_cannot_be_shown_are_refused(record: str, problem: str, tmp_path: Path) -> None:
+def test_invalid_records_are_rejected(record: str, problem: str, tmp_path: Path) -> None:
     task = next(task for task in TASKS if "paper" not in task.manifest.profiles)
     text = f'value = "loss"\nfloors = {{cpu = 0.5}}\nrecords = [{{{record}}}]\n'
     with pytest.raises(ManifestError, match=problem):

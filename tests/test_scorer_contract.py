@@ -1,4 +1,4 @@
-"""Contract 1, kept by the scorer of every task that is here, for good, wrong and impossible submissions."""
+"""Test the command-line contract of every task's ``score.py`` with valid, invalid and impossible submissions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check(task: TaskFolder, stdout: str, status: str, sandbox: str = "bubblewrap
     return result
 
 
-def test_the_baseline_is_valid_and_left_as_it_is(task: TaskFolder, tmp_path: Path) -> None:
+def test_the_baseline_is_valid_and_unchanged(task: TaskFolder, tmp_path: Path) -> None:
     create_workspace(task, tmp_path / "workspace", profile="cpu")
     before = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
     code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json")
@@ -53,13 +53,13 @@ def test_the_baseline_is_valid_and_left_as_it_is(task: TaskFolder, tmp_path: Pat
     assert math.isfinite(result["raw"])
     assert math.isfinite(result["reward"])
     assert ("modelled" in result["message"]) == task.manifest.profiles["cpu"].modelled
-    assert untold_figures(task, result) == []
+    assert unexplained_numbers(task, result) == []
     after = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
     assert after == before
 
 
-def untold_figures(task: TaskFolder, result: dict[str, Any]) -> list[str]:
-    """Return the figures in a message that are neither the score nor in the instructions: a submission chose them."""
+def unexplained_numbers(task: TaskFolder, result: dict[str, Any]) -> list[str]:
+    """Return numbers in a message that are not the score or in the instructions, so submissions may choose them."""
     shares = {
         f"{a} of {b}" for a, b in re.findall(r"(\d+) of (\d+)", result["message"]) if int(a) / int(b) == result["raw"]
     }
@@ -95,7 +95,7 @@ def test_a_file_of_garbage_is_invalid_with_a_reason(task: TaskFolder, tmp_path: 
     assert "Traceback" not in result["message"]
 
 
-def test_a_request_that_cannot_be_met_is_one_line_and_exit_2(
+def test_usage_errors_are_one_line_and_exit_2(
     task: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profiles = task.manifest.profiles
@@ -106,11 +106,11 @@ def test_a_request_that_cannot_be_met_is_one_line_and_exit_2(
         if name not in profiles
     ]
     requests += [
-        (["--profile", name], f"score.py: profile {name} needs a CUDA device and this machine shows none")
+        (["--profile", name], f"score.py: profile {name} needs a CUDA device and this machine has none")
         for name, entry in profiles.items()
         if entry.device == "cuda" and not HAS_GPU
     ]
-    requests.append((["--solution", str(tmp_path / "nowhere")], "not a directory that can be read"))
+    requests.append((["--solution", str(tmp_path / "nowhere")], "not a readable directory"))
     for arguments, text in requests:
         code, stdout, stderr = score(task, tmp_path, *arguments, "--json")
         assert (code, stdout) == (2, ""), arguments

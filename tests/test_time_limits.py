@@ -1,4 +1,4 @@
-"""Whatever runs of a submission when a scoring's time limit comes, the attempt is invalid and in the log."""
+"""Test that an attempt over a scoring's time limit is invalid and logged, wherever the submission runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LIMIT_S = 3.0
 SOLVER = "async def generate_solution(client, semaphore, problem):\n    "
 SLEEPING_PROGRAM = "fn main() { std::thread::sleep(std::time::Duration::from_secs(60)); }"
-"""Longer than the limit of a test, which is longer than that of the scoring."""
+"""Longer than a test's limit, which is longer than the scoring's."""
 MODEL = "import time\ndef get_trained_model():\n    while True: time.sleep(0)\n"
 PLACES = {
     "kernel imported": ("triton_cumsum", "solution.py", "while True: pass"),
@@ -33,21 +33,25 @@ PLACES = {
     "programs run": ("rust_codecontests", "solve_code_contests_rust.py", f"{SOLVER}return {SLEEPING_PROGRAM!r}"),
     "tensors read": ("fix_embedding", "fixed_model.safetensors", "none"),
 }
-"""For each place where something of a submission runs: the task, the file, and what is in it."""
+"""For each place where a submission runs: the task, the file and its content."""
 EDITS = {
     "programs run": (
-        ("score.py", r"answers = refuse_foreign\(.*\)", "pass"),  # else only the model's own programs are run
-        ("rust_codecontests/profiles.py", r"margin_s: float = 60", "margin_s: float = 0"),  # else the judge ends first
+        ("score.py", r"answers = refuse_foreign\(.*\)", "pass"),  # otherwise only the model's programs would run
+        (
+            "rust_codecontests/profiles.py",
+            r"margin_s: float = 60",
+            "margin_s: float = 0",
+        ),  # otherwise the judge would end first
     )
 }
-"""What is changed in a task for that: file, pattern and replacement."""
+"""Edits of a task: file, pattern and replacement."""
 QUICK = ("kernel called", "model imported", "programs run", "tensors read")
 
 
 def impatient_copy(
     task: TaskFolder, directory: Path, limit_s: float, edits: Iterable[tuple[str, str, str]]
 ) -> TaskFolder:
-    """Return a copy of a task with some edits, whose scorings may take so long."""
+    """Return a copy of a task with edits and this time limit."""
     target = directory / task.name
     for name in ("task.toml", "anchors.toml", "score.py"):
         target.mkdir(exist_ok=True)
@@ -64,7 +68,7 @@ def impatient_copy(
 @pytest.mark.parametrize(
     "place", [pytest.param(place, marks=[] if place in QUICK else pytest.mark.slow) for place in PLACES]
 )
-def test_an_attempt_that_outlasts_its_scoring_is_invalid_and_logged(
+def test_an_attempt_over_the_time_limit_is_invalid_and_logged(
     place: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top = tmp_path_factory.mktemp("limit")
@@ -77,7 +81,7 @@ def test_an_attempt_that_outlasts_its_scoring_is_invalid_and_logged(
     task = find_task(name)
     (top / "submission").mkdir()
     (top / "submission" / file).write_text(content)
-    limit_s = LIMIT_S if content != "none" else 0.2  # within the start of the process that reads them
+    limit_s = LIMIT_S if content != "none" else 0.2  # while the process that reads them starts
     copy, log = impatient_copy(task, top, limit_s, EDITS.get(place, ())), top / "attempts.jsonl"
     started = time.monotonic()
     score, final = score_and_record(copy, top / "submission", "cpu", None, log)
@@ -91,7 +95,7 @@ def test_an_attempt_that_outlasts_its_scoring_is_invalid_and_logged(
 
 
 def processes_naming(directory: Path) -> list[str]:
-    """Return the command lines of processes that name something in a directory."""
+    """Return the command lines of processes that contain a path in a directory."""
     lines = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

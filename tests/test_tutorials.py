@@ -1,4 +1,4 @@
-"""The tutorials work as they stand: their commands run in order, in one shell, in a copy of the repository.
+"""Test the tutorials: run their commands in order, in one shell, in a copy of the repository.
 
 A block ``bash`` is run; a block ``text`` after it is what it prints, in which ``...`` stands for anything.
 """
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 TOP = Path(__file__).resolve().parents[1]
 TUTORIALS = sorted(TOP.glob("docs/tutorials/*.md"))
 MARK = "\x1e"
-"""Stands in the shell's output before what each block prints."""
+"""Separator of the blocks' outputs."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def blocks(page: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the commands of a page, each block with what it has to print, or None."""
+    """Yield the blocks of commands of a page, each with its expected output or None."""
     fences = [(token.info, token.content) for token in MarkdownIt().parse(page) if token.type == "fence"]
     for (language, content), (next_language, next_content) in zip(fences, [*fences[1:], ("", "")], strict=True):
         if language == "bash":
@@ -34,14 +34,14 @@ def blocks(page: str) -> Iterator[tuple[str, str | None]]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Tell whether an output is the expected one, whatever its blanks and whatever stands for ``...``."""
+    """Return whether an output is as expected; whitespace may differ, and ``...`` matches anything."""
     parts = (r"\s+".join(map(re.escape, part.split())) for part in expected.split("..."))
     return re.fullmatch(r"\s*" + r"\s*.*?\s*".join(parts) + r"\s*", printed, re.DOTALL) is not None
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Return a copy of the repository: tutorials change tasks."""
+    """Return a copy of the repository, since tutorials change tasks."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "tasks", "docs"]
     listing = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listing.split("\0")):
@@ -52,7 +52,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_a_tutorial_works_as_it_stands(page: Path, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tutorials_work(page: Path, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     commands = list(blocks(page.read_text(encoding="utf-8")))
     assert len(commands) >= 3

@@ -1,4 +1,4 @@
-"""What scorers record: a directory for each attempt, within a bound."""
+"""Test scorers' records: a directory for each attempt, with a limit on their size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def recorded(records: AttemptRecords, attempt: int, kib: int) -> None:
         incoming.keep(attempt)
 
 
-def test_the_oldest_records_make_room(tmp_path: Path) -> None:
+def test_oldest_records_are_removed_first(tmp_path: Path) -> None:
     records = AttemptRecords(tmp_path / "log", max_bytes=100 << 10)
     recorded(records, 1, 0)
     assert not list(records.directory.iterdir())
@@ -35,14 +35,14 @@ def test_the_oldest_records_make_room(tmp_path: Path) -> None:
     assert [path.name for path in records.directory.iterdir()] == ["11"]
 
 
-def test_records_that_cannot_be_kept_are_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failing_to_keep_records_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with AttemptRecords(tmp_path / "log").incoming() as incoming:
         shutil.rmtree(incoming.directory)
         incoming.keep(7)
-    assert "7: the attempt's records cannot be kept: No such file or directory" in capsys.readouterr().err
+    assert "7: cannot keep the attempt's records: No such file or directory" in capsys.readouterr().err
 
 
-def test_records_that_are_still_written_are_left_alone_and_abandoned_ones_are_not(tmp_path: Path) -> None:
+def test_only_abandoned_records_are_removed(tmp_path: Path) -> None:
     records = AttemptRecords(tmp_path / "log")
     script = (
         "import os, pathlib, sys\nfrom re_bench.attempts.store import AttemptRecords\n"
@@ -58,12 +58,12 @@ def test_records_that_are_still_written_are_left_alone_and_abandoned_ones_are_no
     assert sorted(path.name for path in records.directory.iterdir()) == ["1", "2"]
 
 
-def test_what_is_not_kept_is_removed(tmp_path: Path) -> None:
+def test_records_that_are_not_kept_are_removed(tmp_path: Path) -> None:
     records = AttemptRecords(tmp_path / "log")
     with records.incoming() as incoming:
         (incoming.directory / "half").touch()
     assert not list(records.directory.iterdir())
     records.directory.rmdir()
     records.directory.touch()
-    with pytest.raises(UsageError, match=r"log\.records: records cannot be kept there"), records.incoming():
+    with pytest.raises(UsageError, match=r"log\.records: cannot keep records"), records.incoming():
         pass

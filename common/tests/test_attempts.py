@@ -50,7 +50,7 @@ def filled(log: AttemptLog, count: int) -> tuple[tuple[Attempt, ...], bytes]:
     return attempts, log.path.read_bytes()
 
 
-def test_what_was_appended_is_read(log: AttemptLog) -> None:
+def test_appended_attempts_are_read_back(log: AttemptLog) -> None:
     attempts, data = filled(log, 3)
     assert attempts[0] == dataclasses.replace(GOOD, n=1)
     assert [attempt.n for attempt in attempts] == [1, 2, 3]
@@ -61,7 +61,7 @@ def test_what_was_appended_is_read(log: AttemptLog) -> None:
     assert log.path.stat().st_mode & 0o077 == 0
 
 
-def test_the_final_score_is_of_what_is_held_back_for_it(log: AttemptLog) -> None:
+def test_final_score_uses_private_scores(log: AttemptLog) -> None:
     for private_raw in (1.4, None, 1.7):
         log.append(dataclasses.replace(GOOD, private_raw=private_raw))
     log.append(BAD)
@@ -69,18 +69,18 @@ def test_the_final_score_is_of_what_is_held_back_for_it(log: AttemptLog) -> None
     assert log.final("max", (1.0, 2.0)) == FinalScore(4, 1.7, 0.7, 4, 3)
     assert log.final("min", (1.0, 2.0)).raw == 1.4
     lines = [json.loads(line)["attempt"] for line in log.path.read_bytes().splitlines()]
-    assert ["private_raw" in line for line in lines] == [True, False, True, False]  # without one, as logs always were
-    with pytest.raises(ValueError, match="an attempt that is invalid has no score"):
+    assert ["private_raw" in line for line in lines] == [True, False, True, False]  # omitted if None, as in old logs
+    with pytest.raises(ValueError, match="an attempt that is invalid must have no score"):
         log.append(dataclasses.replace(BAD, private_raw=1.0))
 
 
-def test_a_log_that_does_not_exist_is_empty_and_stays_absent(log: AttemptLog) -> None:
+def test_reading_a_missing_log_does_not_create_it(log: AttemptLog) -> None:
     assert log.read() == LogContents((), 0)
     assert log.final("min", (1.0, 0.0)) == FinalScore(0, None, None, 0, 0)
     assert not log.path.exists()
 
 
-def test_recovery_at_every_truncation_point(log: AttemptLog) -> None:
+def test_intact_attempts_survive_truncation_at_every_byte(log: AttemptLog) -> None:
     attempts, data = filled(log, 4)
     ends = [index for index, byte in enumerate(data) if byte == ord("\n")]
     for cut in range(len(data) + 1):
@@ -90,7 +90,7 @@ def test_recovery_at_every_truncation_point(log: AttemptLog) -> None:
         assert log.read() == LogContents(attempts[:whole], 0 if on_a_boundary else 1), cut
 
 
-def test_an_append_after_every_truncation_point_keeps_what_was_there(log: AttemptLog) -> None:
+def test_appending_to_a_truncated_log_keeps_intact_attempts(log: AttemptLog) -> None:
     _, data = filled(log, 2)
     for cut in range(0, len(data) + 1, 3):
         log.path.write_bytes(data[:cut])
@@ -102,7 +102,7 @@ def test_an_append_after_every_truncation_point_keeps_what_was_there(log: Attemp
 
 
 @pytest.mark.parametrize("mask", [0x01, 0x20, 0xFF])
-def test_one_changed_byte_loses_its_line_and_nothing_else(log: AttemptLog, mask: int) -> None:
+def test_a_changed_byte_invalidates_only_its_line(log: AttemptLog, mask: int) -> None:
     attempts, data = filled(log, 3)
     for index, byte in enumerate(data):
         log.path.write_bytes(data[:index] + bytes([byte ^ mask]) + data[index + 1 :])
@@ -114,7 +114,7 @@ def test_one_changed_byte_loses_its_line_and_nothing_else(log: AttemptLog, mask:
 
 
 @given(st.lists(st.binary() | st.sampled_from([b"\n", b"{}", b"[1]", b'{"attempt":{}}', b"[" * 100_000])))
-def test_reading_never_raises_for_what_the_file_holds(parts: list[bytes]) -> None:
+def test_malformed_content_never_raises(parts: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         log = AttemptLog(Path(directory) / "attempts.jsonl")
         log.path.write_bytes(b"\n".join(parts))
@@ -127,7 +127,7 @@ def test_reading_never_raises_for_what_the_file_holds(parts: list[bytes]) -> Non
     "change",
     [{"raw": "1"}, {"raw": None}, {"status": "fine"}, {"n": 0}, {"n": 1.0}, {"n": True}, {"extra": 1}, {"details": []}],
 )
-def test_a_line_with_a_true_checksum_and_impossible_content_is_torn(log: AttemptLog, change: dict[str, Any]) -> None:
+def test_invalid_content_with_a_valid_checksum_counts_as_torn(log: AttemptLog, change: dict[str, Any]) -> None:
     fields = dataclasses.asdict(dataclasses.replace(GOOD, n=1)) | change
     spelled = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     crc = f"{zlib.crc32(spelled.encode()):08x}"
@@ -135,9 +135,7 @@ def test_a_line_with_a_true_checksum_and_impossible_content_is_torn(log: Attempt
     assert log.read() == LogContents((), 1)
 
 
-def test_a_full_disk_is_not_acknowledged_and_the_next_attempt_is_whole(
-    log: AttemptLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attempt_is_not_acknowledged_if_the_disk_is_full(log: AttemptLog, monkeypatch: pytest.MonkeyPatch) -> None:
     write, calls = os.write, iter(range(10))
 
     def full(handle: int, data: bytes) -> int:
@@ -153,9 +151,7 @@ def test_a_full_disk_is_not_acknowledged_and_the_next_attempt_is_whole(
     assert log.read().torn == 1
 
 
-def test_the_file_is_synced_after_the_write_and_its_directory_once(
-    log: AttemptLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_and_directory_are_synced(log: AttemptLog, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[tuple[bool, int]] = []
 
     def fsync(handle: int) -> None:
@@ -171,7 +167,7 @@ def test_the_file_is_synced_after_the_write_and_its_directory_once(
 
 @pytest.mark.parametrize("kind", ["a symbolic link", "a directory", "a named pipe", "a device or socket"])
 @pytest.mark.parametrize("action", ["append", "read"])
-def test_what_is_no_plain_file_is_refused_without_waiting(tmp_path: Path, kind: str, action: str) -> None:
+def test_special_files_are_rejected_without_blocking(tmp_path: Path, kind: str, action: str) -> None:
     path = tmp_path / "log"
     if kind == "a symbolic link":
         path.symlink_to(tmp_path / "elsewhere")
@@ -187,7 +183,7 @@ def test_what_is_no_plain_file_is_refused_without_waiting(tmp_path: Path, kind: 
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_missing_directory_is_said(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="the directory of the log is missing"):
         AttemptLog(tmp_path / "no" / "log").append(GOOD)
 
@@ -200,15 +196,15 @@ def test_a_missing_directory_is_said(tmp_path: Path) -> None:
         ({"seconds": math.nan}, ValueError, "seconds must be a finite number"),
         ({"raw": True}, TypeError, "raw must be a number"),
         ({"raw": None}, ValueError, "a valid attempt needs a raw score"),
-        ({"status": "error"}, ValueError, "an attempt that is error has no score, got raw 1.5, reward 0.5"),
+        ({"status": "error"}, ValueError, "an attempt that is error must have no score, got raw 1.5, reward 0.5"),
         ({"status": "great"}, ValueError, "status must be one of valid, invalid, error, got 'great'"),
         ({"message": None}, TypeError, "message must be text, got NoneType"),
         ({"details": [1]}, TypeError, "details must be a mapping, got list"),
-        ({"n": 3}, ValueError, "gets its number from the log"),
+        ({"n": 3}, ValueError, "the log numbers attempts"),
         ({"task": "x" * MAX_LINE}, ValueError, "does not fit a line"),
     ],
 )
-def test_impossible_attempts_are_refused_and_leave_nothing(
+def test_invalid_attempts_are_rejected_and_not_written(
     log: AttemptLog, change: dict[str, Any], error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
@@ -217,7 +213,7 @@ def test_impossible_attempts_are_refused_and_leave_nothing(
 
 
 @given(message=st.text(st.characters()), key=st.text(st.characters()))
-def test_any_text_survives_as_unicode(message: str, key: str) -> None:
+def test_any_text_is_stored_as_valid_unicode(message: str, key: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         log = AttemptLog(Path(directory) / "attempts.jsonl")
         written = log.append(dataclasses.replace(GOOD, message=message, details={key: message}))
@@ -226,7 +222,7 @@ def test_any_text_survives_as_unicode(message: str, key: str) -> None:
     written.message.encode()
 
 
-def test_details_that_json_does_not_know_become_text(log: AttemptLog) -> None:
+def test_details_that_json_does_not_support_become_text(log: AttemptLog) -> None:
     details: dict[Any, Any] = {
         "nan": math.nan,
         "tuple": (1, 2),
@@ -248,7 +244,7 @@ def test_details_that_json_does_not_know_become_text(log: AttemptLog) -> None:
 
 
 @pytest.mark.parametrize("kind", ["circular", "long integer"])
-def test_details_that_cannot_be_written_are_left_out_with_a_note(log: AttemptLog, kind: str) -> None:
+def test_details_that_cannot_be_encoded_are_dropped_with_a_note(log: AttemptLog, kind: str) -> None:
     details: dict[str, Any] = {"n": 10**5000}
     if kind == "circular":
         details["self"] = details
@@ -257,7 +253,7 @@ def test_details_that_cannot_be_written_are_left_out_with_a_note(log: AttemptLog
     assert written.raw == GOOD.raw
 
 
-def test_an_attempt_too_long_for_a_line_is_cut_with_a_note(log: AttemptLog) -> None:
+def test_a_long_attempt_is_truncated_with_a_note(log: AttemptLog) -> None:
     details = {"small": 1, "large": "é" * MAX_LINE}
     written = log.append(dataclasses.replace(GOOD, details=details, message="é" * MAX_LINE))
     assert written.details["small"] == 1
@@ -275,7 +271,7 @@ def test_the_final_score(log: AttemptLog) -> None:
     assert log.final("max", (4.0, 0.0)) == FinalScore(5, 4.0, 0.0, 5, 3)
 
 
-def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_the_final_raw_score(
+def test_final_reward_with_anchors_measured_in_every_run(
     log: AttemptLog,
 ) -> None:
     for raw, reward in ((3.0, 0.1), (2.0, 0.7), (4.0, None)):
@@ -300,7 +296,7 @@ WRITER = """
 """
 
 
-def test_two_processes_never_interleave(log: AttemptLog) -> None:
+def test_concurrent_appends_do_not_interleave(log: AttemptLog) -> None:
     script = textwrap.dedent(WRITER)
     environment = os.environ | {"PYTHONPATH": str(SOURCES)}
     writers = [
@@ -315,7 +311,7 @@ def test_two_processes_never_interleave(log: AttemptLog) -> None:
 
 
 @pytest.mark.parametrize("kills", [50, pytest.param(200, marks=pytest.mark.slow)])
-def test_no_acknowledged_attempt_is_lost_to_kill_9(log: AttemptLog, kills: int) -> None:
+def test_no_acknowledged_attempt_is_lost_after_kill_9(log: AttemptLog, kills: int) -> None:
     script = textwrap.dedent(WRITER)
     dice = random.Random(0)
     acknowledged: list[int] = []

@@ -1,4 +1,4 @@
-"""Calibration has a task make its computed truth, and writes no file but the anchors'."""
+"""Test that calibration rebuilds a task's truth and writes only anchors."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def with_rebuild(task: TaskFolder, change: Change, body: str) -> TaskFolder:
     return change(task, "score.py", head, f"    def rebuild(self, setup, cluster):\n{body}\n{head}")
 
 
-def test_the_truth_is_rebuilt_first_in_a_process_that_can_import_the_task(
+def test_calibrate_rebuilds_the_truth_first(
     made_up: TaskFolder, backend: Backend, change: Change, re_bench: ReBench
 ) -> None:
-    del backend  # there is one
+    del backend
     task = with_rebuild(made_up, change, REBUILD)
     manifest = (task.directory / "task.toml").read_bytes()
     done = re_bench("calibrate", task.directory, "--profile", "cpu", "--repeats", "1")
@@ -43,7 +43,7 @@ def test_the_truth_is_rebuilt_first_in_a_process_that_can_import_the_task(
     assert (task.directory / "task.toml").read_bytes() == manifest
 
 
-def test_without_its_truth_nothing_is_calibrated(made_up: TaskFolder, change: Change, re_bench: ReBench) -> None:
+def test_calibrate_fails_if_the_truth_cannot_be_rebuilt(made_up: TaskFolder, change: Change, re_bench: ReBench) -> None:
     task = with_rebuild(made_up, change, "        raise SystemExit(3)\n")
     failed = re_bench("calibrate", task.directory, "--profile", "cpu")
     assert failed.returncode == 1
@@ -51,10 +51,10 @@ def test_without_its_truth_nothing_is_calibrated(made_up: TaskFolder, change: Ch
     assert not (task.directory / "anchors.toml").exists()
 
 
-def test_anchors_of_another_instance_are_not_the_profiles(
+def test_calibrate_rejects_other_instances(
     made_up: TaskFolder, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 2}')
     refused = re_bench("calibrate", made_up.directory, "--profile", "cpu")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "instance 2 is chosen, whose anchors are made with its truth; run: re-bench prepare" in refused.stderr
+    assert "instance 2 is chosen, and its anchors are computed with its truth; run: re-bench prepare" in refused.stderr

@@ -1,4 +1,4 @@
-"""A chat model that is chosen on a command line: its terms, given or looked up."""
+"""Test the options for another chat model, and looking up its terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def chosen(*words: str) -> ChatModel | None:
     return result
 
 
-def test_a_command_line_says_what_its_words_say_again() -> None:
+def test_model_options_round_trip() -> None:
     assert chosen() is None
     model = chosen("--model", "m", "--model-price", "0.5", "2", "--model-context", "900", "--model-output", "50")
     assert model == ChatModel("m", 0.5, 2.0, 900, 50)
@@ -32,18 +32,18 @@ def test_a_command_line_says_what_its_words_say_again() -> None:
     assert ChatModel.from_details({"model": "m"}) is None
 
 
-def test_terms_without_a_model_are_refused() -> None:
+def test_terms_without_a_model_are_rejected() -> None:
     with pytest.raises(UsageError, match="add --model NAME"):
         chosen("--model-price", "1", "2")
 
 
 @pytest.mark.parametrize("words", [("--model-price", "-1", "2"), ("--model-price", "x", "2"), ("--model-context", "0")])
-def test_terms_that_are_none_are_refused(words: tuple[str, ...]) -> None:
+def test_invalid_terms_are_rejected(words: tuple[str, ...]) -> None:
     with pytest.raises(CycloptsError, match=words[0]):
         chosen("--model", "m", *words)
 
 
-def test_what_is_given_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_terms_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
     assert ChatModel("m", 0.0, 0.0, 900).with_terms() == ChatModel("m", 0.0, 0.0, 900, 900)
     with pytest.raises(
@@ -52,7 +52,7 @@ def test_what_is_given_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None
         ChatModel("m").with_terms()
 
 
-def test_terms_are_those_of_the_server_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terms_depend_on_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("genai_prices", reason="needs genai-prices, of the extra prices")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     model = ChatModel("gpt-3.5-turbo-0125").with_terms()

@@ -1,4 +1,4 @@
-"""One task is found whatever is wrong with the others."""
+"""Test that problems of one task do not hide the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASK = Path(__file__).parents[2] / "tasks" / "triton_cumsum"
 
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory of tasks of a repository with one good task, in which this process is."""
+    """Change into a repository with one valid task, and return its directory of tasks."""
     (tmp_path / "common").mkdir()
     (tmp_path / "noxfile.py").touch()
     for name in ("task.toml", "anchors.toml"):
@@ -43,12 +43,12 @@ def test_a_malformed_task_does_not_hide_the_others(tasks: Path, capsys: pytest.C
         find_tasks()
     assert main(["tasks"]) == 1
     written = capsys.readouterr()
-    assert re.search(r"broken is malformed; type re-bench check broken: .*task\.toml", written.err)
+    assert re.search(r"broken: malformed \(.*task\.toml.*; run: re-bench check broken", written.err)
     assert TASK.name in written.out
 
 
 @pytest.mark.usefixtures("tasks")
-def test_what_was_removed_after_its_installation_is_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_points_of_removed_tasks_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     left = EntryPoints([EntryPoint("removed", "removed_some_time_ago", "re_bench.tasks")])
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_group: left)
     assert list(find_tasks()) == [TASK.name]

@@ -101,7 +101,7 @@ def check_within(*command: str) -> str:
 
 
 def test_nested_sandbox_is_recognised(backend: Backend) -> None:
-    del backend  # there is one
+    del backend
     user = ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
     output = check_within("bwrap", "--dev-bind", "/", "/", *user)
     assert output.startswith("problem sandbox: bubblewrap cannot start: ")
@@ -111,7 +111,7 @@ def test_nested_sandbox_is_recognised(backend: Backend) -> None:
 
 @pytest.mark.skipif(not ROOT, reason="needs root, to drop capabilities")
 def test_missing_capabilities_of_root_are_named(backend: Backend) -> None:
-    del backend  # there is one
+    del backend
     output = check_within("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
     assert output.startswith("problem sandbox: bubblewrap cannot start: ")
     assert "--cap-add=SYS_ADMIN" in output or "CAP_SYS_ADMIN" in output
@@ -182,7 +182,7 @@ def test_missing_package_blocks_its_task(made_up: TaskFolder) -> None:
     assert check_packages([Target(made_up, "cpu")]) == []
     project.write_text('[project]\ndependencies = ["numpy ="]\n')
     [finding] = check_packages([Target(made_up, "cpu")])
-    assert finding.found == "'numpy =' is no requirement: write PACKAGE, or PACKAGE>=VERSION"
+    assert finding.found == "'numpy =' is not a requirement: write PACKAGE or PACKAGE>=VERSION"
 
 
 @pytest.mark.skipif(landlock_abi() == 0, reason="the kernel has no Landlock")

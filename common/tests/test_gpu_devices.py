@@ -65,7 +65,7 @@ def test_command_refuses_an_unknown_gpu(
     monkeypatch.setattr(choices, "_cuda_present", lambda: True)
     for profile, choice, message in (
         ("gpu", "7", "--scoring-gpu 7: no such GPU here; give the index or UUID of one of: 0 ("),
-        ("cpu", "1", "--scoring-gpu 1: nothing here needs a GPU in this profile; leave it out"),
+        ("cpu", "1", "--scoring-gpu 1: no task needs a GPU in this profile; leave it out"),
     ):
         with pytest.raises(SystemExit) as exit_:
             main(["validate", str(made_up.directory), "--profile", profile, "--scoring-gpu", choice])
@@ -109,7 +109,7 @@ def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypa
 
 
 def test_scorings_see_only_their_gpu(made_up: TaskFolder, backend: Backend, change: Change) -> None:
-    del backend  # there is one
+    del backend
     task = change(made_up, "score.py", '"fine")', '"fine", {"gpu": __import__("os").environ["CUDA_VISIBLE_DEVICES"]})')
     report = validate(task, "cpu", jobs=2, gpus=share_gpus(GPUS[:2]))
     scores = [score for row in report.rows for score in row.scores if score.status == "valid"]

@@ -1,4 +1,4 @@
-"""Of a task that lies among the packages a sandbox shows, a submission sees what the scorer names, and nothing else."""
+"""Test what a submission sees of tasks, caches and held-out text in directories that a sandbox shows."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -105,7 +105,7 @@ def make_task(directory: Path) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Return the packages' directory of a Python environment of its own, with two tasks in it."""
+    """Return the site-packages of a new Python environment with two tasks."""
     prefix = tmp_path / "prefix"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
     site = prefix / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
@@ -118,7 +118,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site: Path, tmp_path: Path) -> None:
-    del backend  # there is one
+    del backend
     submission = tmp_path / "submission"
     submission.mkdir()
     (submission / "number").write_text("2")
@@ -160,13 +160,13 @@ ELSEWHERE = [
     "pkgs/transformers-5.0-pyhd_0/site-packages",
     "miniconda/envs/one/lib/python3.12/site-packages",
 ]
-"""Where below a prefix other environments, and conda, have packages."""
+"""Locations of packages in other environments and in conda, below a prefix."""
 
 
 def test_held_out_text_is_hidden_from_every_submission(backend: Backend, site: Path, tmp_path: Path) -> None:
-    del backend  # there is one
+    del backend
     prefix = site.parents[2]
-    other = prefix / "lib" / "python3.9" / "dist-packages"  # another Python's, on no path of ours
+    other = prefix / "lib" / "python3.9" / "dist-packages"  # of another Python, not on sys.path
     secrets = [
         site / "transformers" / "models" / "modeling.py",
         site / "datasets" / "__init__.py",
@@ -200,7 +200,7 @@ def test_held_out_text_is_hidden_from_every_submission(backend: Backend, site: P
         (None, "{}/caches", "caches/huggingface"),
     ],
 )
-def test_the_hubs_cache_is_hidden_where_the_hub_has_it(
+def test_the_hubs_cache_is_hidden_wherever_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, caches: str, expected: str
 ) -> None:
     for name, value in (("HF_HOME", home), ("XDG_CACHE_HOME", caches)):
@@ -214,13 +214,13 @@ def test_the_hubs_cache_is_hidden_where_the_hub_has_it(
     assert hidden == {tmp_path / expected}
 
 
-def test_what_submissions_work_with_is_not_hidden(backend: Backend, tmp_path: Path) -> None:
+def test_files_that_submissions_need_are_not_hidden(backend: Backend, tmp_path: Path) -> None:
     spec = SandboxSpec(limits=Limits(wall_s=60), hidden=hidden_directories(tmp_path))
     finished = run(backend, [backend.python, "-c", "import numpy, safetensors.torch, torch; print('there')"], spec)
     assert (finished.stdout, finished.stderr) == ("there\n", "")
 
 
-def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> None:
+def test_a_hidden_directory_is_not_writable(backend: Backend, site: Path) -> None:
     visible = site / "small" / "reference"
     spec = SandboxSpec({str(visible): visible, str(site): site}, limits=LIMITS, hidden=[site / "small"])
     script = f"cat {visible}/solution.py; ls {site}/small; cd {site}/small && touch made reference/made; ls"
@@ -232,7 +232,7 @@ def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> No
 def beside() -> list[str]: ...
 
 
-def test_a_module_in_a_file_comes_alone(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_a_single_file_module_is_shown_alone(backend: Backend, module: Callable[[str], Path]) -> None:
     path = module("import os\ndef beside() -> list[str]:\n    return os.listdir(os.path.dirname(__file__))\n")
     for name in ("truth.py", "__init__.py", "task.toml"):
         (path.parent / name).touch()
@@ -240,12 +240,12 @@ def test_a_module_in_a_file_comes_alone(backend: Backend, module: Callable[[str]
         assert set(process.call(beside)) - {"__pycache__"} == {"module.py", "re_bench"}
 
 
-def test_a_module_outside_of_the_package_sandboxed_is_refused(backend: Backend) -> None:
+def test_modules_outside_of_the_package_sandboxed_are_rejected(backend: Backend) -> None:
     with pytest.raises(ReBenchError, match=r"re_bench.data.files: not in a package sandboxed"):
         SandboxedProcess(backend, re_bench.data.files, SandboxSpec(limits=LIMITS))
 
 
-def test_the_deepest_path_decides(tmp_path: Path) -> None:
+def test_the_deepest_path_takes_precedence(tmp_path: Path) -> None:
     site, link = tmp_path / "real" / "site", tmp_path / "link"
     task, visible = site / "task", site / "task" / "visible"
     visible.mkdir(parents=True)
@@ -288,9 +288,7 @@ def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_
     assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(directories)
 
 
-def test_a_task_is_found_and_hidden_whose_installed_package_is_in_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_editable_install_is_found_and_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "elsewhere" / "editable"
     make_task(folder)
     (folder / "__init__.py").unlink()
@@ -309,7 +307,7 @@ def test_a_task_is_found_and_hidden_whose_installed_package_is_in_its_folder(
 
 
 @pytest.mark.parametrize("task", [path.parent for path in sorted(TOP.glob("tasks/*/pyproject.toml"))], ids=str)
-def test_a_wheel_holds_all_of_its_task_but_tests_and_packaging(task: Path, tmp_path: Path) -> None:
+def test_a_wheel_has_all_files_except_tests_and_packaging(task: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=task, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")

@@ -1,4 +1,4 @@
-"""The local executor: jobs start in turn when what they need is free, and all end with the block."""
+"""Test the local executor: order of jobs, resources, and stopping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from re_bench.runs.local_executor import LocalExecutor
 WAIT_S = 60
 
 
-def test_results_and_errors_are_the_futures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_and_errors_are_set_on_futures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
 
     def fails(text: str) -> None:
@@ -37,7 +37,7 @@ def test_results_and_errors_are_the_futures(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Gate:
-    """Jobs that say when they start and end when they are told to."""
+    """Jobs that record their start and end on request."""
 
     def __init__(self) -> None:
         self.open: dict[str, threading.Event] = {}
@@ -62,13 +62,13 @@ class Gate:
             assert self.changed.wait_for(lambda: set(names) <= set(self.started), WAIT_S), self.started
 
 
-def test_jobs_start_in_their_order_when_there_is_room() -> None:
+def test_jobs_start_in_order_when_resources_are_free() -> None:
     executor, gate = LocalExecutor(cores=[0, 1, 2, 3], gpus=["GPU-a"]), Gate()
     submit = partial(executor.submit, gate.job)
     first = submit("first", resources=Resources(cores=2, gpus=1))
     gate.wait("first")
     large = submit("large", resources=Resources(cores=3))
-    small = submit("small")  # would fit, but the large one came before
+    small = submit("small")  # would fit, but must not overtake the large one
     on_gpu = submit("on the gpu", resources=Resources(cores=1, gpus=1))
     assert gate.started == ["first"]
     assert [future.running() for future in (first, large, small)] == [True, False, False]
@@ -80,7 +80,7 @@ def test_jobs_start_in_their_order_when_there_is_room() -> None:
     assert gate.gpus == {"first": ("GPU-a",), "large": (), "small": (), "on the gpu": ("GPU-a",)}
 
 
-def test_gpus_are_shared_and_the_freest_is_taken() -> None:
+def test_jobs_share_gpus_and_get_the_freest() -> None:
     executor, gate = LocalExecutor(cores=[0, 1, 2], gpus=["GPU-a", "GPU-b"]), Gate()
     half, whole = Resources(cores=0.5, gpus=0.5), Resources(cores=0.5, gpus=1)
     for name in ("a", "b"):
@@ -97,7 +97,7 @@ def test_gpus_are_shared_and_the_freest_is_taken() -> None:
     executor.wait()
 
 
-def test_what_no_machine_has_is_refused_at_once() -> None:
+def test_unavailable_resources_are_rejected_immediately() -> None:
     executor = LocalExecutor(cores=[0, 1], gpus=["GPU-a"])
     for resources, message in (
         (Resources(cores=3), "a job needs 3 cores; this machine has 2"),
@@ -107,11 +107,11 @@ def test_what_no_machine_has_is_refused_at_once() -> None:
         with pytest.raises(UsageError, match=message):
             executor.submit(int, resources=resources)
     for wrong in ({"cores": 0}, {"gpus": 1.5}, {"memory_mib": -1}):
-        with pytest.raises(ValueError, match="no job can need"):
+        with pytest.raises(ValueError, match="invalid resources"):
             Resources(**wrong)
 
 
-def test_programs_run_on_as_many_cores_as_their_job_has() -> None:
+def test_programs_are_pinned_to_the_cores_of_their_job() -> None:
     cores = sorted(os.sched_getaffinity(0))
     program = ["-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
     with open_executor() as executor:
@@ -121,7 +121,7 @@ def test_programs_run_on_as_many_cores_as_their_job_has() -> None:
     assert sorted(os.sched_getaffinity(0)) == cores
 
 
-def test_an_error_of_the_block_ends_what_runs_and_starts_nothing_more() -> None:
+def test_an_exception_in_the_block_stops_jobs() -> None:
     started: list[int] = []
 
     def job(number: int) -> None:
@@ -155,12 +155,12 @@ with cli_entry_point("test"), open_executor() as executor:
 
 @pytest.mark.parametrize("leave", ["pass", "future.result()"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_programs_also_while_the_block_waits_at_its_end(leave: str, number: signal.Signals) -> None:
+def test_a_signal_stops_programs_while_waiting_for_jobs(leave: str, number: signal.Signals) -> None:
     command = [sys.executable, "-c", STOPPED.format(leave=leave)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:
         assert process.stderr is not None
         for _ in os.sched_getaffinity(0):
             assert process.stderr.readline() == b"1\n"
         process.send_signal(number)
-        assert process.stderr.read() == b""  # all that had it open have ended
+        assert process.stderr.read() == b""  # all processes that had it open have ended
     assert process.returncode == 128 + number

@@ -1,4 +1,4 @@
-"""The manifest of a task: what is read, what is wrong with a file, and anchors that are written beside it."""
+"""Test reading manifests, reporting their problems, and writing anchors."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ MALFORMED = [
     ("starting = 3.0\nreference = 1.0\nsource", "starting = 3.0\nreference = 9.0\nsource", [
         "profiles.paper.devices[0].reference: should be below starting (3.0), because direction is lower",
     ]),
-    ("version = 1", "version = 1\ncheats = {}", ["cheats: belongs into cheats/NAME/cheat.toml"]),
+    ("version = 1", "version = 1\ncheats = {}", ["cheats: belongs in cheats/NAME/cheat.toml"]),
 ]  # fmt: skip
 MALFORMED_CHEATS = [
     ('"clock|time"', '"clock{(["', "reason: should be a regular expression (unterminated character set at position 7)"),
@@ -198,7 +198,7 @@ def test_malformed_cheats(path: Path, old: str, new: str, expected: str) -> None
     assert problems(path) == [f"cheats/read_clock/cheat.toml: {expected}"]
 
 
-def test_what_is_no_readable_file(path: Path, tmp_path: Path) -> None:
+def test_unreadable_manifests(path: Path, tmp_path: Path) -> None:
     path.unlink()
     assert problems(path) == ["cannot be read: No such file or directory"]
     os.mkfifo(path)
@@ -209,7 +209,7 @@ def test_what_is_no_readable_file(path: Path, tmp_path: Path) -> None:
     assert str(tmp_path) in str(path)
 
 
-def test_a_cheat_depends_on_the_profile(path: Path) -> None:
+def test_expectations_depend_on_the_profile(path: Path) -> None:
     extra = 'profiles = ["cpu", "gpu"]\non.gpu = {expect = "no_better"}\n'
     recipe = '\n[make]\ncommand = ["python", "make.py"]\ntime_limit_s = 60\n'
     file = path.parent / "cheats" / "read_clock" / "cheat.toml"
@@ -221,7 +221,7 @@ def test_a_cheat_depends_on_the_profile(path: Path) -> None:
     assert cheat.make == Recipe(command=("python", "make.py"), time_limit_s=60)
 
 
-def test_anchors_of_devices_are_no_anchors_of_the_profile(path: Path) -> None:
+def test_anchors_of_devices_are_not_the_profiles(path: Path) -> None:
     path.write_text(DEVICES + DEVICE.replace("H200", "L4").replace("3.0", "4.0"))
     devices = load(path).profiles["paper"].devices
     assert [(entry.source.hardware, entry.starting) for entry in devices] == [("H200", 3.0), ("L4", 4.0)]
@@ -230,7 +230,7 @@ def test_anchors_of_devices_are_no_anchors_of_the_profile(path: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.sampled_from(["cpu", "gpu"]), measured_anchors()), st.lists(measured_anchors(), max_size=3))
-def test_anchors_written_are_read(
+def test_written_anchors_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, anchors: dict[str, Anchors], devices: list[Anchors]
 ) -> None:
     path = tmp_path_factory.mktemp("anchors") / "task.toml"
@@ -251,7 +251,7 @@ def test_anchors_written_are_read(
     assert before == after
 
 
-def test_the_file_is_plain_toml_that_says_who_writes_it(path: Path, anchors_path: Path) -> None:
+def test_anchors_file_is_toml_with_a_comment(path: Path, anchors_path: Path) -> None:
     write_anchors(path, "cpu", ANCHORS)
     text = anchors_path.read_text(encoding="utf-8")
     assert text.startswith("# Measured anchors, written whole by `re-bench calibrate`;")
@@ -259,7 +259,7 @@ def test_the_file_is_plain_toml_that_says_who_writes_it(path: Path, anchors_path
     assert stat.S_IMODE(anchors_path.stat().st_mode) == 0o644
 
 
-def test_measured_anchors_come_before_published_ones(path: Path, anchors_path: Path) -> None:
+def test_measured_anchors_override_published_ones(path: Path, anchors_path: Path) -> None:
     published = load(path).anchors("gpu")
     assert published is not None
     assert published.source.kind == "published"
@@ -269,14 +269,14 @@ def test_measured_anchors_come_before_published_ones(path: Path, anchors_path: P
     assert load(path).anchors("gpu") == published
 
 
-def test_devices_are_added_one_behind_the_other_and_replaced_in_place(path: Path) -> None:
+def test_anchors_of_devices_are_appended_or_replaced(path: Path) -> None:
     path.write_text(IN_RUN, encoding="utf-8")
     for device in (on("H200"), on("L4"), on("T4"), on("L4", 4.0)):
         write_anchors(path, "paper", device)
     assert load(path).profiles["paper"].devices == (on("H200"), on("L4", 4.0), on("T4"))
 
 
-def test_models_are_kept_beside_the_anchors_of_their_profile(path: Path) -> None:
+def test_anchors_of_models_do_not_replace_the_profiles(path: Path) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write('\n[model]\nname = "own"\nkey = ["gpu"]\n')
     published = load(path).anchors("gpu")
@@ -297,7 +297,7 @@ def test_models_are_kept_beside_the_anchors_of_their_profile(path: Path) -> None
     assert manifest.with_model("c").anchors("gpu") is None
 
 
-def test_anchors_that_do_not_fit_leave_the_file_alone(path: Path, anchors_path: Path) -> None:
+def test_invalid_anchors_do_not_change_the_file(path: Path, anchors_path: Path) -> None:
     write_anchors(path, "gpu", ANCHORS)
     before = anchors_path.read_bytes()
     wrong = Anchors(starting=1, reference=2, source=MEASURED)
@@ -331,7 +331,7 @@ def test_a_problem_is_reported_in_its_file(path: Path, anchors_path: Path, text:
     assert problems(path) == expected
 
 
-def test_a_file_that_cannot_be_read_is_no_missing_one(path: Path, anchors_path: Path) -> None:
+def test_an_unreadable_anchors_file_is_not_ignored(path: Path, anchors_path: Path) -> None:
     anchors_path.mkdir()
     assert problems(path) == ["anchors.toml: expected a regular file"]
     anchors_path.rmdir()

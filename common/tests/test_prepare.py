@@ -1,4 +1,4 @@
-"""Preparing a task, the ways to ask for it, and how it ends."""
+"""Test preparing tasks, in Python and with the command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHATTER = '            print("chatter of a library")'
 
 @pytest.fixture
 def fail_with(change: Change) -> Callable[[TaskFolder, str], None]:
-    """Return what makes the preparation of a task raise something."""
+    """Return a function that makes the preparation of a task raise an error."""
 
     def failing(task: TaskFolder, failure: str) -> None:
         raising = f"            from re_bench import errors\n            raise {failure}"
@@ -36,7 +36,7 @@ def fail_with(change: Change) -> Callable[[TaskFolder, str], None]:
     return failing
 
 
-def test_it_prepares_once_and_fills_every_directory(
+def test_one_preparation_serves_many_workspaces(
     made_up: TaskFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "into").mkdir()
@@ -51,7 +51,7 @@ def test_it_prepares_once_and_fills_every_directory(
         assert shown.out == ""
 
 
-def test_a_wrong_request_is_refused_and_nothing_is_made(made_up: TaskFolder, tmp_path: Path) -> None:
+def test_invalid_requests_create_nothing(made_up: TaskFolder, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="made_up has no profile 'paper'; it has: cpu, gpu"):
         run_preparation(made_up, "paper")
     with pytest.raises(UsageError, match="made_up has no instances to choose from in profile cpu; leave --instance"):
@@ -81,7 +81,7 @@ def test_a_failure_is_reported_with_its_reason(
     assert (type(caught.value), str(caught.value)) == (kind, reason)
 
 
-def test_the_command_prepares_the_tasks_it_is_given(made_up: TaskFolder, tmp_path: Path, re_bench: Command) -> None:
+def test_prepare_command_prepares_the_given_tasks(made_up: TaskFolder, tmp_path: Path, re_bench: Command) -> None:
     first = re_bench("prepare", made_up.directory, TOP / "tasks" / "triton_cumsum", "--profile", "cpu", "--json")
     assert first.returncode == 0, first.stderr
     outcomes = [(entry["task"], entry["profile"], entry["outcome"]) for entry in json.loads(first.stdout)["tasks"]]
@@ -93,9 +93,7 @@ def test_the_command_prepares_the_tasks_it_is_given(made_up: TaskFolder, tmp_pat
     assert again.stdout.startswith("made_up, profile cpu: prepared, ")
 
 
-def test_the_command_refuses_before_it_prepares_anything(
-    made_up: TaskFolder, tmp_path: Path, re_bench: Command
-) -> None:
+def test_prepare_command_validates_arguments_first(made_up: TaskFolder, tmp_path: Path, re_bench: Command) -> None:
     for other, profile, text in (
         ("nothing", "cpu", "re-bench: there is no task 'nothing'; known tasks:"),
         (TOP / "tasks" / "triton_cumsum", "paper", "re-bench: made_up has no profile 'paper'; it has: cpu, gpu"),
@@ -106,7 +104,9 @@ def test_the_command_refuses_before_it_prepares_anything(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_missing_package_is_named_with_what_brings_it(made_up: TaskFolder, change: Change, re_bench: Command) -> None:
+def test_a_missing_package_is_reported_with_its_installation(
+    made_up: TaskFolder, change: Change, re_bench: Command
+) -> None:
     message = "re-bench: made_up, profile cpu: the package nowhere is missing; run: "
     message += "pip install -c constraints.txt -e common -e tasks/made_up"
     change(made_up, "score.py", CHATTER, "            import nowhere.at_all")
@@ -114,9 +114,7 @@ def test_a_missing_package_is_named_with_what_brings_it(made_up: TaskFolder, cha
     assert (done.returncode, done.stderr.splitlines()) == (2, ["made_up: making what cpu needs", message])
 
 
-def test_modules_beside_it_are_found_and_those_of_the_current_directory_are_not(
-    made_up: TaskFolder, tmp_path: Path, change: Change
-) -> None:
+def test_only_the_tasks_modules_can_be_imported(made_up: TaskFolder, tmp_path: Path, change: Change) -> None:
     (made_up.directory / "beside.py").write_text("value = 'mine'\n")
     for name in ("beside", "json", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError\n")

@@ -1,4 +1,4 @@
-"""A task in a process of its own: what it is asked for, how it fails, and that it ends with whoever started it."""
+"""Test the worker process that prepares tasks: requests, failures, and its end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CHATTER = '            print("chatter of a library")'
 
 @pytest.fixture
 def personal(made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]) -> TaskFolder:
-    """Return the made-up task, with workspaces that differ."""
+    """Return the example task with workspaces that differ."""
     return change(made_up, "score.py", "    def score(", RANDOMIZE.rstrip("\n"))
 
 
@@ -67,9 +67,7 @@ def directories(tmp_path: Path, *names: str) -> list[Path]:
     return paths
 
 
-def test_one_program_prepares_and_fills_many_directories(
-    worker: PrepareWorker, said: list[str], tmp_path: Path
-) -> None:
+def test_one_worker_creates_many_workspaces(worker: PrepareWorker, said: list[str], tmp_path: Path) -> None:
     template, one, two = directories(tmp_path, "template", "one", "two")
     worker.start()
     assert (worker.randomized, said) == (True, ["making what cpu needs"])
@@ -86,14 +84,14 @@ def test_one_program_prepares_and_fills_many_directories(
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_a_task_whose_workspaces_are_alike_is_known(made_up: TaskFolder) -> None:
+def test_worker_reports_whether_workspaces_differ(made_up: TaskFolder) -> None:
     worker = PrepareWorker(made_up, "cpu", print)
     worker.start()
     assert not worker.randomized
     worker.close()
 
 
-def test_a_worker_that_fails_goes_on_and_one_that_dies_is_started_anew(worker: PrepareWorker, tmp_path: Path) -> None:
+def test_a_worker_survives_errors_and_is_restarted_after_a_crash(worker: PrepareWorker, tmp_path: Path) -> None:
     fatal, one = directories(tmp_path, "fatal", "one")
     with pytest.raises(ReBenchError, match="FileNotFoundError"):
         worker.randomize_workspace(tmp_path / "nowhere")
@@ -103,7 +101,7 @@ def test_a_worker_that_fails_goes_on_and_one_that_dies_is_started_anew(worker: P
     assert (one / "own").exists()
 
 
-def test_a_stop_request_ends_the_wait_and_the_program(
+def test_a_stop_request_stops_the_worker(
     made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     change(made_up, "score.py", CHATTER, "            import time\n            time.sleep(60)")
@@ -114,7 +112,7 @@ def test_a_stop_request_ends_the_wait_and_the_program(
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_it_ends_when_its_parent_is_killed(
+def test_the_worker_ends_when_its_parent_is_killed(
     made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder], *, busy: bool
 ) -> None:
     if busy:

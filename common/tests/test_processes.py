@@ -46,7 +46,7 @@ SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids
 @pytest.fixture
 def waiting(made_up: TaskFolder, backend: Backend, change: Change) -> Callable[[str], TaskFolder]:
     """Return a function that makes one step of a task wait, and passes the task's directory to all its programs."""
-    del backend  # there is one
+    del backend
 
     def wait(when: str) -> TaskFolder:
         file, old, new, _sign = AT_WORK[when]

@@ -1,4 +1,4 @@
-"""Jobs on a Ray cluster of two nodes have the results of the local executor, also where a node is killed.
+"""Test that jobs on a Ray cluster give the results of the local executor, even if a node is killed.
 
 ``nox -s tools -- ray`` runs this in an environment that has Ray.
 """
@@ -40,7 +40,7 @@ WAIT_S = 150
 
 
 class TwoNodes:
-    """A cluster on this machine, of a head without cores and two nodes of two cores each."""
+    """A cluster on this machine: a head without cores, and two nodes with two cores each."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster  # noqa: PLC0415 - of the extra `ray`
@@ -57,7 +57,7 @@ class TwoNodes:
         return self.cluster.add_node(num_cpus=2, include_dashboard=False, **resources)
 
     def kill_one(self) -> None:
-        """Kill all of a node at once."""
+        """Kill all processes of a node."""
         self.cluster.remove_node(self.nodes.pop(), allow_graceful=False)
 
 
@@ -80,7 +80,7 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
 
 @pytest.fixture
 def shared_cache(two_nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch, made_up: TaskFolder) -> TaskFolder:
-    """Return the made-up task, with the nodes' cache for this machine, too."""
+    """Return the example task; this machine and the nodes use the same cache."""
     monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
     return made_up
 
@@ -99,7 +99,7 @@ print(int(name) ** 2)
 
 
 def submit(executor: Any, directory: Path, name: int, seconds: float) -> Any:
-    """Submit a program that leaves a file with its name and process number, and prints the square of its name."""
+    """Submit a program that writes a file with its name and process id, and prints the square of its name."""
     return executor.submit(partial(run_program, capture=True), ["-c", PROGRAM, str(directory), str(name), str(seconds)])
 
 
@@ -118,7 +118,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.1)
 
 
-def test_a_node_that_dies_loses_no_job_and_no_job_counts_twice(two_nodes: TwoNodes, tmp_path: Path) -> None:
+def test_jobs_of_a_lost_node_are_retried_and_count_once(two_nodes: TwoNodes, tmp_path: Path) -> None:
     directory = tmp_path / "started"
     directory.mkdir()
     with open_executor(two_nodes.address) as executor:
@@ -132,17 +132,17 @@ def test_a_node_that_dies_loses_no_job_and_no_job_counts_twice(two_nodes: TwoNod
     names = [name.split()[0] for name in started(directory)]
     assert set(names) == {str(name) for name in range(8)}
     twice = {name for name in names if names.count(name) == 2}
-    assert len(twice) == 2, names  # those that ran on the node
+    assert len(twice) == 2, names  # the ones that ran on the killed node
     assert len(names) == 10
     wait_until(lambda: not alive(first), "what ran on the dead node ends")
     two_nodes.nodes.append(two_nodes.add())
 
 
-def test_an_error_of_the_job_is_its_result_and_not_tried_again(two_nodes: TwoNodes, tmp_path: Path) -> None:
+def test_exceptions_are_returned_and_not_retried(two_nodes: TwoNodes, tmp_path: Path) -> None:
     with open_executor(two_nodes.address) as executor:
         missing = executor.submit(run_program, ["-c", "raise SystemExit(3)"])  # lacks an argument
         refused = executor.submit(fail, str(tmp_path))
-        with pytest.raises(UsageError, match="no node of the cluster has what a job needs: 3 cores"):
+        with pytest.raises(UsageError, match="no node of the cluster has the resources of a job: 3 cores"):
             executor.submit(int, resources=Resources(cores=3))
         with pytest.raises(UsageError, match="1 cores, 1 GPUs, of type H200"):
             executor.submit(int, resources=Resources(gpus=1, gpu_type="H200"))
@@ -158,10 +158,10 @@ def fail(directory: str) -> None:
     raise ReBenchError("of the job")
 
 
-def test_gpus_are_those_that_ray_has_given(two_nodes: TwoNodes) -> None:
+def test_jobs_use_the_gpus_that_ray_assigned(two_nodes: TwoNodes) -> None:
     node = two_nodes.add(
         num_gpus=2, resources={"accelerator_type:H200": 1}
-    )  # which has none: Ray believes what it is told
+    )  # the node has no GPU, but Ray does not check
     try:
         with open_executor(two_nodes.address) as executor:
             assert executor.gpus == 2
@@ -177,7 +177,7 @@ def test_gpus_are_those_that_ray_has_given(two_nodes: TwoNodes) -> None:
 
 
 def shown_gpus() -> tuple[tuple[str, ...], str | None]:
-    """Return the job's GPUs, and what programs that it starts see; it takes a while, so that two are at a time."""
+    """Return the GPUs of the job and of its programs; slow enough for two jobs to overlap."""
     time.sleep(3)
     return job_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
@@ -195,7 +195,7 @@ with cli_entry_point("test"), open_executor(address) as executor:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_what_runs_on_all_nodes_ends_with_the_command(
+def test_stopping_the_command_stops_jobs_on_all_nodes(
     two_nodes: TwoNodes, tmp_path: Path, number: signal.Signals
 ) -> None:
     (tmp_path / "started").mkdir()
@@ -220,7 +220,7 @@ def results(text: str) -> dict[str, list[tuple[str, float | None, str]]]:
     }
 
 
-def test_validation_and_regrading_give_what_they_give_here(
+def test_validation_and_regrading_give_the_same_results_as_locally(
     two_nodes: TwoNodes, shared_cache: TaskFolder, re_bench: ReBench, tmp_path: Path
 ) -> None:
     task = shared_cache.directory
@@ -244,7 +244,7 @@ def test_validation_and_regrading_give_what_they_give_here(
     assert len((tmp_path / "again.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_node_that_draws_another_instance_is_not_asked_to_score(
+def test_a_node_with_another_instance_is_rejected(
     two_nodes: TwoNodes, made_up: TaskFolder, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(made_up, "task.toml", 'description = "small"', 'description = "small"\ninstance = "secret"')
@@ -256,7 +256,7 @@ def test_a_node_that_draws_another_instance_is_not_asked_to_score(
     assert re_bench(*command).returncode == 0
 
 
-def test_where_there_is_no_cluster_the_message_says_so(re_bench: ReBench, made_up: TaskFolder) -> None:
+def test_a_missing_cluster_is_reported(re_bench: ReBench, made_up: TaskFolder) -> None:
     for address, message in (
         ("127.0.0.1:1", "--ray 127.0.0.1:1: "),
         ("ray://127.0.0.1:1", "run this on a node of the cluster"),

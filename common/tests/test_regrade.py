@@ -1,4 +1,4 @@
-"""Stored submissions are scored again by the instance that their attempts name, whatever is chosen now."""
+"""Test that regrading uses the instance of the attempt, not the chosen one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def submission(tmp_path: Path) -> Path:
 def drawn_by(
     made_up: TaskFolder, change: Callable[..., TaskFolder], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], TaskFolder]:
-    """Return what gives the made-up task instances, of which the number is added to the raw score."""
+    """Return a function that gives the example task instances whose number is added to the raw score."""
 
     def changed(source: str) -> TaskFolder:
         change(made_up, "task.toml", 'description = "small"', f'description = "small"\ninstance = "{source}"')
@@ -47,7 +47,7 @@ def drawn_by(
     return changed
 
 
-def test_the_number_that_an_attempt_names_is_scored_again(
+def test_regrading_uses_the_instance_of_the_attempt(
     drawn_by: Callable[[str], TaskFolder], submission: Path, tmp_path: Path
 ) -> None:
     task, log, again = drawn_by("chosen"), tmp_path / "log.jsonl", tmp_path / "again.jsonl"
@@ -70,7 +70,7 @@ def test_the_number_that_an_attempt_names_is_scored_again(
     assert [attempt.submitted_at for attempt in attempts] == [*(Elapsed(9.0 + n, 7.0) for n in (0, 3, 5)), None, None]
 
 
-def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(
+def test_instances_of_another_machines_secret_are_skipped(
     drawn_by: Callable[[str], TaskFolder],
     submission: Path,
     tmp_path: Path,
@@ -85,5 +85,5 @@ def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(
     assert secret_name() != there
     for options in ([], ["--json"]):
         refused = re_bench("regrade", log, "--sandbox", "none", *options, cwd=tmp_path)
-        reason = f"it was scored by instance {there}, of another machine's secret; here it is {secret_name()}"
+        reason = f"scored with instance {there} of another machine's secret; this machine's is {secret_name()}"
         assert (refused.returncode, reason in refused.stdout) == (1, True), refused.stdout

@@ -103,7 +103,7 @@ def test_command_fails_if_an_attack_succeeds(
     kept = ATTACKS["exit status"]
     monkeypatch.setattr(attacks, "ATTACKS", {"exit status": kept})
     assert main(["sandbox", "--sandbox", "bubblewrap"]) == 0
-    assert "1 of 1 attacks were held" in capsys.readouterr().out
+    assert "1 of 1 attacks were blocked" in capsys.readouterr().out
     monkeypatch.setattr(attacks, "ATTACKS", {"exit status": kept, "leak": lambda _target: ["the secret"]})
     assert main(["sandbox", "--sandbox", "bubblewrap", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Which anchors give a reward, decided from the manifest and from what a scorer measured."""
+"""Test the choice between stored and measured anchors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STORED = f'repeats = 1, spread.starting = 0, spread.reference = 0, versions = {{
 
 @pytest.fixture
 def task(path: Path) -> TaskFolder:
-    """Return the example, whose profile ``gpu`` has published anchors, ``cpu`` none, and ``paper`` none in each run."""
+    """Return the example task: ``gpu`` has published anchors, ``cpu`` none, and ``paper`` measures them."""
     path.write_text(path.read_text().replace("time_limit_s = 1\n", "time_limit_s = 1\nin_run = true\n"))
     return open_task(path.parent)
 
@@ -35,14 +35,14 @@ def task(path: Path) -> TaskFolder:
         ("paper", RUN, Scale(5.0, 4.0, "measured in this run")),
     ],
 )
-def test_measured_anchors_come_before_stored_ones(
+def test_measured_anchors_override_stored_ones(
     task: TaskFolder, profile: str, measured: RunAnchors | None, scale: Scale | None
 ) -> None:
     assert choose_scale(task, profile, measured) == scale
 
 
 @pytest.mark.parametrize("kind", ["measured", "modelled"])
-def test_stored_anchors_say_where_and_when(path: Path, kind: str) -> None:
+def test_stored_anchors_name_hardware_and_date(path: Path, kind: str) -> None:
     anchors = f'[profiles.cpu]\nanchors = {{starting = 3, reference = 1, source = {{kind = "{kind}", {STORED}}}}}\n'
     path.with_name("anchors.toml").write_text(anchors)
     scale = choose_scale(open_task(path.parent), "cpu", None)

@@ -1,4 +1,4 @@
-"""What a scorer says of itself is always one JSON object that every reader accepts."""
+"""Test scores and their JSON."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
     assert len(values["details"]["submission"]) == 64
 
 
-def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_are_rounded_and_private_scores_are_details(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = MANIFEST.replace('unit = "points"', 'unit = "points"\nresolution = 0.05')
     manifest = manifest.replace('device = "cpu"', 'device = "cpu"\ninstance = "secret"')
     body = (
@@ -100,10 +98,10 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
     ("body", "code", "status", "text"),
     [
         ("raise InvalidSubmissionError('no good')", 3, "invalid", "no good"),
-        ("return RawScore(float('nan'), '')", 3, "invalid", "the raw score is nan"),
+        ("return RawScore(float('nan'), '')", 3, "invalid", "raw score is not finite: nan"),
         ("raise InvalidSubmissionError('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
         ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
-        ("return RawScore(1.0, '', private=float('nan'))", 3, "invalid", "the raw score is nan"),
+        ("return RawScore(1.0, '', private=float('nan'))", 3, "invalid", "raw score is not finite: nan"),
         (
             "from re_bench.api import RunAnchors as A; return RawScore(1.0, '', {}, A(0, 3), private=1.0)",
             1,
@@ -114,7 +112,7 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
         ("return RawScore(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
     ],
 )
-def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
+def test_other_scores_have_neither_raw_nor_reward(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
     ended, stdout, _stderr = score(tmp_path, body, "--json")
     values = result(stdout)
     assert (ended, values["status"], values["raw"], values["reward"]) == (code, status, None, None)
@@ -122,13 +120,13 @@ def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, statu
     assert len(values["message"]) < 5000
 
 
-def test_for_people_the_same_is_said_in_words(tmp_path: Path) -> None:
+def test_score_as_text(tmp_path: Path) -> None:
     code, stdout, _stderr = score(tmp_path, "return RawScore(2.0, 'fine')")
     assert code == 0
     assert "raw 2 points, reward 0.5000\nfine\n" in stdout
 
 
-def test_sandbox_and_submission_are_details_in_json_alone() -> None:
+def test_sandbox_and_submission_are_details_only_in_json() -> None:
     typed = Score("t", "cpu", "valid", 1.0, None, "fine", {"more": 1}, 0.5, sandbox="none", submission="ab")
     values = typed.to_dict()
     assert list(values) == ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
@@ -137,7 +135,7 @@ def test_sandbox_and_submission_are_details_in_json_alone() -> None:
     assert Score.from_dict(json.loads(typed.to_json())) == typed
 
 
-def test_a_score_that_is_an_error_has_no_submission() -> None:
+def test_error_scores_have_no_submission() -> None:
     failed = Score.error("t", "cpu", "no idea", seconds=1.23456)
     assert (failed.status, failed.raw, failed.reward, failed.seconds) == ("error", None, None, 1.235)
     assert failed.to_dict()["details"] == {}

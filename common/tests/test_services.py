@@ -1,4 +1,4 @@
-"""The services of a task's class: a meter that answers whatever is asked, and a stand-in only where there is one."""
+"""Test the services of a task's class: the meter and the stand-in."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def asked(address: Path, line: bytes) -> Any:
         return json.loads(connection.makefile().readline())
 
 
-def test_a_meter_answers_whatever_is_asked_and_keeps_its_ledger(
+def test_a_meter_answers_every_request_and_keeps_its_ledger(
     made_up: TaskFolder, change: Change, tmp_path: Path
 ) -> None:
     task = change(made_up, "task.toml", "[reference]\n", f"{TABLE}[reference]\n")
@@ -59,7 +59,7 @@ def test_a_meter_answers_whatever_is_asked_and_keeps_its_ledger(
         for line in (b'"three"\n', b"{\n", b"\xff\n", b"[" * 300, b"\n"):
             assert asked(address, line) == {"refused": "a request is a line of JSON: a number"}, line
         assert asked(address, b'"dear"\n') == {"refused": "too dear"}
-        assert asked(address, b"[]\n") == {"refused": "the experiment failed; the operator's log says why"}
+        assert asked(address, b"[]\n") == {"refused": "the experiment failed; see the operator's log"}
         process.terminate()
         assert "TypeError: float() argument" in process.stderr.read()
         assert process.wait(20) == 143
@@ -67,8 +67,8 @@ def test_a_meter_answers_whatever_is_asked_and_keeps_its_ledger(
     assert (state / "ledger").read_text() == "3.0 in small\n"
 
 
-def test_what_the_class_does_not_have_is_said(made_up: TaskFolder, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"made_up: score\.py makes no stand-in"):
+def test_missing_services_are_reported(made_up: TaskFolder, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"made_up: score\.py has no stand-in"):
         services.stand_in(str(made_up.directory))
     command = [sys.executable, *services.command("meter", made_up, "cpu", str(tmp_path / "a"), str(tmp_path / "b"))]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

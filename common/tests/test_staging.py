@@ -1,4 +1,4 @@
-"""A staged copy holds what the submission holds and nothing from outside it."""
+"""Test that a staged copy has the content of the submission and nothing from outside of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read(directory: Path) -> dict[str, object]:
 
 @settings(max_examples=60)
 @given(trees)
-def test_every_tree_is_copied_as_it_is(tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]) -> None:
+def test_any_tree_is_copied_unchanged(tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]) -> None:
     top = tmp_path_factory.mktemp("staging")
     write(tree, top / "source")
     staged = stage(top / "source", top / "copy")
@@ -76,7 +76,7 @@ def test_the_hash_depends_on_names_contents_and_structure(tmp_path: Path) -> Non
         (("!data", "!missing"), {"fixed.pth", "solution.py", "weights"}),
     ],
 )
-def test_names_say_what_at_the_top_is_copied(
+def test_names_select_top_level_entries(
     source: Path, tmp_path: Path, chosen: tuple[str, ...] | None, copied: set[str]
 ) -> None:
     for directory in ("data", "weights"):
@@ -89,7 +89,7 @@ def test_names_say_what_at_the_top_is_copied(
     assert staged.skipped == []
 
 
-def test_what_is_not_chosen_is_neither_read_nor_counted(source: Path, tmp_path: Path) -> None:
+def test_excluded_entries_are_neither_read_nor_counted(source: Path, tmp_path: Path) -> None:
     (source / "huge").touch()
     os.truncate(source / "huge", 1 << 40)
     os.mkfifo(source / "fifo")
@@ -107,7 +107,7 @@ def test_what_is_not_chosen_is_neither_read_nor_counted(source: Path, tmp_path: 
 
 @contextmanager
 def again_and_again(step: Callable[[], None]) -> Iterator[None]:
-    """Take ``step`` over and over in another thread."""
+    """Repeat ``step`` in another thread."""
     stop = threading.Event()
 
     def steps() -> None:
@@ -132,7 +132,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("target", ["../secret", "/etc/passwd", "a/../../secret", "..", "."])
-def test_links_that_lead_out_are_left_out_and_named(source: Path, tmp_path: Path, target: str) -> None:
+def test_links_that_lead_out_are_skipped_and_reported(source: Path, tmp_path: Path, target: str) -> None:
     (source / "link").symlink_to(target)
     staged = stage(source, tmp_path / "copy")
     kept = (tmp_path / "copy" / "link").is_symlink()
@@ -140,7 +140,7 @@ def test_links_that_lead_out_are_left_out_and_named(source: Path, tmp_path: Path
     assert staged.skipped == ([] if kept else ["link: a link that leads out of the submission"])
 
 
-def test_special_files_are_left_out_and_do_not_hang(source: Path, tmp_path: Path) -> None:
+def test_special_files_are_skipped_without_blocking(source: Path, tmp_path: Path) -> None:
     os.mkfifo(source / "fifo")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(source / "socket"))
@@ -180,12 +180,12 @@ def test_too_many_entries_and_too_deep_trees_are_refused(source: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["missing", "solution.py"])
-def test_what_is_no_directory_is_a_usage_error(source: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="not a directory that can be read"):
+def test_staging_a_file_is_a_usage_error(source: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="not a readable directory"):
         stage(source / name, tmp_path / "copy")
 
 
-def test_a_directory_swapped_for_a_link_while_it_is_copied_leads_nowhere(source: Path, tmp_path: Path) -> None:
+def test_a_directory_swapped_for_a_link_is_not_followed(source: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "data").write_text(OUTSIDE)
@@ -208,7 +208,7 @@ def test_a_directory_swapped_for_a_link_while_it_is_copied_leads_nowhere(source:
 
 
 @pytest.mark.parametrize("target", ["up/../../../etc/passwd", "up/..", "up/../../secret"])
-def test_links_cannot_climb_from_where_another_link_leads(source: Path, tmp_path: Path, target: str) -> None:
+def test_links_cannot_climb_from_the_target_of_another_link(source: Path, tmp_path: Path, target: str) -> None:
     inner = source / "a" / "b"
     inner.mkdir(parents=True)
     (inner / "up").symlink_to("../..")
@@ -219,14 +219,14 @@ def test_links_cannot_climb_from_where_another_link_leads(source: Path, tmp_path
     assert (tmp_path / "copy" / "a" / "b" / "same").read_text() == "x = 1\n"
 
 
-def test_a_great_many_left_out_are_not_all_listed(source: Path, tmp_path: Path) -> None:
+def test_the_list_of_skipped_entries_is_limited(source: Path, tmp_path: Path) -> None:
     for number in range(500):
         os.mkfifo(source / f"{number}{'x' * 200}")
     assert len(stage(source, tmp_path / "copy").skipped) == 51
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device files")
-def test_devices_are_left_out(source: Path, tmp_path: Path) -> None:
+def test_devices_are_skipped(source: Path, tmp_path: Path) -> None:
     os.mknod(source / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
     os.mknod(source / "disk", stat.S_IFBLK | 0o666, os.makedev(254, 0))
     staged = stage(source, tmp_path / "copy")
@@ -234,7 +234,7 @@ def test_devices_are_left_out(source: Path, tmp_path: Path) -> None:
     assert staged.skipped == [f"{name}: neither a file, a directory nor a link" for name in ("disk", "zero")]
 
 
-def test_a_hard_link_becomes_a_file_of_its_own(source: Path, tmp_path: Path) -> None:
+def test_hard_links_are_copied_as_separate_files(source: Path, tmp_path: Path) -> None:
     (source / "linked").hardlink_to(source / "solution.py")
     stage(source, tmp_path / "copy")
     copies = [tmp_path / "copy" / name for name in ("linked", "solution.py")]
@@ -243,16 +243,14 @@ def test_a_hard_link_becomes_a_file_of_its_own(source: Path, tmp_path: Path) -> 
     assert [path.read_text() for path in copies] == ["x = 1\n", "x = 1\n"]
 
 
-def test_modes_that_lend_a_user_are_not_copied(source: Path, tmp_path: Path) -> None:
+def test_setuid_bits_are_not_copied(source: Path, tmp_path: Path) -> None:
     (source / "solution.py").chmod(0o6755)
     stage(source, tmp_path / "copy")
     assert stat.S_IMODE((tmp_path / "copy" / "solution.py").stat().st_mode) == 0o755
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
-def test_a_file_swapped_for_something_else_while_it_is_copied_does_no_harm(
-    source: Path, tmp_path: Path, kind: str
-) -> None:
+def test_a_file_swapped_during_the_copy_is_skipped(source: Path, tmp_path: Path, kind: str) -> None:
     (tmp_path / "secret").write_text(OUTSIDE)
     file, spare, other = source / "file", tmp_path / "spare", tmp_path / "other"
     file.write_text("harmless")
@@ -283,7 +281,7 @@ def stages(source: Path, target: Path, bounds: Bounds) -> bool:
     return True
 
 
-def test_a_file_that_grows_while_it_is_copied_stays_within_bounds(source: Path, tmp_path: Path) -> None:
+def test_a_growing_file_is_limited(source: Path, tmp_path: Path) -> None:
     stop = threading.Event()
 
     def grow() -> None:
@@ -295,7 +293,7 @@ def test_a_file_that_grows_while_it_is_copied_stays_within_bounds(source: Path, 
     grower.start()
     copy, copied = tmp_path / "copy", True
     try:
-        while copied:  # until the file has outgrown the bound
+        while copied:  # until the file exceeds the limit
             copied = stages(source, copy, Bounds(mib=8))
             assert all(path.stat().st_size <= 8 << 20 for path in copy.glob("growing"))
             shutil.rmtree(copy, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A time limit that is reached while a sandboxed program runs is the submission's fault, whatever waits for it."""
+"""Test that reaching the time limit while a sandboxed program runs is the submission's fault."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -79,22 +79,22 @@ def fails_for_it(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("wait", [several, swallowed, own_channel, stuck_elsewhere, fails_for_it])
-def test_whoever_waits_for_a_program_gets_the_limit(backend: Backend, wait: Callable[[Backend], None]) -> None:
+def test_waiting_for_a_program_raises_at_the_limit(backend: Backend, wait: Callable[[Backend], None]) -> None:
     started = time.monotonic()
     with pytest.raises(TimeLimitError, match=REASON), time_limit(1):
         wait(backend)
     assert time.monotonic() - started < 60
 
 
-def test_a_module_that_spins_gets_the_limit(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_a_busy_module_is_stopped_at_the_limit(backend: Backend, module: Callable[[str], Path]) -> None:
     with pytest.raises(TimeLimitError, match=REASON), time_limit(1):
         call(backend, module(SPINNING), spin)
-    call(backend, module(SPINNING), quick)  # the limit is over with its block
+    call(backend, module(SPINNING), quick)  # the limit ends with its block
 
 
-def test_trusted_code_alone_is_our_fault() -> None:
+def test_slow_trusted_code_is_an_internal_error() -> None:
     with (
-        pytest.raises(ReBenchError, match=r"longer than its limit of 0\.2 s, and no program ran") as caught,
+        pytest.raises(ReBenchError, match=r"longer than 0\.2 s while no sandboxed program ran") as caught,
         time_limit(0.2),
     ):
         time.sleep(20)
@@ -102,14 +102,14 @@ def test_trusted_code_alone_is_our_fault() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.4, 20])
-def test_trusted_work_of_a_size_that_a_submission_chose_is_its_fault(seconds: float) -> None:
+def test_slow_trusted_work_charged_to_the_submission_is_invalid(seconds: float) -> None:
     with pytest.raises(TimeLimitError, match=r"limit of 0\.2 s"), time_limit(0.2), charge_to_submission():
         time.sleep(seconds)
     with time_limit(20), charge_to_submission():
         pass
 
 
-def test_what_is_done_before_the_limit_is_not_touched(backend: Backend) -> None:
+def test_fast_programs_are_not_affected(backend: Backend) -> None:
     with time_limit(30):
         assert run(backend, [sys.executable, "-c", "print(1)"], SPEC).stdout == "1\n"
     with pytest.raises(UsageError, match="mine"), time_limit(30):
@@ -119,13 +119,13 @@ def test_what_is_done_before_the_limit_is_not_touched(backend: Backend) -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("import os; os.kill(os.getpid(), 9)", "ended with exit status -9 and no score"),
-        ("print('{}')", "ended with exit status 0 and no score"),
-        ("import sys; sys.exit('no idea')", "ended with exit status 1 and no score"),
-        ("import time; time.sleep(20)", "did not end in 0.8 s, and was stopped"),
+        ("import os; os.kill(os.getpid(), 9)", "the scorer exited with -9 but printed no"),
+        ("print('{}')", "the scorer exited with 0 but printed no"),
+        ("import sys; sys.exit('no idea')", "the scorer exited with 1 but printed no"),
+        ("import time; time.sleep(20)", "did not end in 0.8 s and was killed"),
     ],
 )
-def test_a_scorer_without_a_score_is_an_attempt_in_the_log(
+def test_a_crashed_scorer_is_logged_as_an_error(
     made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, message: str
 ) -> None:
     monkeypatch.setattr("re_bench.runs.score_process._time_limit", lambda *_: 0.8 if "sleep" in program else 30.0)
@@ -140,7 +140,7 @@ def test_a_scorer_without_a_score_is_an_attempt_in_the_log(
     assert attempt.submission == ""
 
 
-def test_the_submission_of_a_scorer_that_dies_is_kept(
+def test_the_submission_of_a_crashed_scorer_is_kept(
     made_up: TaskFolder, tmp_path: Path, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     task = change(made_up, "score.py", "        try:\n", "        import os; os._exit(9)\n        try:\n")

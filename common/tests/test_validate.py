@@ -1,4 +1,4 @@
-"""Validation scores every solution whatever becomes of the others, and no more often or slower than it has to."""
+"""Test validation: independent solutions, verdicts, repeats and concurrency."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def validated(task: TaskFolder, *arguments: str) -> tuple[int, dict[str, Any], s
 
 
 @pytest.fixture
-def drawing(made_up: TaskFolder, backend: Backend, change: Change) -> TaskFolder:
-    """Return a task whose prepared files hold something random, which the scorer tells and two cheats change."""
-    del backend  # there is one
+def randomized(made_up: TaskFolder, backend: Backend, change: Change) -> TaskFolder:
+    """Return a task with a random prepared file that the scorer reports and two cheats change."""
+    del backend
     for name in ("spoils", "spoils_too"):
         cheat = made_up.directory / "cheats" / name
         cheat.mkdir()
@@ -63,8 +63,8 @@ def drawing(made_up: TaskFolder, backend: Backend, change: Change) -> TaskFolder
     return change(made_up, "score.py", '"fine")', '"fine", {"drawn": (job.submission / "drawn").read_text()})')
 
 
-def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing: TaskFolder) -> None:
-    status, rows, stderr = validated(drawing, "--repeats", "2", "--jobs", "2")
+def test_cheats_get_separate_copies_of_the_same_files(randomized: TaskFolder) -> None:
+    status, rows, stderr = validated(randomized, "--repeats", "2", "--jobs", "2")
     assert status == 0, stderr
     rewards = {name: [score["reward"] for score in row["scores"]] for name, row in rows.items()}
     assert rewards == {
@@ -77,13 +77,13 @@ def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing:
     assert spoilt.endswith("x")
     assert len({spoilt[:-1], *drawn["baseline"], *drawn["reference"]}) == 5
     assert stderr.count("making what cpu needs") == 1
-    assert stderr.count("made_up: reference: made in ") == 2
-    assert stderr.count("made_up: cheats/words: made in ") == 1
+    assert stderr.count("made_up: reference: finished in ") == 2
+    assert stderr.count("made_up: cheats/words: finished in ") == 1
 
 
 @pytest.mark.parametrize("variant", ["reference", "cheats/words"])
-def test_a_solution_that_cannot_be_made_fails_alone(made_up: TaskFolder, backend: Backend, variant: str) -> None:
-    del backend  # there is one
+def test_a_failing_solution_does_not_stop_the_others(made_up: TaskFolder, backend: Backend, variant: str) -> None:
+    del backend
     file = {"reference": "reference/train.py", "cheats/words": "cheats/words/make.sh"}[variant]
     (made_up.directory / file).write_text(f"# {'long ' * 100}\nthis is no program in either language")
     status, rows, stderr = validated(made_up)
@@ -101,22 +101,22 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: TaskFolder, backend
     assert "Traceback (most recent call last)" not in stderr
 
 
-def test_a_cheat_is_compared_with_its_honest_base(drawing: TaskFolder, change: Change) -> None:
-    change(drawing, "cheats/spoils/cheat.toml", "expect", 'derived_from = "tools/honest"\nexpect')
-    (drawing.directory / "tools" / "honest").mkdir(parents=True)
-    (drawing.directory / "tools" / "honest" / "number").write_text("6")
-    (drawing.directory / "tools" / "honest" / "drawn").write_text("")
-    cheat = drawing.directory / "cheats" / "spoils" / "make.sh"
+def test_a_cheat_is_compared_with_the_solution_it_is_derived_from(randomized: TaskFolder, change: Change) -> None:
+    change(randomized, "cheats/spoils/cheat.toml", "expect", 'derived_from = "tools/honest"\nexpect')
+    (randomized.directory / "tools" / "honest").mkdir(parents=True)
+    (randomized.directory / "tools" / "honest" / "number").write_text("6")
+    (randomized.directory / "tools" / "honest" / "drawn").write_text("")
+    cheat = randomized.directory / "cheats" / "spoils" / "make.sh"
     outcomes = []
     for number in ("6.1", "6.2"):
         cheat.write_text(f"test -s base/number && printf {number} > number")
-        status, rows, stderr = validated(drawing)
+        status, rows, stderr = validated(randomized)
         outcomes.append((status, rows["cheats/spoils"]["passed"], rows["cheats/spoils"]["verdict"]))
         assert rows["tools/honest"]["scores"][0]["reward"] == pytest.approx(0.6), stderr
     assert outcomes == [(0, True, "no better than the tools/honest"), (1, False, "scores above the tools/honest")]
-    shutil.rmtree(drawing.directory / "tools")
+    shutil.rmtree(randomized.directory / "tools")
     cheat.write_text("printf 6 > number")
-    status, rows, _stderr = validated(drawing)
+    status, rows, _stderr = validated(randomized)
     assert (status, rows["cheats/spoils"]["verdict"]) == (
         1,
         "must be compared with the tools/honest, which has no reward",
@@ -139,42 +139,42 @@ LUCK = """
     ("luck", "parallel", "scored", "passed"),
     [(1, False, 3, True), (4, False, 3, False), (4, True, 1, False), (0.1, False, 1, True)],
 )
-def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
-    drawing: TaskFolder, change: Change, luck: float, scored: int, *, parallel: bool, passed: bool
+def test_a_measured_cheat_above_its_base_is_scored_again(
+    randomized: TaskFolder, change: Change, luck: float, scored: int, *, parallel: bool, passed: bool
 ) -> None:
-    change(drawing, "score.py", "        try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
-    change(drawing, "score.py", "RawScore(float(", "RawScore(luck + float(")
+    change(randomized, "score.py", "        try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
+    change(randomized, "score.py", "RawScore(float(", "RawScore(luck + float(")
     if parallel:
-        change(drawing, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
-    make = drawing.directory / "cheats" / "spoils" / "make.sh"
+        change(randomized, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
+    make = randomized.directory / "cheats" / "spoils" / "make.sh"
     make.write_text("printf 0 > number; touch lucky")
-    _status, rows, stderr = validated(drawing)
+    _status, rows, stderr = validated(randomized)
     assert [len(rows[name]["scores"]) for name in ("cheats/spoils", "baseline")] == [scored, scored], stderr
     assert len(rows["cheats/spoils_too"]["scores"]) == 1
     assert rows["cheats/spoils"]["passed"] == passed
 
 
-def test_a_baseline_without_a_score_is_nothing_to_compare_with(
-    drawing: TaskFolder, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_cheats_fail_if_the_baseline_has_no_score(
+    randomized: TaskFolder, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a scorer that ends as this one does leaves its copy behind
-    (drawing.directory / "baseline" / "number").write_text("")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the crashed scorer leaves its copy behind
+    (randomized.directory / "baseline" / "number").write_text("")
     change(
-        drawing,
+        randomized,
         "score.py",
         "        except ValueError:",
         "        except ValueError:\n            import os; os._exit(9)",
     )
-    (drawing.directory / "cheats" / "words" / "make.sh").write_text("printf 1 > number")
-    status, rows, _stderr = validated(drawing)
+    (randomized.directory / "cheats" / "words" / "make.sh").write_text("printf 1 > number")
+    status, rows, _stderr = validated(randomized)
     assert status == 1
     assert rows["baseline"]["scores"][0]["status"] == "error"
-    assert "ended with exit status 9" in rows["baseline"]["verdict"]
+    assert "the scorer exited with 9" in rows["baseline"]["verdict"]
     assert rows["reference"]["passed"]
     assert rows["cheats/spoils"]["verdict"] == "must be compared with the baseline, which has no reward"
 
 
-def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_aborts_without_a_sandbox(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(made_up.directory))
     done = run_process("validate", made_up.directory, "--profile", "cpu", "--json")
     assert (done.returncode, done.stdout) == (2, "")
@@ -182,8 +182,8 @@ def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: TaskFolder, mon
     assert done.stderr.splitlines()[-1].startswith(told)
 
 
-def test_side_by_side_where_the_manifest_says_so(made_up: TaskFolder, backend: Backend, change: Change) -> None:
-    del backend  # there is one
+def test_parallel_profiles_are_scored_concurrently(made_up: TaskFolder, backend: Backend, change: Change) -> None:
+    del backend
     assert default_jobs(made_up, "cpu") == 1
     task = change(made_up, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
     cores = os.sched_getaffinity(0)
@@ -205,7 +205,7 @@ def test_side_by_side_where_the_manifest_says_so(made_up: TaskFolder, backend: B
     assert rows["baseline"]["scores"][0]["details"]["cores"]
 
 
-def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: TaskFolder, change: Change) -> None:
+def test_the_references_command_runs_once_by_default(made_up: TaskFolder, change: Change) -> None:
     assert default_repeats(made_up) == 1
     shutil.rmtree(made_up.directory / "reference")
     command = '[reference]\ncommand = ["python", "train.py", "10"]\ntime_limit_s = 30\n'
@@ -213,12 +213,10 @@ def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: TaskFolder,
     assert default_repeats(change(made_up, "task.toml", f"{command}repeats = 2\n", "")) == 3
 
 
-def test_a_cheat_that_is_refused_proves_nothing_where_it_should_be_no_better(
-    made_up: TaskFolder, backend: Backend, change: Change
-) -> None:
-    del backend  # there is one
+def test_a_refused_cheat_fails_if_no_better_is_expected(made_up: TaskFolder, backend: Backend, change: Change) -> None:
+    del backend
     change(made_up, "cheats/words/cheat.toml", '"invalid"', '"no_better"')
     change(made_up, "cheats/words/cheat.toml", "reason = ", "# reason = ")
     status, rows, _stderr = validated(made_up, "--repeats", "1")
     assert status == 1
-    assert "refused, where no_better is expected without a reason" in rows["cheats/words"]["verdict"]
+    assert "refused, but no_better is expected without a reason" in rows["cheats/words"]["verdict"]

@@ -1,4 +1,4 @@
-"""A validation prints a line for each scoring, and two of them can be compared."""
+"""Test the output of validations, and comparing two of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def validated(task: TaskFolder, *options: str) -> subprocess.CompletedProcess[st
 @pytest.fixture
 def task(made_up: TaskFolder, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
     """Return the example task."""
-    del backend  # there is one
+    del backend
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     return made_up

@@ -1,4 +1,4 @@
-"""Workspaces are laid out in layers, made in the sandbox, and there whole or not at all."""
+"""Test creating workspaces and running solutions' commands."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def contents(directory: Path) -> dict[str, str]:
 
 
 def made(task: TaskFolder, workspace: Path) -> dict[str, Any]:
-    """Lay out the reference, run its command, and return what that saw."""
+    """Create the reference's workspace, run its command, and return what the command saw."""
     create_and_make(task, workspace, "reference", profile="cpu")
     seen: dict[str, Any] = json.loads((workspace / "seen.json").read_text())
     return seen
 
 
-def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: TaskFolder, tmp_path: Path) -> None:
+def test_layers_of_a_workspace(made_up: TaskFolder, tmp_path: Path) -> None:
     create_workspace(made_up, tmp_path / "agent", profile="cpu")
     expected = {"notes": "starter\n", "look_for": "/", "data": "prepared for cpu", "both": "baseline", "number": "0"}
     assert contents(tmp_path / "agent") == expected
@@ -51,7 +51,7 @@ def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: Ta
     }
 
 
-def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
+def test_built_files_of_the_reference_are_only_in_its_workspace(
     made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
@@ -74,7 +74,7 @@ def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
         ("setup.log(f", 'raise KeyError("at once")\n            setup.log(f'),
     ],
 )
-def test_a_workspace_that_cannot_be_prepared_is_not_there(
+def test_a_failed_preparation_leaves_no_workspace(
     made_up: TaskFolder, tmp_path: Path, old: str, new: str, change: Change
 ) -> None:
     task = change(made_up, "score.py", old, new)
@@ -83,7 +83,7 @@ def test_a_workspace_that_cannot_be_prepared_is_not_there(
     assert not (tmp_path / "workspace").exists()
 
 
-def test_what_is_there_already_is_left_alone(made_up: TaskFolder, tmp_path: Path) -> None:
+def test_an_existing_directory_is_not_changed(made_up: TaskFolder, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work").write_text("of days")
     with pytest.raises(UsageError, match="File exists; give a directory that does not exist yet"):
@@ -91,7 +91,7 @@ def test_what_is_there_already_is_left_alone(made_up: TaskFolder, tmp_path: Path
     assert contents(tmp_path / "mine") == {"work": "of days"}
 
 
-def test_a_reference_is_made_in_the_sandbox_with_the_limits_of_the_profile(
+def test_the_references_command_runs_in_the_sandbox(
     backend: Backend, made_up: TaskFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen = made(made_up, tmp_path / "workspace")
@@ -100,14 +100,12 @@ def test_a_reference_is_made_in_the_sandbox_with_the_limits_of_the_profile(
     assert seen["limits"] == [30 * (os.cpu_count() or 1), 1500 * MIB, 3 * MIB, 50]
     assert (tmp_path / "workspace" / "number").read_text() == "10"
     begun, ended = capfd.readouterr().err.splitlines()[-2:]
-    assert begun == "made_up: reference: python train.py 10, 30 s at most"
-    assert ended.startswith("made_up: reference: made in ")
+    assert begun == "made_up: reference: running python train.py 10 (time limit 30 s)"
+    assert ended.startswith("made_up: reference: finished in ")
 
 
-def test_the_command_sees_its_workspace_and_nothing_else_of_ours(
-    backend: Backend, made_up: TaskFolder, tmp_path: Path
-) -> None:
-    del backend  # there is one
+def test_a_solutions_command_sees_only_its_workspace(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
+    del backend
     secrets = ["score.py", "reference/train.py", "../cache/made_up/cpu/data", "../elsewhere"]
     (tmp_path / "elsewhere").touch()
     workspace = tmp_path / "workspace"
@@ -117,11 +115,11 @@ def test_the_command_sees_its_workspace_and_nothing_else_of_ours(
     assert all(Path(path).exists() for path in paths)
 
 
-def test_a_cache_among_the_packages_does_not_show(
+def test_a_cache_in_site_packages_is_hidden(
     backend: Backend, made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    del backend  # there is one
-    cache = Path(sys.prefix) / "re-bench-cache-of-a-test"  # as with a user whose home holds the environment
+    del backend
+    cache = Path(sys.prefix) / "re-bench-cache-of-a-test"  # for example, the user's home is inside the environment
     monkeypatch.setenv("RE_BENCH_CACHE", str(cache))
     (made_up.directory / "starter" / "look_for").write_text(f"{sys.executable}\n{cache}/made_up/cpu/data")
     try:
@@ -131,8 +129,8 @@ def test_a_cache_among_the_packages_does_not_show(
     assert seen["readable"] == [sys.executable]
 
 
-def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
-    del backend  # there is one
+def test_a_cheats_command_is_run(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
+    del backend
     create_and_make(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
     assert (tmp_path / "workspace" / "number").read_text() == "ten"
 
@@ -158,7 +156,7 @@ def test_a_solution_without_a_command_needs_no_sandbox(
         ('Path("large").write_bytes(bytes(4 << 20))', r"\(.*\):\n(.*\n)*OSError: .*File too large"),
     ],
 )
-def test_a_command_that_fails_is_our_error_and_leaves_nothing(
+def test_a_failing_command_is_an_error_and_leaves_no_workspace(
     made_up: TaskFolder, tmp_path: Path, new: str, reason: str, change: Change
 ) -> None:
     task = change(made_up, "task.toml", '"train.py", "10"]\ntime_limit_s = 30', '"train.py", "10"]\ntime_limit_s = 2')
@@ -168,10 +166,10 @@ def test_a_command_that_fails_is_our_error_and_leaves_nothing(
     assert not (tmp_path / "workspace").exists()
 
 
-def test_the_end_of_what_it_printed_is_shown(
+def test_the_end_of_the_commands_output_is_shown(
     backend: Backend, made_up: TaskFolder, tmp_path: Path, change: Change
 ) -> None:
-    del backend  # there is one
+    del backend
     failing = 'print("step\\n" * 5000, "loss nan"); raise SystemExit(7)'
     task = change(made_up, "reference/train.py", 'print("trained")', failing)
     create_workspace(task, tmp_path / "workspace", "reference", profile="cpu")
@@ -181,10 +179,8 @@ def test_the_end_of_what_it_printed_is_shown(
     assert len(str(caught.value)) < 2200
 
 
-def test_a_profile_with_a_gpu_needs_one_to_make_and_none_to_lay_out(
-    backend: Backend, made_up: TaskFolder, tmp_path: Path
-) -> None:
-    del backend  # there is one
+def test_only_the_command_of_a_gpu_profile_needs_a_gpu(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
+    del backend
     if any(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("this machine has a GPU")
     create_and_make(made_up, tmp_path / "agent", profile="gpu")
@@ -193,10 +189,10 @@ def test_a_profile_with_a_gpu_needs_one_to_make_and_none_to_lay_out(
     assert not (tmp_path / "workspace").exists()
 
 
-def test_the_command_re_bench_lays_out_and_makes(
+def test_workspace_command_creates_and_builds(
     backend: Backend, made_up: TaskFolder, tmp_path: Path, re_bench: Command
 ) -> None:
-    del backend  # there is one
+    del backend
     laid_out = ("workspace", made_up.directory)
     done = re_bench(*laid_out, "here", "--with", "reference", "--profile", "cpu", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -210,7 +206,7 @@ def test_the_command_re_bench_lays_out_and_makes(
     assert not (tmp_path / "there").exists()
 
 
-def test_copied_prepared_files_are_a_workspaces_own(made_up: TaskFolder, tmp_path: Path) -> None:
+def test_copied_files_are_not_shared_between_workspaces(made_up: TaskFolder, tmp_path: Path) -> None:
     template, workspace = tmp_path / "template", tmp_path / "workspace"
     (template / "deep").mkdir(parents=True)
     for path in (template / "data", template / "deep" / "program", template / "both"):
@@ -242,7 +238,7 @@ RANDOMIZE = """    randomized = True
     def score("""
 
 
-def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
+def test_a_seed_makes_workspaces_reproducible(
     made_up: TaskFolder, tmp_path: Path, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     change(made_up, "score.py", "    def score(", RANDOMIZE)
@@ -254,10 +250,10 @@ def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
     assert len(set(drawn.values())) == 3
 
 
-def test_after_its_command_a_workspace_is_its_owners_alone(
+def test_a_workspace_is_not_writable_for_others_after_its_command(
     backend: Backend, made_up: TaskFolder, tmp_path: Path
 ) -> None:
-    del backend  # there is one
+    del backend
     workspace, outside = tmp_path / "workspace", tmp_path / "outside"
     outside.mkdir()
     outside.chmod(0o777)
@@ -274,9 +270,11 @@ def test_after_its_command_a_workspace_is_its_owners_alone(
     assert stat.S_IMODE(outside.stat().st_mode) == 0o777
 
 
-def test_what_cannot_be_copied_is_our_error_and_leaves_nothing(made_up: TaskFolder, tmp_path: Path) -> None:
+def test_a_failing_copy_is_an_error_and_leaves_no_workspace(made_up: TaskFolder, tmp_path: Path) -> None:
     (made_up.directory / "baseline" / "data").symlink_to("nowhere")
-    with pytest.raises(ReBenchError, match=r"^made_up: baseline: cannot be laid out in .*: .*No such file") as caught:
+    with pytest.raises(
+        ReBenchError, match=r"^made_up: cannot create a workspace with baseline in .*: .*No such file"
+    ) as caught:
         create_workspace(made_up, tmp_path / "workspace", profile="cpu")
     assert not isinstance(caught.value, UsageError)
     assert not (tmp_path / "workspace").exists()

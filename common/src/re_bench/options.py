@@ -73,7 +73,7 @@ ScoringGpu = Annotated[
 ]
 Jobs = Annotated[Positive | None, Parameter(name="--jobs", help="Number of parallel jobs.")]
 Port = Annotated[int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="Port; 0 for a free one.")]
-Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Working time in hours (default: 8).")]
+Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Working hours of a session (default: 8).")]
 MaxAttempts = Annotated[
     Positive | None, Parameter(name="--max-attempts", help="Maximum number of scored attempts (default: 100).")
 ]

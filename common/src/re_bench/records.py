@@ -1,8 +1,8 @@
-"""What is on disk of an evaluation, for all that writes or reads it; ``docs/evaluations.md`` shows the directory.
+"""Files of an evaluation, as schemas; ``docs/evaluations.md`` shows the directory.
 
-``evaluation.json`` says what was planned and on what it runs; each run has a directory in ``runs/`` with ``run.json``,
-the agent's own files, and the state directory of the server that it worked at. The attempt log there is the truth about
-scores; what ``run.json`` says of them is a copy.
+``evaluation.json`` has the plan and the machine; each run has a directory in ``runs/`` with ``run.json``, the agent's
+files, and the state directory of the run's server. The attempt log there is authoritative for scores; ``run.json`` only
+has a copy.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 _LONGEST = 32 << 20
 PLAN = "plan.toml"
-"""In an evaluation's directory: the plan as it was given."""
+"""In an evaluation's directory: the plan as given."""
 EVENTS = "events.jsonl"
-"""In an evaluation's directory: what happened, a line of JSON each."""
+"""In an evaluation's directory: a line of JSON for each event."""
 RUNS = "runs"
 """In an evaluation's directory: a directory for each run."""
 AGENT = "agent"
 """In a run's directory: the agent's own directory, which may have a ``trace.jsonl``."""
 AGENT_LOG = "agent.log"
-"""In a run's directory: what the agent printed."""
+"""In a run's directory: the agent's output."""
 SERVER = "server"
 """In a run's directory: the state directory of its server."""
 SERVER_LOG = "server.log"
-"""In a run's directory: what its server printed."""
+"""In a run's directory: the server's output."""
 SESSIONS = "sessions"
 """In a server's state directory: a directory for each session."""
 SESSION = "session.json"
@@ -48,20 +48,20 @@ TRANSCRIPT = "transcript.jsonl"
 TRACE = "trace.jsonl"
 """In an agent's directory: its trace, a line of JSON for each event."""
 WAITS = "waits.jsonl"
-"""In a run's directory: when its agent waited for a server of others, a line of JSON each:
+"""In a run's directory: the agent's waits for external servers, a line of JSON each:
 ``{"began": s, "ended": s, "reason": "..."}`` in seconds since 1970."""
 
 _MOST = 1 << 53
 Amount = Annotated[float, Field(ge=0, le=_MOST)]
-"""Seconds or dollars, of which many can be added up."""
+"""Seconds or dollars; bounded, so that sums stay exact enough."""
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 
 RunState = Literal["waiting", "running", "ended", "failed"]
-"""``ended``: the agent ended, or a limit did. ``failed``: for a reason of ours, and no further try is left."""
+"""``ended``: the agent exited, or a limit was reached. ``failed``: internal error without tries left."""
 
 
 class Record(BaseModel):
-    """A JSON file of one record, which is replaced as a whole; keys that we do not know are ignored."""
+    """A JSON file with one record, replaced atomically; unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
@@ -69,10 +69,10 @@ class Record(BaseModel):
     """The version of the format."""
 
     def save(self, directory: Path) -> None:
-        """Write the record into ``directory``; it is on the disk when this returns.
+        """Write the record into ``directory``; return once it is on disk.
 
         Raises:
-            OSError: if the system refuses it.
+            OSError: if writing fails.
         """
         replace_file(directory / self.file_name(), self.model_dump_json(indent=1).encode() + b"\n")
 
@@ -81,7 +81,7 @@ class Record(BaseModel):
         """Read the record in ``directory``.
 
         Raises:
-            ReBenchError: if there is none, it is damaged, or longer than any of ours.
+            ReBenchError: if it is missing, damaged or too long.
         """
         path = directory / cls.file_name()
         try:
@@ -100,7 +100,7 @@ class Record(BaseModel):
 
 
 class TaskRecord(BaseModel):
-    """A task as it was when the evaluation began."""
+    """A task at the start of the evaluation."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -113,17 +113,17 @@ class TaskRecord(BaseModel):
     aggregation: Literal["min", "max", "last"]
     unit: str
     anchors: dict[str, Any] | None = None
-    """The profile's anchors as in ``anchors.toml``; None where there are none, or each scoring measures its own."""
+    """The profile's anchors as in ``anchors.toml``; None if there are none, or every scoring measures them."""
     modelled: bool = False
     """Whether the raw score is modelled and not measured."""
     model: str | None = None
-    """The chat model that submissions may ask, for tasks that have one."""
+    """The chat model that submissions use, if the task has one."""
     stand_in: bool = False
-    """Whether a stand-in of ours answers for that model."""
+    """Whether the task's stand-in answers for that model."""
 
     @classmethod
     def of(cls, task: TaskFolder, profile: str) -> Self:
-        """Return the record of a task as it is now.
+        """Return the record of a task.
 
         Raises:
             UsageError: if the task has no such profile.
@@ -155,9 +155,9 @@ class EvaluationRecord(Record):
     """The plan with all defaults filled in."""
     tasks: tuple[TaskRecord, ...]
     versions: dict[str, str]
-    """Of Python and of the packages that scores depend on."""
+    """Versions of Python and of the packages that scores depend on."""
     hardware: str
-    """Processor and cores of the machine that began it."""
+    """Processor and cores of the machine that started it."""
     gpus: tuple[str, ...] = ()
     """The names of its GPUs."""
 
@@ -168,14 +168,14 @@ class EvaluationRecord(Record):
 
 
 class RunRecord(Record):
-    """The file ``run.json``: one agent and model at one task with one seed. What is not known is None."""
+    """The file ``run.json``: one agent, model, task and seed. Unknown values are None."""
 
     run: str
     """The name of its directory."""
     agent: str
     """The agent's name in the plan."""
     model: str | None = None
-    """The model's name in the plan; None for an agent that has none."""
+    """The model's name in the plan; None for an agent without a model."""
     task: str
     """The task's name."""
     task_id: str
@@ -183,30 +183,30 @@ class RunRecord(Record):
     seed: int
     state: RunState = "waiting"
     tries: int = 0
-    """How often it was begun anew; going on after a stop is the same try."""
+    """Number of starts; resuming after a stop continues the same try."""
     host: str | None = None
     hardware: str | None = None
     began: str | None = None
-    """ISO 8601 in UTC, as ``ended``."""
+    """ISO 8601 in UTC, like ``ended``."""
     ended: str | None = None
     reason: str | None = None
     """Why it ended: ``finished``, ``time``, ``steps``, ``dollars``, ``tokens``, or the error's text."""
     wall_s: Amount | None = None
-    """Seconds in which it ran, without stops of the evaluation."""
+    """Seconds it ran, without stops of the evaluation."""
     working_s: Amount | None = None
-    """The same without waiting for other people's machines: the model's server, a GPU's turn, a place in a queue."""
+    """``wall_s`` without waiting for the model's server, a GPU or a queue."""
     dollars: Amount | None = None
-    """What the agent's model has cost."""
+    """Cost of the agent's model."""
     task_dollars: Amount | None = None
-    """What the task's own model has cost."""
+    """Cost of the task's model."""
     dollars_at_most: Amount | None = None
-    """What this try may have cost, which counts towards the cap on dollars; None for what it has cost."""
+    """Upper bound of this try's cost, which counts towards the cap on dollars; None if the cost is known."""
     earlier_dollars: Amount = 0.0
-    """What tries before this one have cost, or may have."""
+    """Cost, or its upper bound, of earlier tries."""
     failures: int = 0
-    """How often in a row it failed for a reason of ours."""
+    """Consecutive internal errors."""
     tokens: Count | None = None
-    """Of all calls of the agent's model together."""
+    """Tokens of all calls of the agent's model."""
     steps: Count | None = None
     session: str | None = None
     """The name of its session: the directory ``server/sessions/NAME`` with ``attempts.jsonl`` and the transcript."""
@@ -223,19 +223,19 @@ class RunRecord(Record):
         return "run.json"
 
     def session_in(self, run: Path) -> Path | None:
-        """Return the directory of its session below the run's; None while it has none, and for an impossible name."""
+        """Return the session's directory in the run's; None without a session or for an invalid name."""
         name = self.session or "."
         impossible = name in (".", "..") or "/" in name or "\0" in name
         return None if impossible else run / SERVER / SESSIONS / name
 
     def attempt_log(self, run: Path) -> Path | None:
-        """Return its attempt log below the run's directory; None while it has no session."""
+        """Return the attempt log in the run's directory; None without a session."""
         session = self.session_in(run)
         return session and session / ATTEMPTS
 
 
 def run_directories(evaluation: Path) -> Iterator[Path]:
-    """Yield the directories of an evaluation's runs by name, those that have a record."""
+    """Yield the directories of an evaluation's runs that have a record, sorted by name."""
     for directory in sorted((evaluation / RUNS).glob("*")):
         if (directory / RunRecord.file_name()).is_file():
             yield directory

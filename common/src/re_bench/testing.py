@@ -1,6 +1,6 @@
-"""A pytest plug-in for tests of tasks and of commands: a tiny text, a tiny task, and the command in this process.
+"""A pytest plug-in for tests of tasks and commands: a tiny text, a tiny task, and ``re-bench`` in this process.
 
-A test suite uses it by ``pytest_plugins = ["re_bench.testing"]`` in its top ``conftest.py``. Nothing else imports it.
+Use it with ``pytest_plugins = ["re_bench.testing"]`` in the top ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 TINY_TEXT = "docstrings-300"
-"""The name under which the tiny text is found."""
+"""Name of the tiny text."""
 NUMBER_ANCHORS = """
 [profiles.cpu.anchors]
 starting = 0.0
@@ -103,14 +103,12 @@ class Command(Protocol):
 def run_command(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command ``re-bench`` in this process, and return its exit status and output as of a process.
-
-    The output includes what the programs that it starts write to its streams.
+    """Run ``re-bench`` in this process, and return its exit status and output, including that of its child processes.
 
     Args:
-        arguments: the words of the command line.
-        cwd: the working directory, if not this process's.
-        environment: variables to set beside this process's.
+        arguments: the command line.
+        cwd: the working directory; None for this process's.
+        environment: additional environment variables.
     """
     with contextlib.ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -130,7 +128,7 @@ def run_command(
 def run_process(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Do the same in a process of its own, which looks for programs and packages again."""
+    """Run ``re-bench`` in a new process, which looks up programs and packages again."""
     command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
     variables = {**os.environ, **environment}
     return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
@@ -138,7 +136,7 @@ def run_process(
 
 @contextlib.contextmanager
 def _captured(number: int, name: str) -> Iterator[io.TextIOWrapper]:
-    """Have what goes to a standard stream, also from programs that are started meanwhile, go to a file instead."""
+    """Redirect a standard stream of this process and its children to a file."""
     before, kept = getattr(sys, name), os.dup(number)
     with tempfile.TemporaryFile() as binary, io.TextIOWrapper(binary, encoding="utf-8", line_buffering=True) as file:
         os.dup2(binary.fileno(), number)
@@ -159,18 +157,18 @@ def _text_of(file: io.TextIOWrapper) -> str:
 
 @pytest.fixture(scope="session")
 def re_bench() -> Command:
-    """Return what runs the command ``re-bench`` in this process."""
+    """Return a function that runs ``re-bench`` in this process."""
     return run_command
 
 
 @pytest.fixture(scope="session")
 def backend() -> Backend:
-    """Return the default sandbox of this machine; tests about isolation do not run without one."""
+    """Return the default sandbox; tests of isolation fail without one."""
     return open_backend("bubblewrap")
 
 
 def write_number_task(task: Path, anchors: str = "") -> Path:
-    """Write a task whose score is a number in a file and takes a tenth of a second, into a directory to be made.
+    """Write a task that scores the number in a file, which takes 0.1 s, into a new directory.
 
     Args:
         task: the directory.
@@ -186,7 +184,7 @@ def write_number_task(task: Path, anchors: str = "") -> Path:
 
 
 def write_exportable_task(directory: Path) -> Path:
-    """Write the same task, with anchors and all that an export needs, into ``directory/tasks/quick``; return that."""
+    """Write that task, with anchors and the files for exports, into ``directory/tasks/quick``; return the path."""
     task = write_number_task(directory / "tasks" / "quick", NUMBER_ANCHORS)
     (task / "instructions.md").write_text("Write a large number.\n")
     (task / "Dockerfile").write_text(
@@ -198,7 +196,7 @@ def write_exportable_task(directory: Path) -> Path:
 
 
 def keep_submission(log: Path, submission: Path) -> Path:
-    """Put a submission into the store beside an attempt log, as a scorer does, and return the copy."""
+    """Put a submission into the store next to an attempt log, as a scorer does, and return the copy."""
     store = Store(log)
     with tempfile.TemporaryDirectory() as directory:
         staged = stage(submission, Path(directory) / "copy")
@@ -207,7 +205,7 @@ def keep_submission(log: Path, submission: Path) -> Path:
 
 
 def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
-    """Put a prepared text of random words, with these as its vocabulary, into a cache; return the cache."""
+    """Put a prepared text of random words from the vocabulary ``words`` into a cache; return the cache."""
     recipe, wheels = Recipe.named(TINY_TEXT), pinned_wheels()
     directory = wheel_text_entry(recipe, wheels, cache).directory
     directory.mkdir(parents=True)
@@ -228,9 +226,9 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
     return cache
 
 
-@pytest.fixture(scope="module")  # several tasks of a session may use it, each with its own fixtures
+@pytest.fixture(scope="module")  # tasks of one session have different fixtures
 def laid_out(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a workspace of profile ``cpu`` of a task's fixtures ``tiny`` and ``tiny_cache``; leave it as it is."""
+    """Return a read-only workspace of the task of the fixture ``tiny``, in profile ``cpu``."""
     target = tmp_path_factory.mktemp("laid_out") / "workspace"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
@@ -240,5 +238,5 @@ def laid_out(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def workspace(laid_out: Path, tmp_path: Path) -> Path:
-    """Return a copy of the workspace that an agent finds, which a test may change."""
+    """Return a copy of that workspace, for a test to change."""
     return shutil.copytree(laid_out, tmp_path / "workspace")

@@ -63,7 +63,7 @@ class ServeOptions:
     ] = _SCORINGS
     scoring_gpu: Annotated[ScoringGpu, _limit()] = None
     max_attempts: Annotated[Positive, _limit(help="Scored answers of a session; internal errors do not count.")] = 100
-    hours: Annotated[AboveZero, _limit(show_default=False, help="Working time in hours (default: 8).")] = 8.0
+    hours: Annotated[AboveZero, _limit(show_default=False, help="Working hours of a session (default: 8).")] = 8.0
     wait_hours: Annotated[
         float, _limit(validator=Number(gte=0, lte=_YEAR_H), help="Additional hours for waiting, hidden from agents.")
     ] = 0.0

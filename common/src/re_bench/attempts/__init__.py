@@ -1,1 +1,1 @@
-"""What is kept of attempts: their log, copies of submissions, what scorers recorded."""
+"""Keep attempts: their log, copies of submissions, and scorers' records."""

@@ -1,4 +1,4 @@
-"""Time that has passed in a run: wall-clock and working seconds, and arithmetic with intervals of it."""
+"""Time elapsed in a run (wall-clock and working seconds), and arithmetic with intervals of time."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ class Elapsed:
     """Seconds since a run began."""
 
     wall_s: float
-    """Without pauses, and without the time in which its server was down."""
+    """Wall-clock time without pauses and server downtime."""
     working_s: float
-    """The same without what it waited for others: the model's server, a GPU's turn, a place in the scoring queue."""
+    """``wall_s`` without waiting for the model's server, a GPU or the scoring queue."""
 
     @property
     def waited_s(self) -> float:
-        """What it waited for others."""
+        """Seconds spent waiting."""
         return self.wall_s - self.working_s
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """A stretch of time, in seconds since 1970; one that goes on ends at infinity."""
+    """An interval of time in seconds since 1970; an open one ends at infinity."""
 
     began: float
     ended: float = math.inf
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """Return the union of intervals in order of time: none of them overlaps another, and none is empty."""
+    """Return the union of intervals as sorted, disjoint, non-empty intervals."""
     union: list[Interval] = []
     for interval in sorted(interval for interval in intervals if interval.ended > interval.began):
         if union and interval.began <= union[-1].ended:
@@ -46,7 +46,7 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def common(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interval]:
-    """Return when both the one and the other were, in order of time."""
+    """Return the intersection, in order of time."""
     left, right, both = merged(first), merged(second), []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -61,7 +61,7 @@ def common(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interv
 
 
 def without(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interval]:
-    """Return when the one was and the other was not, in order of time."""
+    """Return the difference ``first - second``, in order of time."""
     union = merged(second)
     begins = [-math.inf, *(interval.ended for interval in union)]
     ends = [*(interval.began for interval in union), math.inf]
@@ -69,12 +69,12 @@ def without(first: Iterable[Interval], second: Iterable[Interval]) -> list[Inter
 
 
 def total_s(intervals: Iterable[Interval]) -> float:
-    """Return how many seconds intervals take together; those that overlap count once."""
+    """Return the total length of the union of intervals, in seconds."""
     return math.fsum(interval.ended - interval.began for interval in merged(intervals))
 
 
 def seconds_since_1970(time: object) -> float | None:
-    """Return a time in ISO 8601 as seconds since 1970; None if it is none."""
+    """Return an ISO 8601 time as seconds since 1970; None if it is malformed."""
     try:
         return datetime.fromisoformat(str(time)).timestamp()
     except (ValueError, OverflowError):

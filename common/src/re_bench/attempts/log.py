@@ -1,7 +1,7 @@
 """The append-only log of a run's attempts, one line of JSON each.
 
-A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in one canonical spelling, so that a line is whole exactly
-if encoding what it says gives its bytes again. Lines that a kill has torn stay, and are counted when the log is read.
+A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in canonical form: a line is intact if re-encoding its content
+gives the same bytes. Lines torn by a kill stay in the log; readers count them.
 """
 
 import dataclasses
@@ -19,18 +19,18 @@ from re_bench.data.jsonl import locked_log, read_lines
 from re_bench.normalise import How, aggregate, finite, normalise
 
 Status = Literal["valid", "invalid", "error"]
-"""How an attempt ended: scored, refused for a fault of the submission, or failed for an internal reason."""
+"""``invalid``: the submission's fault. ``error``: an internal error."""
 
 MAX_LINE = 1 << 20
-"""The longest line written, in bytes with its newline."""
+"""Maximum length of a line, in bytes with its newline."""
 
 _VERSION = 1
 _DETAILS_BUDGET = MAX_LINE // 2
 _MESSAGE_BUDGET = MAX_LINE // 4
-_LATER = ("private_raw", "wall_s", "working_s")
-"""Fields that early logs do not have; a line leaves them out where they are None."""
+_OPTIONAL = ("private_raw", "wall_s", "working_s")
+"""Fields that early logs lack; omitted from a line if None."""
 _OLD_NAMES = {"final_raw": "private_raw"}
-"""Fields by the names that they have in older logs."""
+"""Names of fields in older logs, and their current names."""
 _TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
 
 
@@ -39,22 +39,22 @@ class Attempt:
     """One scored submission.
 
     Attributes:
-        n: its number in the log, from 1; 0 until it has been appended.
+        n: its number in the log, from 1; 0 before it is appended.
         time: when it was scored, ISO 8601 in UTC.
         task: the task's name.
-        profile: the profile it was scored at.
+        profile: the profile's name.
         status: "valid", "invalid" or "error".
-        raw: the raw score in the task's unit; a number exactly if the status is "valid".
-        reward: the normalised score; None also while the profile has no anchors.
-        message: what the agent may read.
-        details: what only the log keeps; plain JSON values.
-        seconds: wall-clock seconds the scoring took.
+        raw: the public raw score in the task's unit; None unless the status is "valid".
+        reward: the normalised score; None also if the profile has no anchors.
+        message: the message for the agent.
+        details: JSON values for the log only.
+        seconds: wall-clock seconds of the scoring.
         submission: SHA-256 of the staged tree in hex, or "".
         sandbox: the name of the sandbox backend.
         scorer: the version of the scorer.
-        final_raw: the raw score that counts for the final score; None where it is ``raw``.
-        wall_s: seconds from the run's beginning until the submission was handed in, pauses left out; None if unknown.
-        working_s: the same without what the run was made to wait for others; None if unknown.
+        private_raw: the private raw score; None if ``raw`` is the only one.
+        wall_s: the run's wall-clock seconds at the submission, without pauses; None if unknown.
+        working_s: ``wall_s`` without waiting for others; None if unknown.
     """
 
     time: str
@@ -76,12 +76,12 @@ class Attempt:
 
     @property
     def deciding_raw(self) -> float | None:
-        """The raw score that counts for the final score."""
+        """The raw score that counts for the final score: the private one, if there is one."""
         return self.raw if self.private_raw is None else self.private_raw
 
     @property
     def submitted_at(self) -> Elapsed | None:
-        """The run's time when the submission was handed in; None if it is not known."""
+        """The run's time at the submission; None if unknown."""
         if self.wall_s is None:
             return None
         return Elapsed(self.wall_s, self.wall_s if self.working_s is None else self.working_s)
@@ -89,22 +89,22 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class FinalScore:
-    """The score of a whole run so far."""
+    """The score of a run so far."""
 
     attempt: int
-    """The number of the last attempt; 0 if there is none."""
+    """Number of the last attempt; 0 if there is none."""
     raw: float | None
-    """None, as the reward, if no attempt was valid."""
+    """None, like the reward, if no attempt was valid."""
     reward: float | None
     attempts: int
-    """How many there were."""
+    """Number of attempts."""
     valid: int
-    """How many of them were valid."""
+    """Number of valid attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogContents:
-    """What a log holds: its whole attempts in the order of the file, and how many lines were not whole."""
+    """The intact attempts of a log in file order, and the number of torn lines."""
 
     attempts: tuple[Attempt, ...]
     torn: int
@@ -114,9 +114,9 @@ class LogContents:
 
         Args:
             aggregation: "min", "max" or "last", over raw scores.
-            anchors: the starting and the reference score, for attempts that do not say by which they were scored;
-                None where each attempt has its own, and then the reward is that of the last attempt with the final raw
-                score. An attempt with a ``private_raw`` has none.
+            anchors: starting and reference score for attempts that do not record theirs. None if anchors are measured
+                in every run: then the reward is that of the last attempt with the final raw score. Attempts with a
+                ``private_raw`` always have stored anchors.
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
@@ -127,11 +127,13 @@ class LogContents:
         if raw is not None and anchors is not None:
             counted = next(attempt for attempt in reversed(self.attempts) if attempt.deciding_raw == raw)
             own = normalise(raw, *anchors_of(counted, anchors))
-        return FinalScore(_last(self.attempts), raw, own, len(scores), sum(score is not None for score in scores))
+        return FinalScore(
+            _last_number(self.attempts), raw, own, len(scores), sum(score is not None for score in scores)
+        )
 
 
 def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, float]:
-    """Return the anchors that an attempt was scored by, which may be those of a task's instance, else ``others``."""
+    """Return the anchors that an attempt was scored with, or ``others`` if it does not record them."""
     try:
         own = attempt.details["anchors"]
         return float(own["starting"]), float(own["reference"])
@@ -140,49 +142,46 @@ def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, fl
 
 
 class AttemptLog:
-    """The attempt log at a path, which need not exist yet; its directory must.
-
-    Any number of processes may append and read at the same time.
-    """
+    """The attempt log at a path, in an existing directory. Processes may append and read concurrently."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def append(self, attempt: Attempt) -> Attempt:
-        """Add an attempt, returning only once it is on the disk.
+        """Append an attempt; return once it is on disk.
 
         Args:
-            attempt: without a number, which the log gives it.
+            attempt: an attempt with ``n`` 0.
 
         Returns:
-            The attempt as it was written: numbered; details and message cut if they would not fit a line, text that
-            is no Unicode replaced, and values in details that JSON does not know turned into text.
+            The attempt as written: numbered, with details and message truncated to fit a line, invalid Unicode
+            replaced, and details that JSON does not support converted to text.
 
         Raises:
             TypeError: if a field has the wrong type.
-            ValueError: if a field is impossible: a number already given, a score that is not finite, or a score
-                without the status "valid" or the reverse.
+            ValueError: if a field has an invalid value: a number, a score that is not finite, a valid attempt without
+                a raw score, or another attempt with a score.
             LogError: if the path is not a plain file or its directory is missing.
-            OSError: if the system refuses the write; the attempt is then not acknowledged.
+            OSError: if writing fails; then the attempt is not acknowledged.
         """
         if attempt.n != 0:
-            raise ValueError(f"an attempt gets its number from the log, this one already has {attempt.n}")
+            raise ValueError(f"the log numbers attempts, but this one has the number {attempt.n}")
         _check(attempt)
         with locked_log(self.path) as log:
-            number = _last(_contents(log.lines()).attempts) + 1
+            number = _last_number(_parse(log.lines()).attempts) + 1
             line, written = _line(dataclasses.replace(attempt, n=number))
             log.append(line)
         return written
 
     def read(self) -> LogContents:
-        """Read every whole attempt; a log that does not exist yet is empty.
+        """Read all intact attempts; a missing log is empty.
 
-        Takes no lock, so a line being written at this moment may count as torn. Never raises for what the file holds.
+        Takes no lock: a line that is being written may count as torn. Malformed content raises nothing.
 
         Raises:
             LogError: if the path is not a plain file.
         """
-        return _contents(read_lines(self.path))
+        return _parse(read_lines(self.path))
 
     def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
         """Read the log and combine its attempts; see `LogContents.final`."""
@@ -190,12 +189,12 @@ class AttemptLog:
 
 
 def encoded(attempt: Attempt) -> bytes:
-    """Return the line, without its newline, in which a log tells of an attempt that has its number."""
+    """Return the log line of a numbered attempt, without its newline."""
     return _line(attempt)[0]
 
 
 def _check(attempt: Attempt) -> None:
-    """Raise TypeError or ValueError unless the attempt is one that may stand in a log."""
+    """Raise TypeError or ValueError if the attempt is malformed."""
     for name in _TEXTS:
         if not isinstance(getattr(attempt, name), str):
             raise TypeError(f"{name} must be text, got {type(getattr(attempt, name)).__name__}")
@@ -209,7 +208,7 @@ def _check(attempt: Attempt) -> None:
 
 
 def _check_scores(attempt: Attempt) -> None:
-    """Raise unless exactly a valid attempt has a raw score, and no other a reward."""
+    """Raise unless a valid attempt has a raw score, or any other attempt has no score."""
     scores = (attempt.raw, attempt.reward, attempt.private_raw)
     for name, score in zip(("raw", "reward", "private_raw"), scores, strict=True):
         if score is not None:
@@ -218,12 +217,12 @@ def _check_scores(attempt: Attempt) -> None:
         raise ValueError("a valid attempt needs a raw score, got None")
     if attempt.status != "valid" and any(score is not None for score in scores):
         raise ValueError(
-            f"an attempt that is {attempt.status} has no score, got raw {attempt.raw}, reward {attempt.reward}"
+            f"an attempt that is {attempt.status} must have no score, got raw {attempt.raw}, reward {attempt.reward}"
         )
 
 
 def _check_times(attempt: Attempt) -> None:
-    """Raise unless working time is part of wall-clock time."""
+    """Raise unless 0 <= working_s <= wall_s."""
     for name in ("wall_s", "working_s"):
         value = getattr(attempt, name)
         if value is not None and finite(value, name) < 0:
@@ -242,7 +241,7 @@ def _encode(fields: object) -> bytes:
 
 
 def _decode(line: bytes) -> Attempt | None:
-    """Return the attempt in a line without its newline, or None if the line is not whole."""
+    """Return the attempt in a line without its newline, or None if the line is not intact."""
     if len(line) >= MAX_LINE:
         return None
     try:
@@ -257,22 +256,22 @@ def _decode(line: bytes) -> Attempt | None:
     return attempt if numbered else None
 
 
-def _contents(lines: Iterable[bytes]) -> LogContents:
+def _parse(lines: Iterable[bytes]) -> LogContents:
     decoded = [_decode(line) for line in lines]
     whole = tuple(attempt for attempt in decoded if attempt is not None)
     return LogContents(whole, len(decoded) - len(whole))
 
 
-def _last(attempts: Iterable[Attempt]) -> int:
+def _last_number(attempts: Iterable[Attempt]) -> int:
     return max((attempt.n for attempt in attempts), default=0)
 
 
 def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
-    """Return the line of an attempt, without its newline, and the attempt as the line tells it."""
-    attempt = _cleaned(attempt)
+    """Return the line of an attempt, without its newline, and the attempt decoded from it."""
+    attempt = _canonical(attempt)
     line = _encode(_fields(attempt))
     if len(line) >= MAX_LINE:
-        line = _encode(_fields(_shortened(attempt)))
+        line = _encode(_fields(_truncated(attempt)))
     written = _decode(line)
     if written is None or len(line) >= MAX_LINE:
         raise ValueError(f"the attempt does not fit a line of {MAX_LINE} bytes even without details")
@@ -281,45 +280,45 @@ def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
 
 def _fields(attempt: Attempt) -> dict[str, Any]:
     values = {key.name: getattr(attempt, key.name) for key in dataclasses.fields(attempt)}
-    return {name: value for name, value in values.items() if value is not None or name not in _LATER}
+    return {name: value for name, value in values.items() if value is not None or name not in _OPTIONAL}
 
 
-def _cleaned(attempt: Attempt) -> Attempt:
-    """Give every field the one spelling that reading it back gives."""
-    changes: dict[str, Any] = {name: _text(getattr(attempt, name)) for name in _TEXTS}
-    for name in ("raw", "reward", "seconds", *_LATER):
+def _canonical(attempt: Attempt) -> Attempt:
+    """Convert every field to the value that decoding gives."""
+    changes: dict[str, Any] = {name: _valid_unicode(getattr(attempt, name)) for name in _TEXTS}
+    for name in ("raw", "reward", "seconds", *_OPTIONAL):
         value = getattr(attempt, name)
         changes[name] = None if value is None else float(value)
     try:
-        # There and back, so that keys are text before they are sorted.
-        changes["details"] = json.loads(json.dumps(_plain(attempt.details), allow_nan=False))
+        # A round trip through JSON turns keys into text before they are sorted.
+        changes["details"] = json.loads(json.dumps(_to_json_types(attempt.details), allow_nan=False))
     except (ValueError, TypeError, RecursionError) as error:
         changes["details"] = {"left_out": f"all details: JSON cannot hold them ({type(error).__name__})"}
     return dataclasses.replace(attempt, **changes)
 
 
-def _text(text: str) -> str:
-    """Replace what is no Unicode, which no terminal or report could show."""
+def _valid_unicode(text: str) -> str:
+    """Replace invalid Unicode, which terminals and reports cannot show."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _plain(value: object) -> object:
-    """Turn a value into what JSON knows; a NaN or an unknown object becomes text rather than losing the attempt."""
+def _to_json_types(value: object) -> object:
+    """Convert a value to JSON types; NaN and unknown objects become text."""
     if isinstance(value, str):
-        return _text(value)
+        return _valid_unicode(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Mapping):
-        return {_text(str(key)): _plain(entry) for key, entry in value.items()}
+        return {_valid_unicode(str(key)): _to_json_types(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return _text(repr(value))
+        return [_to_json_types(entry) for entry in value]
+    return _valid_unicode(repr(value))
 
 
-def _shortened(attempt: Attempt) -> Attempt:
-    """Cut an attempt to fit a line: the smallest details stay, and the beginning of the message."""
+def _truncated(attempt: Attempt) -> Attempt:
+    """Truncate an attempt to fit a line: keep the smallest details and the beginning of the message."""
     sizes = {key: len(_json({key: value})) for key, value in attempt.details.items()}
     kept: dict[str, Any] = {}
     room = _DETAILS_BUDGET
@@ -331,11 +330,11 @@ def _shortened(attempt: Attempt) -> Attempt:
     left_out = len(sizes) - len(kept)
     if left_out:
         kept["left_out"] = f"{left_out} of {len(sizes)} details: a line holds at most {MAX_LINE} bytes"
-    return dataclasses.replace(attempt, details=kept, message=_shortened_text(attempt.message))
+    return dataclasses.replace(attempt, details=kept, message=_truncated_text(attempt.message))
 
 
-def _shortened_text(text: str) -> str:
+def _truncated_text(text: str) -> str:
     if len(_json(text)) <= _MESSAGE_BUDGET:
         return text
-    # One character takes at most twelve bytes: two escapes.
+    # A character takes at most 12 bytes: two escapes.
     return f"{text[: _MESSAGE_BUDGET // 12]} [cut: {len(text)} characters in all]"

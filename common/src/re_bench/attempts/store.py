@@ -1,4 +1,4 @@
-"""What is kept beside an attempt log: copies of submissions, to be graded again, and what scorers recorded."""
+"""Keep files next to an attempt log: copies of submissions, for regrading, and scorers' records."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 512 << 20
-"""What all records beside one attempt log may take on disk; the oldest go first, and the newest stay in any case."""
+"""Maximum disk usage of the records of one attempt log; the oldest are removed first, the newest are always kept."""
 
 _INCOMING = ".incoming-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Store:
-    """The directory ``LOG.submissions`` beside an attempt log; only its owner can look into it."""
+    """The directory ``LOG.submissions`` next to an attempt log, readable by its owner only."""
 
     def __init__(self, log: Path) -> None:
         self.directory = log.with_name(f"{log.name}.submissions")
 
     def add(self, staged: Staged) -> None:
-        """Keep a staged copy under its hash: as hard links, or as a copy on another file system.
+        """Store a staged copy under its hash: as hard links, or as a copy on another file system.
 
-        A copy that is there already counts as new from now on.
+        If there is a copy with this hash, it becomes the newest.
 
         Raises:
-            UsageError: if it cannot be kept.
+            UsageError: if it cannot be stored.
         """
         target = self.directory / staged.sha256
         try:
@@ -57,16 +57,16 @@ class Store:
                 with suppress(FileExistsError):  # another scorer was faster
                     copy.rename(target)
         except OSError as error:  # as shutil.Error is
-            raise UsageError(f"{self.directory}: a copy of the submission cannot be kept there: {error}") from None
+            raise UsageError(f"{self.directory}: cannot store a copy of the submission: {error}") from None
 
     def newest(self, since_s: float) -> str:
-        """Return the hash of the copy that was added last, or "" if none was since a time of ``time.time``."""
+        """Return the hash of the newest copy, or "" if none was added since ``since_s`` (as of ``time.time``)."""
         times = {path.name: path.stat().st_mtime for path in self.directory.glob("*") if _HASH.fullmatch(path.name)}
         recent = {name: time for name, time in times.items() if time >= since_s}
         return max(recent, key=recent.__getitem__, default="")
 
     def trim(self, size: int) -> None:
-        """Remove the oldest copies until all together take at most ``size`` bytes on disk."""
+        """Remove the oldest copies until the others take at most ``size`` bytes on disk."""
         copies = [path for path in self.directory.glob("*") if path.is_dir()]
         for copy in sorted(copies, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             size -= resource_usage.disk([copy])
@@ -74,22 +74,22 @@ class Store:
                 shutil.rmtree(copy)
 
     def find(self, sha256: str) -> Path | None:
-        """Return the copy with that hash, or None; a log of a stranger may have anything in the hash's place."""
+        """Return the copy with that hash, or None; a stranger's log may contain any text instead of a hash."""
         path = self.directory / sha256
         return path if _HASH.fullmatch(sha256) and path.is_dir() and not path.is_symlink() else None
 
 
 class IncomingRecords:
-    """The records of an attempt that has no number yet."""
+    """The records of an attempt without a number."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def keep(self, attempt: int) -> None:
-        """Keep them under an attempt's number, if there are any.
+        """Keep the records, if there are any, under an attempt's number.
 
-        What is there already, of an earlier log of the same name, is replaced. If they cannot be kept, stderr says so:
-        the attempt is logged by then.
+        They replace records of an earlier log with the same name. A failure is only reported on stderr, since the
+        attempt has been logged.
         """
         target = self.directory.with_name(str(attempt))
         try:
@@ -99,13 +99,13 @@ class IncomingRecords:
                 target.unlink(missing_ok=True)
                 self.directory.rename(target)
         except OSError as error:
-            print_progress(f"{target}: the attempt's records cannot be kept: {error.strerror}")
+            print_progress(f"{target}: cannot keep the attempt's records: {error.strerror}")
 
 
 class AttemptRecords:
-    """The directory ``LOG.records`` beside an attempt log, with one directory for each attempt, named by its number.
+    """The directory ``LOG.records`` next to an attempt log, readable by its owner only.
 
-    Only its owner can look into it. An attempt whose scorer records nothing has no directory.
+    It has a directory for each attempt with records, named by the attempt's number.
     """
 
     def __init__(self, log: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -114,12 +114,12 @@ class AttemptRecords:
 
     @contextmanager
     def incoming(self) -> Iterator[IncomingRecords]:
-        """Make a directory for the block to fill; what is not kept by its end is removed, and then the oldest.
+        """Create a directory for the block to fill; at its end, remove it unless it was kept, and trim old records.
 
-        Directories of processes that were killed are removed too: one that is filled is locked.
+        Also remove directories of killed processes, which are not locked.
 
         Raises:
-            UsageError: if it cannot be made.
+            UsageError: if the directory cannot be created.
         """
         try:
             self.directory.mkdir(mode=0o700, exist_ok=True)
@@ -129,7 +129,7 @@ class AttemptRecords:
                 lock = os.open(directory, _DIRECTORY)
                 fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError as error:
-            raise UsageError(f"{self.directory}: records cannot be kept there: {error.strerror}") from None
+            raise UsageError(f"{self.directory}: cannot keep records: {error.strerror}") from None
         try:
             yield IncomingRecords(directory)
         finally:
@@ -140,11 +140,11 @@ class AttemptRecords:
 
     def _remove_abandoned(self) -> None:
         for directory in self.directory.glob(f"{_INCOMING}*"):
-            with suppress(OSError), _locked(directory, fcntl.LOCK_NB):  # which fails if somebody fills it
+            with suppress(OSError), _locked(directory, fcntl.LOCK_NB):  # fails if a live process fills it
                 shutil.rmtree(directory, ignore_errors=True)
 
     def _trim(self) -> None:
-        """Remove the records of the oldest attempts, but never of the newest, until the rest is within the bound."""
+        """Remove the records of the oldest attempts, but not of the newest, until the rest is within the limit."""
         numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
         sizes = {number: resource_usage.disk([self.directory / str(number)]) for number in numbers}
         excess = sum(sizes.values()) - self._max_bytes
@@ -156,7 +156,7 @@ class AttemptRecords:
 
 @contextmanager
 def _locked(directory: Path, flags: int = 0) -> Iterator[None]:
-    """Hold the lock of a directory, which the system frees when a process dies."""
+    """Hold a directory's lock, which the kernel releases when the process dies."""
     lock = os.open(directory, _DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | flags)

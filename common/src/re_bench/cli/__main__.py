@@ -1,4 +1,4 @@
-"""``python -m re_bench.cli``: the command where no script of it is installed."""
+"""Run ``re-bench`` as ``python -m re_bench.cli``."""
 
 import sys
 

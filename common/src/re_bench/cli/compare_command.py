@@ -1,4 +1,4 @@
-"""The command ``compare``: whether two validations came out the same."""
+"""The command ``compare``: compare two validations."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 Scores = list[dict[str, Any]]
 Solutions = dict[tuple[str, str], Scores]
-"""The scores of each solution, by task and profile and its name."""
+"""Scores by task and profile, and solution."""
 
 _HEADER = ("task", "solution", "what", "before", "after")
-_LONGEST = 60
+_MAX_CELL = 60
 _VARIES = re.compile(r"\S*(?:\d|/)\S*")
-"""A word of a reason that may differ from run to run: a number, a hash, a path."""
+"""A word of a reason that may vary between runs: a number, a hash or a path."""
 
 
 @app.command(group=MAINTAINERS)
 def compare(
     before: Annotated[Path, Parameter(name="BEFORE", help="An output of validate --json.")],
-    after: Annotated[Path, Parameter(name="AFTER", help="Another one.")],
+    after: Annotated[Path, Parameter(name="AFTER", help="Another output.")],
     /,
     *,
     json: Json = False,
 ) -> int:
-    """Compare two outputs of validate --json: each solution's status, raw score and reason.
+    """Compare each solution's status, raw score and reason in two outputs of validate --json.
 
-    Raw scores may differ by the task's resolution, and numbers and paths in reasons may differ. The exit status is 1 if
-    anything else does.
+    Raw scores may differ by the task's resolution; numbers and paths in reasons may differ. The exit status is 1 if
+    anything else differs.
     """
     from re_bench.tables import printable, table
 
@@ -45,17 +45,17 @@ def compare(
     if json:
         print_json({"differences": [dict(zip(_HEADER, difference, strict=True)) for difference in differences]})
     elif differences:
-        print(table(_HEADER, [[printable(_shown(cell)) for cell in difference] for difference in differences]))
+        print(table(_HEADER, [[printable(_format_cell(cell)) for cell in difference] for difference in differences]))
     else:
         print("no differences")
     return 1 if differences else 0
 
 
 def _solutions(path: Path) -> Solutions:
-    """Return what is compared of the output of a validation.
+    """Return the scores in the output of a validation.
 
     Raises:
-        UsageError: if it is none.
+        UsageError: if the file is not such an output.
     """
     try:
         reports = json_format.loads(path.read_text(encoding="utf-8"))["reports"]
@@ -67,11 +67,11 @@ def _solutions(path: Path) -> Solutions:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{path}: is not the output of `re-bench validate --json`") from None
+        raise UsageError(f"{path}: not the output of `re-bench validate --json`") from None
 
 
 def _differences(before: Solutions, after: Solutions) -> Iterator[tuple[str, str, str, object, object]]:
-    """Yield task, solution, what differs, and how it was before and is after."""
+    """Yield each difference: task, solution, what differs, and its values before and after."""
     for key in {**before, **after}:
         then, now = before.get(key), after.get(key)
         if then is None or now is None:
@@ -97,7 +97,7 @@ def _mean_raw(scores: Scores) -> float | None:
 
 
 def _resolution(task: str) -> float:
-    """Return the least difference of raw scores that counts; 1e-9 where the task rounds nothing, or is not here."""
+    """Return the largest difference of raw scores to ignore; 1e-9 if the task is unknown or does not round."""
     from re_bench.task.discovery import find_task
 
     try:
@@ -107,6 +107,6 @@ def _resolution(task: str) -> float:
     return (resolution or 0.0) + 1e-9
 
 
-def _shown(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_CELL else f"{text[: _MAX_CELL - 1]}…"

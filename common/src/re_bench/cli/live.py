@@ -1,4 +1,4 @@
-"""A display on stderr that is drawn again while a command works, with the lines that programs print above it."""
+"""Show a live table on stderr while a command works, below the lines that programs print."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _STDERR = 2
-_PER_SECOND = 4
+_REFRESH_HZ = 4
 _END_TIMEOUT_S = 1.0
-_LEAST_ROWS = 3
-_FRAME = 12
-"""Lines of the terminal that are left to the title, the header and the lines above."""
+_MIN_ROWS = 3
+_RESERVED_LINES = 12
+"""Lines of the terminal that are reserved for title, header and printed lines."""
 
 Display = tuple[str, "Sequence[str]", "Sequence[Sequence[str]]"]
 """A title, the header of a table, and its rows."""
 
 
 def has_live_terminal() -> bool:
-    """Tell whether stderr is a terminal in which a display can be drawn again; one with ``TERM=dumb`` is none."""
+    """Return whether stderr is a terminal that supports a live table, which ``TERM=dumb`` does not."""
     return sys.stderr.isatty() and not Console(stderr=True).is_dumb_terminal
 
 
 @contextmanager
 def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iterator[None]:
-    """Draw what ``display`` returns several times a second, as long as the block lasts, where stderr is a terminal.
+    """Show ``display()`` during the block and refresh it several times a second, if stderr is a terminal.
 
-    The file descriptor of stderr is taken over, so that programs that we run write above the table. It is gone when the
-    block ends.
+    The descriptor of stderr is redirected so that output of child processes appears above the table. The table is
+    removed when the block ends.
 
     Args:
-        display: is called from another thread; what it returns may hold anything that a stranger wrote.
-        wanted: False to show nothing, as elsewhere.
+        display: called from another thread; it may return untrusted text.
+        wanted: False to show nothing.
     """
     if not (wanted and has_live_terminal()):
         yield
@@ -57,14 +57,14 @@ def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iter
         size = os.get_terminal_size(terminal)
         console = Console(file=file, width=size.columns, height=size.lines)
         live = Live(
-            get_renderable=lambda: _drawn(display(), time.monotonic() - began, console.height),
+            get_renderable=lambda: _render(display(), time.monotonic() - began, console.height),
             console=console,
-            refresh_per_second=_PER_SECOND,
+            refresh_per_second=_REFRESH_HZ,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        reader = threading.Thread(target=_pass_on, args=(reading, console), name="re-bench-stderr", daemon=True)
+        reader = threading.Thread(target=_print_above, args=(reading, console), name="re-bench-stderr", daemon=True)
         os.dup2(writing, _STDERR)
         os.close(writing)
         reader.start()
@@ -74,19 +74,19 @@ def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iter
         finally:
             sys.stderr.flush()
             os.dup2(terminal, _STDERR)
-            reader.join(_END_TIMEOUT_S)  # it ends with the last program that holds the other end, which may be never
+            reader.join(_END_TIMEOUT_S)  # a program that keeps the pipe open may never end
 
 
-def _pass_on(descriptor: int, console: Console) -> None:
-    """Print above the display what is written to stderr, without what a terminal would obey."""
+def _print_above(descriptor: int, console: Console) -> None:
+    """Print lines written to stderr above the table, with control characters escaped."""
     with os.fdopen(descriptor, encoding="utf-8", errors="backslashreplace") as file:
         for line in file:
             console.print(Text(printable(line)), soft_wrap=True)
 
 
-def _drawn(display: Display, seconds: float, height: int) -> Table:
+def _render(display: Display, seconds: float, height: int) -> Table:
     title, header, rows = display
-    room = max(_LEAST_ROWS, height - _FRAME)
+    room = max(_MIN_ROWS, height - _RESERVED_LINES)
     more = f", and {len(rows) - room} more" if len(rows) > room else ""
     table = Table(title=f"{title}  {clock(seconds)}{more}", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
     for name in header:

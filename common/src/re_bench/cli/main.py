@@ -1,8 +1,8 @@
-"""The ``re-bench`` command: an application of cyclopts, to which installed packages add commands.
+"""The ``re-bench`` command, a cyclopts application that installed packages extend.
 
-A package names a module in the entry point group ``re_bench.commands`` (or ``re_bench.exporters``, for formats of
-``re-bench export``). Importing the module registers its functions with :data:`app`, so it must import quickly: what a
-command needs for its work is imported when it runs.
+A package adds commands with a module in the entry point group ``re_bench.commands`` (``re_bench.exporters`` for formats
+of ``re-bench export``). Importing the module registers its functions with :data:`app`, so commands import what they
+need when they run.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ EVALUATORS = Group("For evaluators", sort_key=3)
 
 app = App(
     name="re-bench",
-    help="Research-engineering tasks for agents, and their scores.",
+    help="Run and score research-engineering tasks for agents.",
     version=describe_versions,
     group_commands=EVERYBODY,
     help_format="plaintext",
     default_parameter=Parameter(allow_repeating=True),  # the last one counts
 )
-export_app = App(name="export", help="Write a task in a format that other programs run.", group=EVALUATORS)
+export_app = App(name="export", help="Export a task to the format of another program.", group=EVALUATORS)
 app.command(export_app)
 
 _BUILT_IN = ("task_commands", "new_command", "score_commands", "validate_commands", "compare_command")
 _DISTRIBUTIONS = dict.fromkeys(("serve", "sessions"), "'server[ors]'") | dict.fromkeys(
     ("bundle", "evaluate", "report", "scan", "transcripts", "view", "work"), "evaluation"
 )
-"""The folder of the repository whose distribution adds a command."""
+"""Commands of optional distributions, and their folders in the repository."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,15 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_json(versions())
             return 0
         if not words:
-            raise UsageError("a command is missing; re-bench --help lists them")
+            raise UsageError("missing command (see re-bench --help)")
         if words[0] in _DISTRIBUTIONS and words[0] not in app.resolved_commands():
             folder = _DISTRIBUTIONS[words[0]]
             raise UsageError(f"{words[0]} is not installed; run: pip install -c constraints.txt -e {folder}")
-        return run_app(app, words, hint=f" (re-bench {words[0]} --help shows its arguments)")
+        return run_app(app, words, hint=f" (see re-bench {words[0]} --help)")
 
 
 def load_commands() -> None:
-    """Import the modules of all commands; a package that lacks a dependency counts as not installed."""
+    """Import the modules of all commands; skip packages with missing dependencies."""
     for name in _BUILT_IN:
         importlib.import_module(f"re_bench.cli.{name}")
     for group in ("re_bench.commands", "re_bench.exporters"):
@@ -78,6 +78,6 @@ def load_commands() -> None:
 
 @app.command(group=EVERYBODY)
 def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell.")], /) -> int:
-    """Print a script that completes commands and options; such as: eval "$(re-bench completion bash)"."""
+    """Print a shell completion script. Example: eval "$(re-bench completion bash)"."""
     print(app.generate_completion(prog_name="re-bench", shell=shell))
     return 0

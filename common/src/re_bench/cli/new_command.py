@@ -1,4 +1,4 @@
-"""The command ``new``: a complete task from a few answers."""
+"""The command ``new``: create a task from the template."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ Direction = Literal["lower", "higher"]
 
 @app.command(group=AUTHORS)
 def new(
-    name: Annotated[str, Parameter(name="NAME", help="The task's folder and package, such as curve_fit.")],
+    name: Annotated[str, Parameter(name="NAME", help="Name of the task's folder and package, such as curve_fit.")],
     directory: Annotated[
         Path | None,
-        Parameter(name="DIR", help="Where to put the folder (default: tasks/ in a repository of re-bench, else here)."),
+        Parameter(
+            name="DIR",
+            help="Parent directory (default: tasks/ in a checkout of re-bench, otherwise the working directory).",
+        ),
     ] = None,
     /,
     *,
     direction: Annotated[Direction | None, Parameter(help="Which raw score is better (default: lower).")] = None,
-    aggregation: Annotated[How | None, Parameter(help="Of attempts (default: min for lower, else max).")] = None,
-    profiles: Annotated[str | None, Parameter(help="Of cpu, gpu and paper, with commas (default: cpu).")] = None,
-    title: Annotated[str | None, Parameter(help="A line for people (default: made of the name).")] = None,
-    id_: Annotated[str | None, Parameter(name="--id", help="The id on servers (default: the name).")] = None,
-    yes: Annotated[Flag, Parameter(help="Ask nothing; also where the input is not a terminal.")] = False,
+    aggregation: Annotated[
+        How | None, Parameter(help="Aggregation over attempts (default: min for lower, max for higher).")
+    ] = None,
+    profiles: Annotated[str | None, Parameter(help="Comma-separated profiles: cpu, gpu, paper (default: cpu).")] = None,
+    title: Annotated[str | None, Parameter(help="Title (default: derived from the name).")] = None,
+    id_: Annotated[str | None, Parameter(name="--id", help="Id on servers (default: the name).")] = None,
+    yes: Annotated[Flag, Parameter(help="Use defaults instead of asking; implied if stdin is not a terminal.")] = False,
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Write a new task, complete and valid, from a few answers."""
+    """Create a new task that is complete and valid."""
     from re_bench.errors import UsageError
     from re_bench.task.check import check_task, fix_all
     from re_bench.task.discovery import repository_around, repository_of_tasks
@@ -43,13 +48,17 @@ def new(
     top = repository_around(Path.cwd())
     parent = directory or (top / "tasks" if top else Path())
     if (parent / name / "task.toml").exists():
-        raise UsageError(f"{parent / name} exists already; choose another name or directory")
+        raise UsageError(f"{parent / name} already exists; choose another name or directory")
     check_name(name)
     in_repository = repository_of_tasks(parent) is not None
     given = (title, id_, direction, aggregation, profiles)
     choices = _choose(name, *given, ask=not yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
-    unmeasured = _measure(task, sandbox) if "cpu" in choices.profiles else "only profile cpu is measured here"
+    unmeasured = (
+        _measure(task, sandbox)
+        if "cpu" in choices.profiles
+        else "only anchors of profile cpu are measured by this command"
+    )
     fix_all([check_task(task)])
     report = check_task(task)
     if json:
@@ -70,7 +79,7 @@ def _choose(  # noqa: PLR0917 - one for each question
     *,
     ask: bool,
 ) -> Choices:
-    """Return what the options say, and of the rest the answers, or the defaults."""
+    """Return the given options, with answers or defaults for the others."""
     from rich.console import Console
     from rich.prompt import Prompt
 
@@ -84,20 +93,20 @@ def _choose(  # noqa: PLR0917 - one for each question
         try:
             return Prompt.ask(question, console=console, choices=list(among) or None, default=default)
         except EOFError:
-            raise UsageError("no answer; type --yes to be asked nothing") from None
+            raise UsageError("no answer; add --yes to use the defaults") from None
 
     line = choice(title, "Title", name.replace("_", " ").capitalize())
-    identity = choice(id_, "Id, by which servers know it", name)
+    identity = choice(id_, "Id on servers", name)
     better = choice(direction, "Which raw score is better", "lower", get_args(Direction))
     usual = AGGREGATIONS[better]
-    counted = choice(aggregation, "What counts of a run's attempts", usual, get_args(How))
-    listed = choice(profiles, "Profiles, of cpu, gpu and paper, with commas between", "cpu")
+    counted = choice(aggregation, "Aggregation over a run's attempts", usual, get_args(How))
+    listed = choice(profiles, "Comma-separated profiles (cpu, gpu, paper)", "cpu")
     names = tuple(dict.fromkeys(word.strip() for word in listed.split(",") if word.strip()))
     return Choices(name, identity, line, better, counted, names)  # type: ignore[arg-type]
 
 
 def _measure(task: Path, sandbox: str | None) -> str | None:
-    """Measure the anchors of profile ``cpu``; return why they could not be, or None."""
+    """Measure the anchors of profile ``cpu``; return the reason if that fails, or None."""
     from re_bench.errors import ReBenchError
     from re_bench.runs.calibrate import calibrate
     from re_bench.task.discovery import open_task
@@ -111,11 +120,11 @@ def _measure(task: Path, sandbox: str | None) -> str | None:
 
 def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repository: bool) -> None:
     name = choices.name if in_repository else str(task)
-    print(f"{task}: a complete task; CHANGE ME in its files is what makes it yours, in the order of its README.md")
+    print(f"{task}: created; edit the lines marked CHANGE ME, in the order of its README.md")
     if unmeasured is not None:
-        print(f"its anchors are not measured ({unmeasured}); type: re-bench calibrate {name}")
-    print(f"  re-bench check {name}      # what is wrong with the files\n  re-bench validate {name}   # what it scores")
+        print(f"the anchors are not measured ({unmeasured}); run: re-bench calibrate {name}")
+    print(f"  re-bench check {name}      # check its files\n  re-bench validate {name}   # score its solutions")
     if in_repository:
-        print(f"  nox -s score-{choices.name}\nThe repository's README.md has a row for it.")
+        print(f"  nox -s score-{choices.name}\nThe repository's README.md now lists it.")
     else:
-        print(f"  pip install -e {task}      # then it is listed by: re-bench tasks")
+        print(f"  pip install -e {task}      # adds it to `re-bench tasks`")

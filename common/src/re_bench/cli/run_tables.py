@@ -1,4 +1,4 @@
-"""Tables of what validations and regradings have found."""
+"""Format the results of validations and regradings as tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _LONGEST_MESSAGE = 80
 
 
 def validation_table(report: Report, width: int | None = None) -> str:
-    """Return the table of a validation with a line above and, where something is wrong, lines below.
+    """Return the table of a validation, with a title above and problems below.
 
     Args:
         report: the validation.
-        width: of the terminal, if it is for one: the reasons of what holds are cut where a line would wrap.
+        width: the terminal's width; rows that passed are truncated to it. None does not truncate.
     """
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
     lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []
     passed = [True, True, *(row.passed for row in report.rows)]  # header and rule come first
-    cut = [_cut(line, width) if hold else line for line, hold in zip(lines, passed, strict=False)]
+    cut = [_cut(line, width) if fits else line for line, fits in zip(lines, passed, strict=False)]
     return "\n".join([title, *cut, *report.problems])
 
 
@@ -38,18 +38,18 @@ def _cut(line: str, width: int | None) -> str:
 
 
 def summary_table(reports: Sequence[Report]) -> str:
-    """Return a table of several validations with a row for each task: how it came out, or why it could not run."""
+    """Return a table with a row for each task: the result of its validation, or why it cannot run."""
     return "\n".join(["", table(_SUMMARY, [_summary_cells(report) for report in reports])])
 
 
 def regraded_table(regraded: Sequence[Regraded]) -> str:
-    """Return the table that compares then and now."""
+    """Return a table that compares logged and new scores."""
     return table(_REGRADED, [_regraded_cells(entry) for entry in regraded])
 
 
 def _summary_cells(report: Report) -> list[str]:
-    held = sum(row.passed for row in report.rows)
-    figures = [f"{held} of {len(report.rows)}", f"{report.seconds:.1f}"] if report.rows else ["-", "-"]
+    passed = sum(row.passed for row in report.rows)
+    figures = [f"{passed} of {len(report.rows)}", f"{report.seconds:.1f}"] if report.rows else ["-", "-"]
     wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.passed)]
     return [report.task, report.profile, *figures, f"FAILED: {'; '.join(wrong)}" if wrong else "ok"]
 

@@ -1,7 +1,7 @@
 """Write the table of ``docs/science.md`` from manifests, anchors and records: ``python -m re_bench.cli.science``.
 
-The records are the file ``records.toml`` beside a task's manifest: what methods have reached, each measured once by a
-person. Baseline and reference have their raw scores from the anchors.
+A task's ``records.toml`` has the results of methods, each measured once by a person. The raw scores of baseline and
+reference are the anchors.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _HEADER = (
 
 
 def with_table(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return a page with its table made anew from the files of ``tasks``.
+    """Return a page with its table replaced by one from the files of ``tasks``.
 
     Raises:
-        ManifestError: if a task's records are malformed, missing, or of a profile that it does not have.
+        ManifestError: if a task's records are malformed, missing, or for an unknown profile.
     """
     rows = [row for task in tasks for row in rows_of(task)]
     lines = ["| " + " | ".join(cells) + " |" for cells in (_HEADER, ["---"] * len(_HEADER), *rows)]
@@ -42,7 +42,7 @@ def with_table(text: str, tasks: Sequence[TaskFolder]) -> str:
 
 
 def rows_of(task: TaskFolder) -> Iterator[list[str]]:
-    """Yield the rows of a task: by profile, then by kind, then as they stand in its file."""
+    """Yield the rows of a task by profile, then by kind, then in the order of its file."""
     path = task.directory / RECORDS
     file = read_table(path, Records)
     unknown = {record.profile for record in file.records} - set(task.manifest.profiles)
@@ -79,7 +79,7 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def main() -> None:
-    """Rewrite the page of this checkout."""
+    """Rewrite ``docs/science.md`` of this checkout."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     page = _TOP / "docs" / "science.md"
     tasks = [open_task(path.parent) for path in sorted(_TOP.glob(f"tasks/*/{RECORDS}"))]

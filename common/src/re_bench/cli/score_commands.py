@@ -1,4 +1,4 @@
-"""The commands about submissions: ``score`` and ``regrade``."""
+"""The commands ``score`` and ``regrade``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def regrade(
     from re_bench.runs.regrade import regrade as regrade_log
 
     if not log.is_file():
-        raise UsageError(f"{log}: there is no attempt log")
+        raise UsageError(f"{log}: no such attempt log")
     regraded = regrade_log(log, into=into, sandbox=sandbox, gpu_type=gpu_type, cluster=ray)
     if json:
         print_json({"regraded": [entry.to_dict() for entry in regraded]})

@@ -1,4 +1,4 @@
-"""The commands about tasks: ``doctor``, ``tasks``, ``prepare``, ``workspace`` and ``check``."""
+"""The commands ``doctor``, ``tasks``, ``prepare``, ``workspace`` and ``check``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _MARKS = {"ok": "ok", "note": "--", "problem": "FAIL"}
 @app.command(group=EVERYBODY)
 def doctor(
     *tasks: TaskNames,
-    online: Annotated[Flag, Parameter(help="Always ask the servers that data comes from.")] = False,
+    online: Annotated[Flag, Parameter(help="Contact download servers even if nothing must be downloaded.")] = False,
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Check what this machine lacks for the tasks, and print the commands that install it."""
+    """Check this machine's prerequisites for the tasks, and print the commands that install them."""
     from re_bench.doctor import choose_targets, examine, reasons
     from re_bench.tables import printable
     from re_bench.task.discovery import find_task, find_tasks
@@ -48,9 +48,9 @@ def doctor(
     if blocked := reasons(findings):
         print(f"cannot run here: {', '.join(blocked)}")
     elif passed:
-        print("every task asked for can run here")
+        print("all selected tasks can run here")
     else:
-        print("no task is blocked, but a line marked FAIL may stop one later")
+        print("no task is blocked, but checks marked FAIL may stop one later")
     return 0 if passed else 1
 
 
@@ -63,7 +63,7 @@ def tasks(*, json: Json = False) -> int:
 
     usable, malformed = find_usable_tasks()
     for name, error in malformed.items():
-        print_progress(f"{name} is malformed; type re-bench check {name}: {error.problems[0]}")
+        print_progress(f"{name}: malformed ({error.problems[0]}); run: re-bench check {name}")
     status = 1 if malformed else 0
     if json:
         print_json(
@@ -94,12 +94,13 @@ def tasks(*, json: Json = False) -> int:
 def prepare(
     *tasks: TaskNames,
     instance: Annotated[
-        int | None, Parameter(help="Of one task that has several: serve and score this one from now on.")
+        int | None,
+        Parameter(help="Instance of the task's hidden truth to serve and score from now on (one task only)."),
     ] = None,
     profile: ProfileName = "auto",
     json: Json = False,
 ) -> int:
-    """Make the data and models that tasks need."""
+    """Prepare the data and models of tasks."""
     import time
 
     from re_bench.errors import UsageError
@@ -109,7 +110,7 @@ def prepare(
 
     selected = [find_task(name) for name in tasks]
     if instance is not None and len(selected) != 1:
-        raise UsageError("--instance chooses among those of one task; name that task alone")
+        raise UsageError("--instance applies to one task; name exactly one")
     for task in selected:
         task.profile(profile_name(task, profile))
     outcomes = []
@@ -127,7 +128,7 @@ def prepare(
     if json:
         print_json({"tasks": outcomes})
     elif not outcomes:
-        print("there are no tasks here")
+        print("no tasks found")
     return 0
 
 
@@ -142,7 +143,7 @@ def workspace(
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Create the workspace that an agent finds, or one with another of the task's solutions."""
+    """Create the workspace that an agent starts from, or one with another solution of the task."""
     from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
     from re_bench.task.workspace import create_and_make
@@ -161,12 +162,12 @@ def workspace(
 @app.command(group=AUTHORS)
 def check(
     *tasks: Annotated[
-        str, Parameter(name="TASK", help="Names or directories; all tasks, and the repository's own files, if none.")
+        str, Parameter(name="TASK", help="Names or directories; all tasks and the repository's files if none is given.")
     ],
-    fix: Annotated[Flag, Parameter(help="Fix what a program can, and list what was fixed.")] = False,
+    fix: Annotated[Flag, Parameter(help="Apply automatic fixes and list them.")] = False,
     json: Json = False,
 ) -> int:
-    """List everything that is wrong with the files of tasks."""
+    """Check the files of tasks and list all problems."""
     from re_bench.task.check import fix_all
     from re_bench.task.check_files import shown
 
@@ -188,7 +189,7 @@ def check(
 
 
 def _all_reports(names: Sequence[str]) -> dict[str, Report]:
-    """Return what was found, by task; without names also of the repository around us."""
+    """Return reports by task; without names, of all tasks and of the repository."""
     from re_bench.task.check import check_task
     from re_bench.task.check_files import Report
     from re_bench.task.discovery import repository_around, task_directories
@@ -202,10 +203,10 @@ def _all_reports(names: Sequence[str]) -> dict[str, Report]:
 
 
 def _directory(name: str) -> Path:
-    """Return the directory of a task that may have a malformed manifest.
+    """Return the directory of a task, whose manifest may be malformed.
 
     Raises:
-        UsageError: if there is none.
+        UsageError: if there is no such task.
     """
     from re_bench.errors import UsageError
     from re_bench.task.discovery import task_directories, task_named
@@ -216,12 +217,12 @@ def _directory(name: str) -> Path:
     if name in known:
         return known[name]
     if os.sep in name or Path(name).is_dir():
-        raise UsageError(f"{name}: no task.toml in it; give a task's directory")
+        raise UsageError(f"{name}: has no task.toml; give a task's directory")
     return task_named(name).directory
 
 
 def repository_problems(top: Path) -> Iterator[Problem]:
-    """Yield what is wrong with what a repository keeps about all tasks: lock files, and the table of results."""
+    """Yield problems of a repository's lock files and table of results."""
     from re_bench.task.check import stale_locks
 
     yield from stale_locks(top)
@@ -229,7 +230,7 @@ def repository_problems(top: Path) -> Iterator[Problem]:
 
 
 def _stale_results(top: Path) -> Iterator[Problem]:
-    """Yield that the table of ``docs/science.md`` is not what anchors and records say."""
+    """Yield a problem if the table of ``docs/science.md`` differs from anchors and records."""
     from re_bench.cli.science import with_table
     from re_bench.task.check_files import Problem, line_with
     from re_bench.task.discovery import open_task
@@ -247,10 +248,10 @@ def _stale_results(top: Path) -> Iterator[Problem]:
     try:
         stale = page() != (text := path.read_text(encoding="utf-8"))
     except ManifestError:
-        return  # which the task's own check reports
+        return  # the task's own check reports this
     if stale:
         line = line_with(text, "<!-- table: results -->")
-        what = "the table is not what anchors and records say: type re-bench check --fix"
+        what = "the table differs from anchors and records: type re-bench check --fix"
         yield Problem(path, line, what, lambda: path.write_text(page(), encoding="utf-8"))
 
 
@@ -263,8 +264,8 @@ def _print(reports: dict[str, Report], fixed: list[Problem]) -> None:
         for note in report.notes:
             print(f"note: {note}")
         if not report.problems:
-            print(f"{name}: {'nothing is wrong' if report.is_checked else 'not checked'}")
+            print(f"{name}: {'no problems' if report.is_checked else 'not checked'}")
     count = sum(len(report.problems) for report in reports.values())
     fixable = sum(problem.fix is not None for report in reports.values() for problem in report.problems)
     if count:
-        print(f"{count} problem{'s' if count > 1 else ''}" + (f", {fixable} of them for --fix" if fixable else ""))
+        print(f"{count} problem{'s' if count > 1 else ''}" + (f", {fixable} fixable with --fix" if fixable else ""))

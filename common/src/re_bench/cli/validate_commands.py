@@ -1,4 +1,4 @@
-"""The commands for maintainers of tasks: ``validate``, ``calibrate``, ``compare`` and ``sandbox``."""
+"""The commands ``validate``, ``calibrate`` and ``sandbox``."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def validate(
     solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
     repeats: Annotated[
         Positive | None,
-        Parameter(
-            help="Scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)."
-        ),
+        Parameter(help="Scorings of baseline and reference (default: 3, or 1 if the reference has a command to run)."),
     ] = None,
     jobs: Jobs = None,
     scoring_gpu: ScoringGpu = None,
@@ -58,7 +56,7 @@ def validate(
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Check baseline, reference and every cheat of tasks."""
+    """Score baseline, reference and every cheat of tasks, and check the results."""
     from re_bench.cli.run_tables import summary_table, validation_table
     from re_bench.tables import terminal_width
     from re_bench.task.discovery import find_task, find_tasks
@@ -70,7 +68,7 @@ def validate(
     chosen, blocked = _choose_runnable(selected, profile, sandbox, ray)
     on_gpu = any(target.task.profile(target.profile).device == "cuda" for target in chosen)
     if ray and scoring_gpu:
-        raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
+        raise UsageError("--scoring-gpu selects a GPU of this machine and cannot be used with --ray")
     gpus = None if ray else _gpus(scoring_gpu, needed=on_gpu)
     wanted = model.chosen()
 
@@ -143,7 +141,7 @@ def calibrate(
 
 @app.command(name="sandbox", group=MAINTAINERS)
 def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
-    """Attack the sandbox of this machine and report which attacks it holds."""
+    """Run the sandbox security tests."""
     from dataclasses import asdict
 
     from re_bench.sandbox import open_backend
@@ -161,13 +159,13 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
         [outcome.name, f"{outcome.seconds:.2f} s", "yes" if outcome.held else f"NO: {outcome.why}"]
         for outcome in outcomes
     ]
-    print(table(("attack", "took", "held"), rows))
-    print(f"{backend.name}: {sum(outcome.held for outcome in outcomes)} of {len(outcomes)} attacks were held")
+    print(table(("attack", "took", "blocked"), rows))
+    print(f"{backend.name}: {sum(outcome.held for outcome in outcomes)} of {len(outcomes)} attacks were blocked")
     return 0 if passed else 1
 
 
 class _Progress:
-    """What a terminal shows of a validation: how many solutions are scored, and which run since when."""
+    """The live table of a validation: the number of finished scorings, and the running ones."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -175,7 +173,7 @@ class _Progress:
         self._began: dict[Future[tuple[Score, float]], float] = {}
 
     def show(self, scorings: Scorings) -> None:
-        """Take all scorings that there are by now."""
+        """Update the scorings."""
         self._scorings = scorings.copy()
 
     def display(self) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
@@ -193,10 +191,10 @@ class _Progress:
 def _report_of(
     target: Target, model: ChatModel | None, place: str, *, alone: bool, repeats: int | None, **options: Any
 ) -> Report:
-    """Validate a task; where it is not ``alone``, an internal failure is a report, since the others go on.
+    """Validate a task; unless it is ``alone``, turn an error into a report so that the other tasks continue.
 
     Raises:
-        ReBenchError: if an internal failure occurs, and no other task is to be validated.
+        ReBenchError: if the only task cannot be validated.
     """
     from re_bench.cli.live import live_display
     from re_bench.runs.validate import default_repeats
@@ -224,12 +222,12 @@ def _report_of(
 def _choose_runnable(
     tasks: Sequence[TaskFolder], profile: str, sandbox: str | None, ray: str | None
 ) -> tuple[list[Target], list[Report]]:
-    """Return the tasks that can run here in their profiles, and reports of the others, which are printed at once.
+    """Return the tasks that can run here in their profiles, and reports of the others, whose reasons are printed.
 
-    Nothing is known of the nodes of a cluster; there all tasks that have the profile can run.
+    On a cluster, all tasks with the profile are assumed to be runnable.
 
     Raises:
-        UsageError: if none can.
+        UsageError: if no task can run.
     """
     from re_bench.doctor import choose_targets, examine, reasons
     from re_bench.runs.validation import not_run
@@ -252,7 +250,7 @@ def _choose_runnable(
 
 
 def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[str, Profile]:
-    """Return the profile; on a cluster this machine may lack the device."""
+    """Return the profile; with ``--ray``, this machine may lack its device."""
     from re_bench.task.choices import choose_profile, profile_name
 
     if ray is None:
@@ -262,13 +260,13 @@ def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[st
 
 
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
-    """Return what runs on which GPU, or None where no profile needs one."""
+    """Return which scorings run on which GPU; None if no profile needs one."""
     from re_bench.gpu import state
     from re_bench.gpu.devices import dedicate_gpu, hide_timed_gpus, share_gpus
 
     if not needed:
         if scoring_gpu is not None:
-            raise UsageError(f"--scoring-gpu {scoring_gpu}: nothing here needs a GPU in this profile; leave it out")
+            raise UsageError(f"--scoring-gpu {scoring_gpu}: no task needs a GPU in this profile; leave it out")
         return None
     if scoring_gpu is None:
         return share_gpus(state.identify_all())

@@ -1,4 +1,4 @@
-"""What ``re-bench --version`` prints: the installed distributions of re-bench, torch, Triton and Python."""
+"""The output of ``re-bench --version``: versions of re-bench's distributions, torch, Triton and Python."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OTHERS = ("torch", "triton")
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of re-bench's distributions, of installed tasks and agents, and of what they run on.
+    """Return the versions of re-bench, of installed tasks and agents, and of torch, Triton and Python.
 
-    What is not installed has None.
+    Distributions that are not installed have None.
     """
     entries = [*entry_points(group="re_bench.tasks"), *entry_points(group="re_bench.agents")]
     added = {entry.dist.name for entry in entries if entry.dist}
@@ -22,7 +22,7 @@ def versions() -> dict[str, str | None]:
 
 
 def describe_versions() -> str:
-    """Return the version of re-bench on a line, and below it the others."""
+    """Return a line with the version of re-bench, followed by a line for each distribution."""
     found = versions()
     lines = [f"{name} {value or 'not installed'}" for name, value in found.items()]
     return "\n".join([f"re-bench {found[_CORE]}", *lines])

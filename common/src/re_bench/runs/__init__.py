@@ -1,1 +1,1 @@
-"""What one does with scores: validate, calibrate, regrade, and the log of attempts."""
+"""Validate, calibrate and regrade tasks, on this machine or on a cluster."""

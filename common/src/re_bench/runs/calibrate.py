@@ -1,4 +1,4 @@
-"""Measure a task's anchors: score baseline and reference several times, and write the means down with their source."""
+"""Measure a task's anchors: score baseline and reference several times, and store the means with their source."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def calibrate(
 ) -> Anchors:
     """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``anchors.toml``.
 
-    One is scored at a time, or as many as there are cores where the manifest says ``parallel``; on a cluster (see
+    Scorings run one at a time, or one per core if the profile is ``parallel``; on a cluster (see
     :func:`re_bench.runs.validate.validate`) so many on each node, which must all have the same processor.
 
-    The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own. Where
-    a profile measures its anchors in every run, they are stored for the device that the scorer names; where it asks a
-    real chat model, for that model.
+    ``hardware`` and ``versions`` in a scorer's details override those of this process. If a profile measures its
+    anchors in every run, they are stored for the device that the scorer names; if it uses a real chat model, for that
+    model.
 
     A task that computes its truth makes it first (:meth:`re_bench.api.Task.rebuild`).
 
     Raises:
-        UsageError: if another instance than 0 is chosen, whose anchors are made with its truth.
-        ReBenchError: if the truth cannot be rebuilt, one of the scores is not valid, both anchors are the same, or such
-            a scorer names no device or several.
+        UsageError: if an instance other than 0 is chosen; its anchors are computed with its truth.
+        ReBenchError: if the truth cannot be rebuilt, a score is not valid, both anchors are equal, or the scorer of a
+            profile that measures its anchors names no device or several.
     """
     if instance := chosen_instance(task.name, profile):
         raise UsageError(
-            f"{task.name}: instance {instance} is chosen, whose anchors are made with its truth; "
+            f"{task.name}: instance {instance} is chosen, and its anchors are computed with its truth; "
             f"run: re-bench prepare {task.name} --profile {profile} --instance 0"
         )
     _rebuild(task, profile, cluster)
@@ -80,8 +80,7 @@ def calibrate(
     )
     if _mean(starting) == _mean(reference):
         raise ReBenchError(
-            f"{task.name}: baseline and reference both have the raw score {_mean(starting)}, so there is no scale, "
-            "and nothing was written"
+            f"{task.name}: baseline and reference have the same raw score ({_mean(starting)}); nothing was written"
         )
     anchors = Anchors(starting=_mean(starting), reference=_mean(reference), source=source)
     write_anchors(task.directory / "task.toml", profile, anchors)
@@ -91,7 +90,7 @@ def calibrate(
 def _scores(
     task: TaskFolder, profile: str, *, repeats: int, sandbox: str | None, gpu_type: str | None, cluster: str | None
 ) -> tuple[dict[str, list[Score]], str]:
-    """Return the scores of baseline and reference, and the processor of the machines that made them."""
+    """Return the scores of baseline and reference, and the processor of the machines that ran them."""
     made_on = set()
     with open_executor(cluster) as executor:
         job = _Job(task, profile, sandbox, NodeRequirements.of(executor, task, profile))
@@ -106,16 +105,14 @@ def _scores(
             made_on.add(processor)
             _check_valid(task, futures[future], score)
     if len(made_on) > 1:
-        raise ReBenchError(
-            f"{task.name}: anchors are of one kind of machine, and the nodes have: {'; '.join(sorted(made_on))}"
-        )
+        raise ReBenchError(f"{task.name}: the nodes have different processors: {'; '.join(sorted(made_on))}")
     scores = {variant: [future.result()[0] for future in futures if futures[future] == variant] for variant in ANCHORED}
     return scores, made_on.pop()
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What the scorings of one calibration have in common; it travels to where they run."""
+    """Settings shared by the scorings of one calibration; pickled to where they run."""
 
     task: TaskFolder
     profile: str
@@ -123,7 +120,7 @@ class _Job:
     requirements: NodeRequirements | None
 
     def score(self, variant: str, seed: int) -> tuple[Score, str]:
-        """Return the score, and the processor of this machine."""
+        """Score a solution; return the score and this machine's processor."""
         if self.requirements is not None:
             self.requirements.check()
         gpu = next(iter(job_gpus()), None)
@@ -139,19 +136,15 @@ def _rebuild(task: TaskFolder, profile: str, cluster: str | None) -> None:
 
 def _check_valid(task: TaskFolder, variant: str, score: Score) -> None:
     if score.status != "valid":
-        raise ReBenchError(
-            f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
-        )
+        raise ReBenchError(f"{task.name}: cannot calibrate: {variant} is {score.status}: {score.message}")
 
 
 def _check_device(task: TaskFolder, scores: Sequence[Score]) -> None:
-    """Raise unless all scores name one device: by its name the stored anchors are found again."""
+    """Raise unless all scores name the same device, which is the key of the stored anchors."""
     names = {str(score.details.get("hardware") or "") for score in scores}
     if len(names) > 1 or "" in names:
         listing = ", ".join(sorted(name or "none" for name in names))
-        raise ReBenchError(
-            f"{task.name}: the scorer must name the same device in details['hardware'] every time; it named {listing}"
-        )
+        raise ReBenchError(f"{task.name}: details['hardware'] must be the same device in all scores; found: {listing}")
 
 
 def _mean(raws: Sequence[float]) -> float:

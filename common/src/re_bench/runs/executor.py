@@ -1,4 +1,4 @@
-"""Where jobs run that supervise programs: on this machine, or on a Ray cluster, behind one interface."""
+"""Open an executor for jobs: this machine or a Ray cluster, with the same interface."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def open_executor(address: str | None = None, *, gpus: Sequence[str] | None = No
     """Return an executor, for a ``with`` block.
 
     Args:
-        address: of a Ray cluster, as ``ray.init`` takes it; None for this machine.
-        gpus: UUIDs of those of this machine that jobs may have; None for all that CUDA shows.
+        address: address of a Ray cluster, as for ``ray.init``; None for this machine.
+        gpus: UUIDs of this machine's GPUs that jobs may use; None for all that CUDA shows.
 
     Raises:
         UsageError: if there is no such cluster.

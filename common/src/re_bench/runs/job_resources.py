@@ -1,4 +1,4 @@
-"""What the scorings of a command need of a machine to disturb no measurement, and what nodes must have in common."""
+"""Resources for each scoring, so that scorings do not disturb each other, and requirements for a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from re_bench.gpu.devices import GpuPlan
 
 _WAITING_FOR_GPU = 2
-"""Scorings that may start while another holds a GPU."""
+"""Scorings that may start while another one uses the GPU."""
 
 
 def default_jobs(task: TaskFolder, profile: str, gpus: GpuPlan | None = None, executor: Executor | None = None) -> int:
-    """Return how many scorings to run at a time on a machine: this one, or one of the executor's.
+    """Return the number of concurrent scorings on a machine: this one, or one of the executor's.
 
-    On each GPU a few start while one is timed, since a GPU has a lock, if there are enough cores not to disturb it.
-    Elsewhere as many as we have cores where the manifest says ``parallel``, else one.
+    For a GPU, a few scorings start up while one holds the GPU's lock, if there are enough cores. Otherwise the number
+    of cores if the profile is ``parallel``, and 1 if not.
     """
     cores = executor.cores if executor else len(os.sched_getaffinity(0))
     entry = task.manifest.profiles[profile]
@@ -52,15 +52,14 @@ def resources_per_job(
     gpus: GpuPlan | None = None,
     gpu_type: str | None = None,
 ) -> Resources:
-    """Return what one of ``jobs`` scorings at a time gets of a machine: its part of the cores and GPUs.
+    """Return the resources of one of ``jobs`` concurrent scorings: an equal share of a machine's cores and GPUs.
 
     Args:
-        executor: where they run.
+        executor: runs the scorings.
         task: the task.
-        profile: a profile's own name.
-        jobs: how many run on a machine at a time; None for one, or where the manifest says ``parallel`` as many as
-            :func:`default_jobs` says.
-        gpus: those of this machine, if its scorings are to be dealt out among them.
+        profile: the profile's name.
+        jobs: concurrent scorings on a machine; None for 1, or :func:`default_jobs` if the profile is ``parallel``.
+        gpus: the GPUs of this machine to share; None for the first that CUDA shows.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
     """
     entry = task.manifest.profiles[profile]
@@ -68,7 +67,7 @@ def resources_per_job(
         jobs = default_jobs(task, profile, None, executor) if entry.parallel else 1
     if gpus is not None:
         used = len(gpus.other if entry.parallel else gpus.timed)
-    else:  # on this machine the first that CUDA shows, unless a type is named
+    else:
         used = max(1, executor.gpus) if entry.device == "cuda" and (executor.remote or gpu_type) else 0
     return Resources(
         cores=executor.cores / jobs, gpus=1 / math.ceil(jobs / used) if used else 0, gpu_type=gpu_type if used else None
@@ -77,36 +76,38 @@ def resources_per_job(
 
 @dataclass(frozen=True)
 class NodeRequirements:
-    """What scores of one command depend on, which must be the same on all nodes. Paths are the same on all."""
+    """Facts that scores depend on and that must be the same on all nodes; all nodes use the same paths."""
 
     directory: Path
-    """The task's."""
+    """The task's directory."""
     profile: str
     known: tuple[tuple[str, str], ...]
-    """By what it is: the versions of packages, the manifest, the instance."""
+    """Names and values: the versions of packages, the manifest's hash, the instance."""
 
     @classmethod
     def of(cls, executor: Executor, task: TaskFolder, profile: str) -> Self | None:
-        """Return those of this machine; None where all jobs run on it."""
+        """Return the requirements for the executor's nodes; None if all jobs run on this machine."""
         return cls(task.directory, profile, _facts(task.directory, profile)) if executor.remote else None
 
     def check(self, submission: Path | None = None) -> None:
-        """Prepare the task on this node, once, and check that it is here as where this was made.
+        """Check this node and prepare the task on it, once a process.
 
         Args:
-            submission: a directory that must be here, too.
+            submission: a directory that must exist on this node.
 
         Raises:
-            UsageError: if something differs, or the profile cannot be prepared here.
+            UsageError: if a fact differs, or the profile cannot be prepared here.
             ReBenchError: if preparing fails.
         """
         if submission is not None and not submission.is_dir():
-            raise UsageError(f"node {platform.node()} does not see {submission}; put it where all nodes do")
+            raise UsageError(
+                f"node {platform.node()}: {submission} does not exist there; put it on a file system of all nodes"
+            )
         _check(self)
 
 
 def _facts(directory: Path, profile: str) -> tuple[tuple[str, str], ...]:
-    task = open_task(directory)  # without an operator's choice of a model
+    task = open_task(directory)  # without the operator's choice of a model
     manifest = hashlib.sha256(task.manifest.model_dump_json().encode()).hexdigest()[:12]
     return (
         *sorted(versions().items()),

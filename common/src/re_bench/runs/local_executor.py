@@ -1,4 +1,4 @@
-"""What runs jobs that supervise programs: the interface, and its implementation on this machine."""
+"""Run jobs on this machine in threads, and the interface of all executors."""
 
 from __future__ import annotations
 
@@ -23,67 +23,67 @@ T = TypeVar("T")
 
 _CGROUP_MEMORY = Path("/sys/fs/cgroup/memory.max")
 _EPSILON = 1e-6
-"""For sums of shares such as a third."""
-_MOST_THREADS = 1024
+"""Tolerance for sums of fractions such as 1/3."""
+_MAX_THREADS = 1024
 _this_job = threading.local()
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a job needs while it runs."""
+    """Resources that a job needs while it runs."""
 
     cores: float = 1
-    """More than 0. The rest of a core may go to other jobs."""
+    """More than 0; a fraction shares a core with other jobs."""
     memory_mib: int = 0
-    """0: not counted."""
+    """0 for no reservation."""
     gpus: float = 0
-    """A whole number, or less than 1 for a job that shares a GPU with others."""
+    """A whole number, or a fraction below 1 to share a GPU with other jobs."""
     gpu_type: str | None = None
-    """Part of the GPU's name, such as ``H200``; on Ray the accelerator type of the node. None: any."""
+    """Part of the GPU's name, such as ``H200``; on Ray the node's accelerator type. None for any."""
 
     def __post_init__(self) -> None:
         whole = self.gpus < 1 or self.gpus == int(self.gpus)
         if self.cores <= 0 or self.memory_mib < 0 or self.gpus < 0 or not whole:
-            raise ValueError(f"no job can need {self}")
+            raise ValueError(f"invalid resources: {self}")
 
 
 ONE_CORE = Resources()
 
 
 class Executor(ABC):
-    """Runs jobs; :func:`re_bench.runs.executor.open_executor` makes one.
+    """Runs jobs; see :func:`re_bench.runs.executor.open_executor`.
 
-    Its ``with`` block ends when all jobs have. If the block is left by an exception, an interrupt or a signal (see
-    :func:`re_bench.processes.cli_entry_point`), what runs is ended and nothing more is started.
+    The ``with`` block waits for all jobs at its end. If an exception, an interrupt or a signal (see
+    :func:`re_bench.processes.cli_entry_point`) leaves the block, it stops the running jobs and cancels the others.
     """
 
     remote: bool
-    """Whether jobs run on other machines, with which we share no more than a file system."""
+    """Whether jobs run on other machines, which share only a file system with this one."""
 
     @property
     @abstractmethod
     def cores(self) -> int:
-        """How many cores a job can have: those of the machine, or of the largest in a cluster."""
+        """Number of cores of the machine, or of the cluster's largest node."""
 
     @property
     @abstractmethod
     def gpus(self) -> int:
-        """How many GPUs a job can have, on one machine."""
+        """Number of GPUs of the machine, or the most that a node of the cluster has."""
 
     @abstractmethod
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
         """Call ``function(*arguments)`` when its resources are free.
 
-        An exception of the job, of any class, is its future's, and no reason to try it again. The programs that it
-        starts have to end when :func:`re_bench.processes.stop_requested`.
+        An exception of any class is set on the future; the job is not retried. Programs that the job starts must end
+        when :func:`re_bench.processes.stop_requested`.
 
         Args:
-            function: what can be pickled, as its arguments and its result.
-            arguments: of the function.
+            function: a function that can be pickled, like its arguments and its result.
+            arguments: the function's arguments.
             resources: what it needs.
 
         Raises:
-            UsageError: if there is no machine that has as much.
+            UsageError: if no machine has these resources.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Executor(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """End what runs, and start nothing more."""
+        """Stop the running jobs and cancel the others."""
 
     def __enter__(self) -> Self:
         return self
@@ -109,9 +109,9 @@ class Executor(ABC):
 
 
 def job_gpus() -> tuple[str, ...]:
-    """Return the GPUs that the job in this thread has, for :func:`re_bench.gpu.devices.only_gpus`.
+    """Return the GPUs of the job in this thread, for :func:`re_bench.gpu.devices.only_gpus`; () outside of jobs.
 
-    They are what ``CUDA_VISIBLE_DEVICES`` takes: UUIDs on this machine, numbers on a node of Ray. None outside of jobs.
+    They are UUIDs on this machine and indices on a node of Ray, as in ``CUDA_VISIBLE_DEVICES``.
     """
     gpus: tuple[str, ...] = getattr(_this_job, "gpus", ())
     return gpus
@@ -124,49 +124,49 @@ class _Job:
     arguments: tuple[Any, ...]
     resources: Resources
     cores: Sequence[int] = ()
-    """Those that it has while it runs, by number."""
+    """Indices of the cores it runs on."""
     gpus: tuple[str, ...] = ()
-    """Likewise."""
+    """UUIDs of its GPUs while it runs."""
 
 
 class LocalExecutor(Executor):
-    """Runs jobs in threads of this process, in the order in which they come, each as soon as its resources are free.
+    """Runs jobs in threads of this process, first in, first out, each as soon as its resources are free.
 
-    The programs of a job run on as many cores as it has: else each would start a thread for every core of the machine.
+    Programs of a job are pinned to its cores; otherwise each would start a thread for every core of the machine.
     """
 
     remote = False
 
     def __init__(self, gpus: Sequence[str] | None = None, cores: Iterable[int] | None = None) -> None:
-        """Start nothing yet.
+        """Create an executor without jobs.
 
         Args:
-            gpus: those that jobs may have, as ``CUDA_VISIBLE_DEVICES`` takes them; None for all that CUDA shows.
-            cores: likewise, by number; None for all that we may run on.
+            gpus: GPUs that jobs may use, as in ``CUDA_VISIBLE_DEVICES``; None for all that CUDA shows.
+            cores: indices of the cores that jobs may use; None for all that this process may run on.
         """
         self._loads = dict.fromkeys(sorted(os.sched_getaffinity(0) if cores is None else cores), 0.0)
-        """What jobs have of each core."""
+        """Reserved fraction of each core."""
         self._memory = machine_memory_mib()
         self._free_cores, self._free_memory = float(len(self._loads)), self._memory
         self._free_gpus = None if gpus is None else dict.fromkeys(gpus, 1.0)
-        """What is free of each; None until a job asks for one."""
+        """Free fraction of each GPU; None until a job needs one."""
         self._waiting: deque[_Job] = deque()
         self._futures: list[Future[Any]] = []
-        self._threads = ThreadPoolExecutor(_MOST_THREADS, "re-bench-job")
+        self._threads = ThreadPoolExecutor(_MAX_THREADS, "re-bench-job")
         self._lock = threading.Lock()
 
     @property
     def cores(self) -> int:
-        """Those of the machine that we may run on."""
+        """Number of cores that jobs may use."""
         return len(self._loads)
 
     @property
     def gpus(self) -> int:
-        """Those that jobs may have."""
+        """Number of GPUs that jobs may use."""
         return len(self._gpus_of_type(None))
 
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
-        """Start it in a thread when its resources are free, as :meth:`Executor.submit`."""
+        """See :meth:`Executor.submit`."""
         self._check(resources)
         future: Future[T] = Future()
         with self._lock:
@@ -181,7 +181,7 @@ class LocalExecutor(Executor):
         self._threads.shutdown()
 
     def stop(self) -> None:
-        """End what runs, and start nothing more."""
+        """Stop the running jobs and cancel the others."""
         with self._lock:
             for job in self._waiting:
                 job.future.cancel()
@@ -201,7 +201,7 @@ class LocalExecutor(Executor):
                 raise UsageError(f"a job needs {needed:g} {what}; this machine has {present}")
 
     def _gpus_of_type(self, kind: str | None) -> dict[str, float]:
-        """Return what is free of each GPU of this type."""
+        """Return the free fraction of each GPU of this type."""
         if self._free_gpus is None:
             self._free_gpus = {gpu.uuid: 1.0 for gpu in gpu_state.identify_all()}
         if kind is None:
@@ -210,7 +210,7 @@ class LocalExecutor(Executor):
         return {uuid: free for uuid, free in self._free_gpus.items() if uuid in of_type}
 
     def _start_ready(self) -> None:
-        """Start the first jobs that wait, as far as there is room: none is overtaken by a later one."""
+        """Start waiting jobs in order until the next one does not fit."""
         while self._waiting:
             job, needed = self._waiting[0], self._waiting[0].resources
             gpus = self._choose_gpus(needed)
@@ -220,11 +220,11 @@ class LocalExecutor(Executor):
             if job.future.set_running_or_notify_cancel():
                 count = max(1, int(needed.cores + _EPSILON))
                 job.cores, job.gpus = sorted(self._loads, key=self._loads.__getitem__)[:count], gpus
-                self._count(job, -1)
+                self._reserve(job, -1)
                 self._threads.submit(self._run, job)
 
     def _choose_gpus(self, needed: Resources) -> tuple[str, ...] | None:
-        """Return GPUs that are free enough, the freest first; None where there are not enough."""
+        """Return the freest GPUs; None if too few are free."""
         if not needed.gpus:
             return ()
         count, share = max(1, int(needed.gpus)), min(1.0, needed.gpus)
@@ -232,8 +232,8 @@ class LocalExecutor(Executor):
         enough = sorted((uuid for uuid in free if free[uuid] >= share - _EPSILON), key=lambda uuid: -free[uuid])
         return tuple(enough[:count]) if len(enough) >= count else None
 
-    def _count(self, job: _Job, sign: int) -> None:
-        """Take what a job has away from what is free, or, with the sign +1, give it back."""
+    def _reserve(self, job: _Job, sign: int) -> None:
+        """Reserve a job's resources (``sign`` -1) or release them (+1)."""
         self._free_cores += sign * job.resources.cores
         self._free_memory += sign * job.resources.memory_mib
         for core in job.cores:
@@ -246,13 +246,13 @@ class LocalExecutor(Executor):
         _this_job.gpus = job.gpus
         result, error = None, None
         try:
-            with suppress(OSError):  # where these cores were taken from us meanwhile, any will do
+            with suppress(OSError):  # the process may have lost these cores; then any will do
                 os.sched_setaffinity(0, job.cores)  # of this thread; programs that it starts inherit it
             result = job.function(*job.arguments)
-        except BaseException as raised:  # noqa: BLE001 - StoppedError too, which is for whoever waits
+        except BaseException as raised:  # noqa: BLE001 - also StoppedError, for whoever waits for the future
             error = raised
         with self._lock:
-            self._count(job, +1)
+            self._reserve(job, +1)
             self._start_ready()
         if error is None:
             job.future.set_result(result)
@@ -261,7 +261,7 @@ class LocalExecutor(Executor):
 
 
 def machine_memory_mib() -> int:
-    """Return the machine's memory, or that of our container where it is less."""
+    """Return the machine's memory, or the container's limit if that is less."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # no such file, or "max"
         memory = min(memory, int(_CGROUP_MEMORY.read_text(encoding="ascii")))

@@ -1,7 +1,7 @@
-"""Jobs on a Ray cluster; the only module that knows Ray, which is the extra ``ray``.
+"""Run jobs on a Ray cluster; the only module that imports Ray (the extra ``ray``).
 
-A job is a task of Ray, which Ray runs again where its node or process is lost. An exception of the job travels back as
-its result, and is no reason to run it again.
+Each job is a Ray task. Ray retries it if its node or process is lost, but not if it raises an exception, which is
+returned as part of its result.
 """
 
 from __future__ import annotations
@@ -27,55 +27,55 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TRIES = 3
-"""Of a job whose node or process is lost."""
+"""Tries of a job whose node or process is lost."""
 _POLL_S = 0.2
 _CONNECT_S = 10.0
 _STOP_S = 120.0
-"""For jobs to end their programs, which get ten seconds, or a minute where they have records to finish."""
+"""Time for jobs to end their programs, which get 10 s, or 60 s to finish records."""
 _PRECISION = 10_000
-"""Ray's, of fractions of a resource."""
+"""Ray counts fractions of a resource in units of 1/10,000."""
 _MIB = 1 << 20
 _INSTALL = "pip install -c constraints.txt -e 'common[ray]'"
 
 
 class RayExecutor(Executor):
-    """Runs jobs on the nodes of a cluster, to which this process is connected."""
+    """Runs jobs on the nodes of the cluster that this process is connected to."""
 
     remote = True
 
     def __init__(self, address: str) -> None:
-        """Connect to it.
+        """Connect to the cluster.
 
         Raises:
-            UsageError: if Ray is not installed, or there is no cluster of our versions at ``address``.
+            UsageError: if Ray is not installed, or no cluster with the same versions is at ``address``.
         """
         self._ray = _connect(address)
-        self._nodes = self._alive()
+        self._nodes = self._live_nodes()
         if not self.cores:
-            raise UsageError(f"--ray {address}: no node of the cluster has any cores to give")
+            raise UsageError(f"--ray {address}: no node of the cluster offers cores")
         self._run = self._ray.remote(run_job)
         self._submitted: dict[Future[Any], Any] = {}
-        """The references to the results of jobs that have not ended."""
+        """Ray's references to the results of unfinished jobs."""
         self._lock = threading.Lock()
 
     @property
     def cores(self) -> int:
-        """Those of the largest node when we connected."""
+        """Number of cores of the largest node when this process connected."""
         return int(max((node.get("CPU", 0) for node in self._nodes), default=0))
 
     @property
     def gpus(self) -> int:
-        """The most that a node had when we connected."""
+        """Most GPUs of a node when this process connected."""
         return int(max((node.get("GPU", 0) for node in self._nodes), default=0))
 
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
-        """Submit it to the cluster, whose scheduler decides when and where it runs."""
+        """Submit a job to the cluster's scheduler; see :meth:`Executor.submit`."""
         if not any(_fits(resources, node) for node in self._nodes):
-            self._nodes = self._alive()
+            self._nodes = self._live_nodes()
             if not any(_fits(resources, node) for node in self._nodes):
-                raise UsageError(f"no node of the cluster has what a job needs: {_describe(resources)}")
+                raise UsageError(f"no node of the cluster has the resources of a job: {_describe(resources)}")
         reference = self._run.options(
-            name="re-bench",  # which stands before each line of its stderr
+            name="re-bench",  # Ray puts it before each line of the job's stderr
             num_cpus=_rounded_down(resources.cores),
             num_gpus=_rounded_down(resources.gpus),
             memory=resources.memory_mib * _MIB or None,
@@ -91,7 +91,7 @@ class RayExecutor(Executor):
         return future
 
     def _settle(self, future: Future[Any], done: Future[tuple[Any, BaseException | None]]) -> None:
-        """Set the result of a job that has ended; it may be the second time, where its node was lost afterwards."""
+        """Set the result of a finished job; Ray may call this twice if the node is lost afterwards."""
         with self._lock:
             if self._submitted.pop(future, None) is None:
                 return
@@ -110,7 +110,7 @@ class RayExecutor(Executor):
         self._ray.shutdown()
 
     def stop(self) -> None:
-        """End what runs on all nodes, start nothing more, and disconnect."""
+        """Stop the running jobs on all nodes, cancel the others, and disconnect."""
         with self._lock:
             submitted, self._submitted = self._submitted, {}
         for future, reference in submitted.items():
@@ -124,14 +124,14 @@ class RayExecutor(Executor):
         with self._lock:
             return list(self._submitted)
 
-    def _alive(self) -> list[Mapping[str, float]]:
+    def _live_nodes(self) -> list[Mapping[str, float]]:
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
 
 
 def run_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, BaseException | None]:
     """Run a job on a node, and return its result and its exception.
 
-    It has a thread: Ray cancels it by an interrupt of the main one, which may come between any two instructions.
+    The job runs in a thread of its own, since Ray cancels by interrupting the main thread at any instruction.
     """
     import ray  # noqa: PLC0415 - of the extra `ray`
 
@@ -149,11 +149,13 @@ def run_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[A
 
 def _connect(address: str) -> Any:
     if "://" in address:
-        raise UsageError(f"--ray {address}: run this on a node of the cluster, with --ray auto (`ray job submit` does)")
+        raise UsageError(
+            f"--ray {address}: Ray clients are not supported; run this on a node (`ray job submit`) with --ray auto"
+        )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # equal lines of two jobs are two lines
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # keep equal lines of different jobs
     os.environ.setdefault("RAY_COLOR_PREFIX", str(int(sys.stderr.isatty())))
-    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # which Ray counts apart, without end by default
+    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # a separate counter, unlimited by default
     try:
         import ray  # noqa: PLC0415 - of the extra `ray`
     except ModuleNotFoundError:
@@ -163,7 +165,7 @@ def _connect(address: str) -> Any:
     try:
         ray.init(
             address=address,
-            runtime_env={"env_vars": pinned_instances()},  # instances that are chosen here are chosen there
+            runtime_env={"env_vars": pinned_instances()},  # nodes use the instances chosen on this machine
             logging_level="warning",
             configure_logging=True,
         )
@@ -171,23 +173,19 @@ def _connect(address: str) -> Any:
         raise UsageError(f"--ray {address}: {next(iter(str(error).splitlines()), 'no cluster')}") from None
     if threading.current_thread() is threading.main_thread():
         for number, handler in handlers.items():
-            signal.signal(number, handler)  # Ray has put its own in their place
+            signal.signal(number, handler)  # Ray has replaced them
     return ray
 
 
 def _check_listening(address: str) -> None:
-    """Raise if nothing listens at ``HOST:PORT``, to which Ray would try to connect for minutes.
-
-    Raises:
-        UsageError: if so.
-    """
+    """Raise UsageError if nothing listens at ``HOST:PORT``; Ray would try to connect for minutes."""
     host, colon, port = address.rpartition(":")
     if not colon:
         return
     try:
         socket.create_connection((host, int(port)), _CONNECT_S).close()
     except (OSError, ValueError) as error:
-        raise UsageError(f"--ray {address}: there is no cluster: {error}") from None
+        raise UsageError(f"--ray {address}: no cluster: {error}") from None
 
 
 def _rounded_down(number: float) -> float:
@@ -214,4 +212,4 @@ def _describe(resources: Resources) -> str:
 
 def _describe_fault(fault: BaseException) -> str:
     line = next(iter(str(fault).strip().splitlines()), type(fault).__name__)
-    return f"Ray could not run a job, which is tried {_TRIES} times where its node is lost: {line}"
+    return f"Ray could not run a job (after {_TRIES} tries if its node was lost): {line}"

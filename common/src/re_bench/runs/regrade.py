@@ -1,4 +1,4 @@
-"""Score stored submissions again, with today's scorer, and compare with the log."""
+"""Score stored submissions again with the current scorer, and compare the scores with the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Regraded:
-    """An attempt as it was logged, and its score now."""
+    """A logged attempt and its new score."""
 
     attempt: Attempt
     score: Score | None
@@ -53,23 +53,23 @@ def regrade(
     only: Container[int] | None = None,
     find: Callable[[str], TaskFolder] | None = None,
 ) -> list[Regraded]:
-    """Score every stored submission of ``log`` again, each submission once by each instance.
+    """Score every stored submission of ``log`` again, once for each instance.
 
-    An attempt is scored by the instance that it names, else by instance 0: a log from before there were others. What
-    the secret of another machine drew cannot be had here, and the attempt is left out, with the reason. As many are
-    scored at a time as for :func:`re_bench.runs.calibrate.calibrate`.
+    Each attempt is scored with the instance it names, or instance 0 if it names none (an old log). An attempt whose
+    instance was drawn from another machine's secret is skipped with the reason. Scorings run concurrently as in
+    :func:`re_bench.runs.calibrate.calibrate`.
 
     Args:
-        log: the attempt log; it is not changed. On a cluster all nodes have to see what is stored beside it.
-        into: a log that the new scores are appended to, in the order of the old one.
-        sandbox: a backend's name, if not the default.
-        gpu_type: of the GPUs, as in :class:`re_bench.runs.executor.Resources`.
+        log: the attempt log; it is not changed. On a cluster, all nodes must see the submissions stored next to it.
+        into: a log to append the new scores to, in the order of the old one.
+        sandbox: name of a backend; None for the default.
+        gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: as for :func:`re_bench.runs.validate.validate`.
-        only: the numbers of the attempts to score; None for all.
-        find: gives the task that an attempt names; by default that of the working directory, or one that is here.
+        only: numbers of the attempts to score; None for all.
+        find: returns the task of a name in the log; None for :func:`re_bench.task.discovery.find_task`.
 
     Raises:
-        UsageError: if a task of the log is not here, or a log cannot be used.
+        UsageError: if a task of the log is not found, or a log cannot be used.
     """
     store = Store(log.resolve())
     scores: dict[_Job, Future[Score]] = {}
@@ -91,7 +91,7 @@ def regrade(
 
 @dataclass(frozen=True)
 class _Job:
-    """One submission by one instance; it travels to where it is scored."""
+    """One submission to score with one instance; pickled to where it runs."""
 
     task: TaskFolder = field(compare=False)
     name: str
@@ -102,7 +102,7 @@ class _Job:
     requirements: NodeRequirements | None = field(compare=False)
 
     def score(self, attempt: int) -> Score:
-        """Score it here."""
+        """Score the submission on this node."""
         if self.requirements is not None:
             self.requirements.check(self.submission)
         print_progress(f"regrading attempt {attempt} of {self.name}")
@@ -111,18 +111,18 @@ class _Job:
 
 
 def _task_of_log(name: str) -> TaskFolder:
-    if os.sep in name:  # none of our logs has a path there, whose program would run outside of any sandbox
-        raise UsageError(f"the log names {name[:200]!r}, which is no task's name")
+    if os.sep in name:  # a stranger's log must not choose a scorer, which runs outside of any sandbox
+        raise UsageError(f"the log has an invalid task name: {name[:200]!r}")
     return find_task(name)
 
 
 def _plan(
     executor: Executor, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], TaskFolder]
 ) -> tuple[_Job | None, str]:
-    """Return how to score an attempt again, or the reason why it cannot be."""
+    """Return the job that scores an attempt again, or None and the reason why it cannot be scored."""
     submission = store.find(attempt.submission)
     if submission is None:
-        return None, "its submission is not stored"
+        return None, "submission not stored"
     task = find(attempt.task)
     instance, reason = _instance_of(task, attempt)
     if reason:
@@ -133,11 +133,11 @@ def _plan(
 
 
 def _instance_of(task: TaskFolder, attempt: Attempt) -> tuple[Instance | None, str]:
-    """Return the instance to score an attempt by, and the reason if it is not here."""
+    """Return the instance to score an attempt with, and the reason if this machine does not have it."""
     drawn_by, named = task.profile(attempt.profile).instance, instance_in(attempt.details)
     if drawn_by == "chosen":
         return named if isinstance(named, int) else 0, ""
     here = instance_of(task, attempt.profile)
     if here is None or named in (None, here):
         return here, ""
-    return None, f"it was scored by instance {named}, of another machine's secret; here it is {here}"
+    return None, f"scored with instance {named} of another machine's secret; this machine's is {here}"

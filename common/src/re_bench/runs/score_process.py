@@ -1,4 +1,4 @@
-"""One scoring, in a process of its own: the task's ``score.py`` with ``--json``, and ``--log`` for an attempt."""
+"""Score in a separate process: run the task's ``score.py`` with ``--json``, and ``--log`` for an attempt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _PATIENCE_S = 30.0
-"""For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
+"""Time beyond its own limit for a scorer to start, to end, and to remove its copies."""
 
 
 def score_submission(
@@ -42,39 +42,39 @@ def score_submission(
     instance: Instance | None = None,
     gpu: str | None = None,
 ) -> Score:
-    """Score ``submission`` with the task's own scorer in a process of its own.
+    """Run the task's scorer on ``submission``.
 
-    Progress goes to our stderr. The scorer ends at the profile's time limit, and is stopped where it does not.
+    Progress goes to stderr. The scorer ends itself at the profile's time limit; if it does not, it is killed.
 
     Args:
         task: the task.
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
-        sandbox: a backend's name, if not the default.
-        log: an attempt log to which the scorer appends the attempt; submission and records are kept beside it.
-        submitted: the run's time when the submission was handed in, for the log, if something counts it.
-        instance: whose number the scorer takes instead of the chosen one's; needs the profile's own name.
-        gpu: UUID of the GPU to score on, if not the first that CUDA shows us.
+        sandbox: name of a backend; None for the default.
+        log: an attempt log to which the scorer appends the attempt; submission and records are kept next to it.
+        submitted: the run's time at the submission, for the log, if known.
+        instance: replaces the chosen instance; ``profile`` must not be ``auto``.
+        gpu: UUID of the GPU to score on; None for the first that CUDA shows.
 
     Raises:
-        UsageError: if the scorer says that it cannot be asked this here.
-        ReBenchError: if the scorer does not keep its contract.
+        UsageError: if the scorer exits with a usage error.
+        ReBenchError: if the scorer prints no valid score.
     """
     if not task.scorer.is_file():
-        raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
+        raise UsageError(f"{task.name}: {task.scorer} is missing")
     program = scorer_argv(task, submission, profile, sandbox, log=log, submitted=submitted)
     limit = _time_limit(task, profile)
     environment = instance_environment(task, profile, instance) | only_gpus(gpu)
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit, environment=environment)
     except subprocess.TimeoutExpired:
-        raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s, and was stopped") from None
+        raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s and was killed") from None
     if status == UsageError.exit_status:
-        raise UsageError(f"{task.name}: the scorer could not start; its message is above")
+        raise UsageError(f"{task.name}: the scorer could not start; see its message above")
     score = parse_score(stdout, status)
     if score is None:
         raise ReBenchError(
-            f"{task.name}: the scorer ended with exit status {status} and no score that fits; see its messages above"
+            f"{task.name}: the scorer exited with {status} but printed no matching score; see its messages above"
         )
     return score
 
@@ -86,7 +86,7 @@ def _time_limit(task: TaskFolder, profile: str) -> float | None:
 
 
 def parse_score(stdout: bytes, status: int) -> Score | None:
-    """Return the score that a scorer has printed; None if it did not keep its contract."""
+    """Return the score that a scorer printed; None if it is malformed or contradicts the exit status."""
     try:
         score = Score.from_dict(json.loads(stdout))
     except (ValueError, TypeError, KeyError):
@@ -103,7 +103,7 @@ def scorer_argv(
     log: Path | None = None,
     submitted: Elapsed | None = None,
 ) -> list[str]:
-    """Return the path and the command line of a task's scorer; the arguments are those of :func:`score_submission`."""
+    """Return the command line of a task's scorer; for the arguments see :func:`score_submission`."""
     words = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     words += ["--sandbox", sandbox] if sandbox else []
     words += ["--log", str(log)] if log else []
@@ -122,17 +122,17 @@ def score_variant(
     gpu: str | None = None,
     make_on: str | None = None,
 ) -> Score:
-    """Lay out one of our solutions as an agent would leave it, make what it submits, and score it.
+    """Create a workspace with one of the task's solutions, run its command, and score it.
 
     Args:
         task: the task.
         variant: one of :func:`re_bench.task.workspace.variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        sandbox: a backend's name, if not the default.
-        template: what is copied instead of preparing; see :func:`re_bench.task.workspace.create_workspace`.
-        seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
+        sandbox: name of a backend; None for the default.
+        template: copied instead of preparing; see :func:`re_bench.task.workspace.create_workspace`.
+        seed: ``RE_BENCH_SEED`` for the solution's command.
         gpu: as for :func:`score_submission`.
-        make_on: UUID of the GPU that the command gets, if not the first that CUDA shows us.
+        make_on: UUID of the GPU for the command; None for the first that CUDA shows.
     """
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
@@ -152,13 +152,13 @@ def score_and_record(
     *,
     submitted: Elapsed | None = None,
 ) -> tuple[Score, FinalScore]:
-    """Score ``submission`` as an attempt of ``log``, which the scorer appends; return the final score so far too.
+    """Score ``submission`` as an attempt of ``log``; return its score and the final score so far.
 
-    A scorer that gives no score is an attempt with the status ``error``.
+    If the scorer prints no score, the attempt has the status ``error``.
 
     Raises:
-        UsageError: as :func:`score_submission`; there is no attempt then.
-        ReBenchError: as :func:`re_bench.task.choices.instance_of`; nor then.
+        UsageError: as :func:`score_submission`; then there is no attempt.
+        ReBenchError: as :func:`re_bench.task.choices.instance_of`; then there is no attempt.
     """
     began, name = time.time(), profile_name(task, profile)
     instance = instance_details(instance_of(task, name))
@@ -182,15 +182,15 @@ def failed_attempt(
     details: Mapping[str, Any] | None = None,
     submitted: Elapsed | None = None,
 ) -> Score:
-    """Append an attempt whose scorer gave no score, and return its score.
+    """Append an attempt whose scorer printed no score, and return its score.
 
     Args:
         task: the task.
         profile: the profile's name.
         message: what went wrong.
         log: the attempt log.
-        began: when the scorer was started, as by ``time.time``; a copy that it has kept since is the attempt's.
-        details: what the log says besides.
+        began: start of the scorer (``time.time``); the newest copy kept since then belongs to the attempt.
+        details: further details for the log.
         submitted: as for :func:`score_submission`.
     """
     seconds = time.time() - began
@@ -201,7 +201,7 @@ def failed_attempt(
 
 
 def final_so_far(task: TaskFolder, profile: str, log: Path) -> FinalScore:
-    """Return the final score if the last attempt in the log is the last one.
+    """Return the final score over the attempts in the log.
 
     Raises:
         OSError: if the log cannot be read.

@@ -1,4 +1,4 @@
-"""Check a task: baseline scores 0, reference 1, every cheat is refused."""
+"""Validate a task: the baseline scores 0, the reference 1, and no cheat gains anything."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 Scorings = dict[Future[tuple[Score, float]], str]
-"""By what gives the score and its seconds, the name of the solution."""
+"""Futures of a score and its seconds, each with the name of the solution."""
 
-_LONGEST_FIRST = ("reference", "baseline", SUBMISSION)
-"""What is started before the cheats, so that scorings at the same time end together."""
-_MOST_NAMED = 5
+_START_FIRST = ("reference", "baseline", SUBMISSION)
+"""Solutions that start before the cheats, so that concurrent scorings end at about the same time."""
+_MAX_NAMED = 5
 _REPEATS = 3
 
 
@@ -48,40 +48,40 @@ def validate(
     cluster: str | None = None,
     show: Callable[[Scorings], object] | None = None,
 ) -> Report:
-    """Score baseline, reference and every cheat of a task that makes sense in the profile, which is prepared first.
+    """Prepare a profile, and score baseline, reference and the profile's cheats.
 
-    The honest bases that cheats name are scored too, each once and as they lie in the task's directory. A measured
-    cheat that scores above its base is scored again, and so is its base, until there are three scores of each.
+    The solutions that cheats are derived from are scored once too. If a measured cheat scores above its base, both are
+    scored until each has three scores.
 
-    A solution that cannot be laid out, made or scored gets the status ``error``, and the others are scored all the
-    same. The cheats find copies of the same prepared files; baseline and reference find new ones every time. A line on
-    stderr tells of every scoring that has ended.
+    A solution that fails to build or to score gets the status ``error`` and does not stop the others. Cheats share
+    copies of the same prepared files; baseline and reference get new ones each time. Each finished scoring prints a
+    line on stderr.
 
     Args:
         task: the task.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        repeats: how often baseline and reference are scored.
-        jobs: scorings at a time, on each machine; None for :func:`re_bench.runs.job_resources.default_jobs`. More than
-            one only where they do not disturb each other's measurements.
-        sandbox: a backend's name, if not the default.
-        solution: the directory of a submission to score beside ours.
-        gpus: where scorings run that need a GPU, one job's all on one of them; None for the first that CUDA shows.
-        gpu_type: of the GPUs, as in :class:`re_bench.runs.executor.Resources`.
-        cluster: address of a Ray cluster on which they run instead of this machine, on nodes that are as this one: see
+        repeats: number of scorings of baseline and reference.
+        jobs: concurrent scorings on each machine; None for :func:`re_bench.runs.job_resources.default_jobs`. Use more
+            than 1 only if they do not disturb each other's measurements.
+        sandbox: name of a backend; None for the default.
+        solution: the directory of a submission to score as well.
+        gpus: the GPUs for scorings that need one; None for the first that CUDA shows.
+        gpu_type: as in :class:`re_bench.runs.executor.Resources`.
+        cluster: address of a Ray cluster to run on; its nodes must meet
             :class:`re_bench.runs.job_resources.NodeRequirements`.
-        show: is given all scorings when some are submitted and when one has ended.
+        show: called with all scorings after some are submitted and after each one ends.
 
     Raises:
-        UsageError: if this cannot be done here.
+        UsageError: if the task cannot be validated on this machine.
         ReBenchError: if the profile cannot be prepared.
     """
     started, scorings, show = time.monotonic(), Scorings(), show or len
     skipped = _skipped(task, profile)
     ours = [name for name in variants(task) if name not in skipped]
-    names = [*ours, *_bases(task, profile, ours), *([SUBMISSION] if solution else [])]
+    names = [*ours, *_base_directories(task, profile, ours), *([SUBMISSION] if solution else [])]
     if skipped:
         print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
-    order = [(name, seed) for name in _by_length(names) for seed in range(repeats if name in ANCHORED else 1)]
+    order = [(name, seed) for name in _start_order(names) for seed in range(repeats if name in ANCHORED else 1)]
     scores: dict[str, list[Score]] = {name: [] for name in names}
     elapsed: dict[str, list[float]] = {name: [] for name in names}
     plan = gpus or GpuPlan((), ())
@@ -110,21 +110,21 @@ def validate(
                 score, seconds = future.result()
                 scores[name].append(score)
                 elapsed[name].append(seconds)
-            order = _in_doubt(task, profile, scores)
+            order = _repeats_to_run(task, profile, scores)
     rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
     note, seconds = _note(task, profile, skipped), time.monotonic() - started
     return Report(task.name, profile, rows, note, _problems(task), skipped, seconds)
 
 
 def _print(task: str, seconds: float, name: str, score: Score) -> None:
-    """Print the line of a scoring that has ended."""
+    """Print the line of a finished scoring."""
     reward = "-" if score.reward is None else f"{score.reward:z.4f}"
     reason = "" if score.status == "valid" else f" {brief(score.message)}"
     print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
 
 
 def _make_template(task: TaskFolder, profile: str, directory: Path) -> Path:
-    """Prepare the profile and make the new directory what all cheats begin with; only this process sees it."""
+    """Prepare the profile and create the directory that the cheats' workspaces are copied from."""
     directory.mkdir(mode=0o755)
     make_template(task, directory, partial(run_preparation, task, profile))
     return directory
@@ -132,31 +132,31 @@ def _make_template(task: TaskFolder, profile: str, directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Job:
-    """What the scorings of one validation have in common; it travels to where they run."""
+    """Settings shared by the scorings of one validation; pickled to where they run."""
 
     task: TaskFolder
     profile: str
     sandbox: str | None
     solution: Path | None
     template: Path | None
-    """What all cheats begin with; None: each is laid out from the start, as on other machines."""
+    """Directory that cheats' workspaces are copied from; None, as on other machines, to create each from scratch."""
     make_on: tuple[str, ...]
-    """UUIDs of the GPUs on which solutions may be made; none: where they are scored."""
+    """UUIDs of the GPUs for solutions' commands; empty to use the GPU of the scoring."""
     requirements: NodeRequirements | None
 
     def timed_score(self, name: str, seed: int, number: int) -> tuple[Score, float]:
-        """Score one solution; return also the seconds that this took, with laying it out and making it."""
+        """Score one solution; return also the seconds, including creating the workspace and running its command."""
         started = time.monotonic()
         score = self.score(name, seed, number)
         return score, time.monotonic() - started
 
     def score(self, name: str, seed: int, number: int) -> Score:
-        """Score one solution; an internal error is printed in full and becomes a score with the status error.
+        """Score one solution; an internal error is printed in full and becomes a score with the status ``error``.
 
         Args:
-            name: the solution's.
-            seed: for the command that makes it.
-            number: of the scoring, by which GPUs are dealt out.
+            name: the solution's name.
+            seed: seed for the solution's command.
+            number: index of the scoring, which selects the GPU for the command.
         """
         if self.requirements is not None:
             self.requirements.check(self.solution)
@@ -178,27 +178,27 @@ class _Job:
             return Score.error(self.task.name, self.profile, str(error), seconds=time.monotonic() - started)
 
 
-def _by_length(names: Sequence[str]) -> list[str]:
-    """Return the solutions in the order in which they are started."""
+def _start_order(names: Sequence[str]) -> list[str]:
+    """Return the solutions in the order of their start."""
     first = [name for name in names if not name.startswith("cheats/")]
-    first.sort(key=lambda name: _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST))
+    first.sort(key=lambda name: _START_FIRST.index(name) if name in _START_FIRST else len(_START_FIRST))
     return [*first, *(name for name in names if name.startswith("cheats/"))]
 
 
-def _in_doubt(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
-    """Return what to score again, with its number: a measured cheat that scores above its base, and that base.
+def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
+    """Return the repeats to run: name and index for measured cheats that score above their base, and for the bases.
 
-    A measurement spreads, and one of many cheats lies above by chance; means of :data:`_REPEATS` decide.
+    Measurements vary, and one of many cheats may score higher by chance; means of :data:`_REPEATS` decide.
     """
-    if task.manifest.profiles[profile].parallel:  # not measured, so it would come out the same
+    if task.manifest.profiles[profile].parallel:  # not measured: the score would be the same
         return []
     above = [name for name in scores if name.startswith("cheats/") and scores_above_base(task, name, scores)]
     names = dict.fromkeys(above) | dict.fromkeys(base_solution(task, name, profile) for name in above)
     return [(name, number) for name in names for number in range(len(scores[name]), _REPEATS)]
 
 
-def _bases(task: TaskFolder, profile: str, names: Sequence[str]) -> list[str]:
-    """Return the directories of the honest bases of cheats that are there and not among ``names`` anyway."""
+def _base_directories(task: TaskFolder, profile: str, names: Sequence[str]) -> list[str]:
+    """Return the existing directories that cheats are derived from and that are not in ``names``."""
     cheats = [cheat for name, cheat in task.manifest.cheats.items() if f"cheats/{name}" in names]
     bases = {cheat.expectation(profile).derived_from for cheat in cheats}
     return sorted(base for base in bases if base and base not in names and (task.directory / base).is_dir())
@@ -210,9 +210,9 @@ def _skipped(task: TaskFolder, profile: str) -> list[str]:
 
 
 def _describe_skipped(profile: str, skipped: Sequence[str]) -> str:
-    if len(skipped) > _MOST_NAMED:
-        return f"{len(skipped)} cheats not run, as they are not for profile {profile}"
-    return f"not run, as they are not for profile {profile}: {', '.join(skipped)}"
+    if len(skipped) > _MAX_NAMED:
+        return f"skipped for profile {profile}: {len(skipped)} cheats"
+    return f"skipped for profile {profile}: {', '.join(skipped)}"
 
 
 def _note(task: TaskFolder, profile: str, skipped: Sequence[str]) -> str:
@@ -224,17 +224,14 @@ def _note(task: TaskFolder, profile: str, skipped: Sequence[str]) -> str:
 
 def _problems(task: TaskFolder) -> list[str]:
     cheats = task.directory / "cheats"
-    lines = [f"{cheats / name}: there is no {CHEAT}" for name in task.cheats if name not in task.manifest.cheats]
+    lines = [f"{cheats / name}: {CHEAT} is missing" for name in task.cheats if name not in task.manifest.cheats]
     for name, cheat in task.manifest.cheats.items():
         if cheat.derived_from is not None and not (task.directory / cheat.derived_from).is_dir():
-            lines.append(f"{cheats / name / CHEAT}: derived_from: there is no directory {cheat.derived_from}")
+            lines.append(f"{cheats / name / CHEAT}: derived_from: no such directory: {cheat.derived_from}")
     return lines
 
 
 def default_repeats(task: TaskFolder) -> int:
-    """Return how often to score baseline and reference: once where the reference has to be made, which takes long.
-
-    The manifest may say otherwise, where what is made differs from seed to seed.
-    """
+    """Return how often to score baseline and reference: 3, or ``reference.repeats`` if the reference has a command."""
     recipe = task.manifest.reference
     return _REPEATS if recipe is None else recipe.repeats

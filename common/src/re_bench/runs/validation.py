@@ -1,4 +1,4 @@
-"""What a validation has found: a row for each solution, with its verdict."""
+"""The report of a validation: a row with a verdict for each solution."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 ANCHORED = ("baseline", "reference")
-"""The solutions that the scale is made from."""
+"""The solutions that define the scale."""
 
 SUBMISSION = "--solution"
-"""The row of a submission that is scored beside our solutions."""
+"""Name of the row of an additional submission."""
 _BASE_TOLERANCE = 0.01
-"""The reward that a cheat may have above its honest base."""
+"""Reward that a cheat may have above the solution it is derived from."""
 _LONGEST_REASON = 150
 
 
 @dataclass(frozen=True)
 class Row:
-    """One of our solutions, scored once or more, and whether it came out as expected."""
+    """The scores of a solution, and whether they are as expected."""
 
     variant: str
     scores: Sequence[Score]
     passed: bool
     verdict: str
-    """Why it holds or not."""
+    """Why it passed or failed."""
     elapsed: Sequence[float] = ()
-    """Seconds of each scoring from its start to its end, with laying out and making the solution."""
+    """Seconds of each scoring, including creating the workspace and running the solution's command."""
 
     @property
     def status(self) -> str:
@@ -44,7 +44,7 @@ class Row:
 
     @property
     def reward(self) -> float | None:
-        """The mean reward for the final score over the repeats, or None if one of them was not valid."""
+        """The mean deciding reward over the repeats; None if one of them is not valid."""
         return mean([score.deciding_reward for score in self.scores])
 
     @property
@@ -56,8 +56,8 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the row."""
         scores = [score.to_dict() for score in self.scores]
-        told = {"variant": self.variant, "scores": scores, "passed": self.passed, "verdict": self.verdict}
-        return {**told, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
+        result = {"variant": self.variant, "scores": scores, "passed": self.passed, "verdict": self.verdict}
+        return {**result, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,17 @@ class Report:
     profile: str
     rows: Sequence[Row]
     note: str = ""
-    """What a reader must know of the figures, such as that they are modelled."""
+    """A remark on the figures, such as that they are modelled."""
     problems: Sequence[str] = field(default_factory=list)
-    """What is wrong with the task as a whole."""
+    """Problems of the task as a whole."""
     skipped: Sequence[str] = ()
-    """The cheats that are not for this profile, so that they were not scored."""
+    """Cheats that do not run in this profile."""
     seconds: float = 0.0
-    """What the validation took, from its beginning to its end."""
+    """Duration of the validation."""
 
     @property
     def passed(self) -> bool:
-        """Whether every solution came out as expected and nothing else is wrong."""
+        """Whether every solution passed and there are no problems."""
         return not self.problems and all(row.passed for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Report:
 
 
 def not_run(task: TaskFolder, profile: str, reason: str) -> Report:
-    """Return the report of a task of which nothing was scored, since it cannot run here."""
+    """Return the report of a task that cannot run on this machine."""
     return Report(task.name, profile, (), problems=[f"cannot run here: {reason}"])
 
 
@@ -98,15 +98,15 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
-    """Return the row of a solution: whether baseline or reference has its reward, or a cheat has failed as expected.
+    """Return the row of a solution, with its verdict.
 
-    A cheat must not exceed the baseline by more than the baseline's tolerance, or the honest base that it names by more
-    than 0.01; means over the repeats are compared.
+    Baseline and reference must have the rewards 0 and 1. The mean reward of a cheat must not exceed the baseline's by
+    more than the baseline's tolerance, or that of the solution it is derived from by more than 0.01.
 
     Args:
         task: the task.
-        variant: ``baseline``, ``reference``, ``cheats/NAME``, or anything else, which must only be valid.
-        scores: those of all solutions, by variant, one for each repeat.
+        variant: ``baseline``, ``reference``, ``cheats/NAME``, or another solution, which must only be valid.
+        scores: the scores of all solutions by variant, one for each repeat.
     """
     if variant in ANCHORED:
         passed, verdict = _judge_anchor(task, variant, scores[variant])
@@ -132,18 +132,18 @@ def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tu
 
 
 def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
-    """Return what a cheat is derived from and compared with: what the manifest names, else the baseline."""
+    """Return the solution that a cheat is derived from and compared with, by default the baseline."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return (cheat.expectation(profile).derived_from if cheat is not None else None) or "baseline"
 
 
 def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
-    """Return whether a cheat is valid and its mean reward above its honest base's by more than the margin.
+    """Return whether a cheat is valid and its mean reward exceeds its base's by more than the tolerance.
 
     Args:
         task: the task.
         variant: ``cheats/NAME``.
-        scores: those of all solutions, by variant.
+        scores: the scores of all solutions by variant.
     """
     rewards = [score.deciding_reward for score in scores[variant] if score.status == "valid"]
     profile = scores[variant][0].profile
@@ -177,8 +177,8 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
         return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None
     if expectation is not None and expectation.expect == "no_better" and reason is None:
-        # Else a cheat that crashes, and never cheats, would pass for a scorer that holds.
-        return False, f"refused, where no_better is expected without a reason to refuse it: {brief(own[0].message)}"
+        # Otherwise a cheat that only crashes would pass.
+        return False, f"refused, but no_better is expected without a reason: {brief(own[0].message)}"
     for score in own:
         if reason is not None and not re.search(reason, score.message):
             return False, f"refused for another reason than /{reason}/: {brief(score.message)}"
@@ -186,6 +186,6 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
 
 
 def brief(message: str) -> str:
-    """Return a message on one line, its end left out if it is long."""
+    """Return a message on one line, truncated if it is long."""
     line = " ".join(message.split())
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."

@@ -1,4 +1,4 @@
-"""The score of one submission, and the attempt in the log that it becomes; only the scorer's side writes that."""
+"""The score of one submission, and its entry in the attempt log, which only the scorer's side writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _IN_DETAILS = ("sandbox", "submission", "private_raw")
-"""Fields of a score that JSON has among the details."""
+"""Fields of a score that are part of ``details`` in JSON."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Score:
     details: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     sandbox: str = ""
-    """The name of the sandbox backend; in JSON one of the details."""
+    """Name of the sandbox backend; part of ``details`` in JSON."""
     submission: str = ""
-    """The hash of the staged copy, or "" if there is none; in JSON one of the details."""
+    """Hash of the staged copy, or "" if there is none; part of ``details`` in JSON."""
     private_raw: float | None = None
-    """What counts for the final score, if that is not ``raw``; in JSON one of the details."""
+    """The private raw score; None if ``raw`` is the only one. Part of ``details`` in JSON."""
 
     @property
     def deciding_raw(self) -> float | None:
-        """The raw score that counts for the final score."""
+        """The raw score that counts for the final score: the private one, if there is one."""
         return self.raw if self.private_raw is None else self.private_raw
 
     @property
     def deciding_reward(self) -> float | None:
-        """The reward of the raw score that counts for the final score."""
+        """The reward of :attr:`deciding_raw`."""
         anchors = self.details.get("anchors")
         if self.private_raw is None or self.reward is None or not anchors:
             return self.reward
@@ -66,23 +66,23 @@ class Score:
         sandbox: str = "",
         details: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Return the score of a submission that we failed to score."""
+        """Return the score of a submission whose scoring failed for an internal reason."""
         seconds, known = round(seconds, 3), dict(details or {})
         return cls(task, profile, "error", None, None, message, seconds=seconds, sandbox=sandbox, details=known)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the score that :meth:`to_dict` has made a dictionary of.
+        """Return the score from the result of :meth:`to_dict`.
 
         Raises:
-            KeyError, TypeError, ValueError: if the dictionary has other keys, or details that are none.
+            KeyError, TypeError, ValueError: if a key is missing, unknown, or has a wrong type.
         """
         details = dict(values["details"])
         own = {name: details.pop(name) for name in _IN_DETAILS if name in details}
         return cls(**{**values, "details": details, **own})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the score, with the keys that the scorers' contract names."""
+        """Return the JSON object of the score, with the keys that ``score.py --json`` documents."""
         own = {name: getattr(self, name) for name in _IN_DETAILS if getattr(self, name) not in ("", None)}
         values = {key.name: getattr(self, key.name) for key in fields(self) if key.name not in _IN_DETAILS}
         return values | {"details": {**own, **self.details, **own}}
@@ -99,10 +99,10 @@ def record(task: TaskFolder, score: Score, path: Path, submitted: Elapsed | None
         task: the task.
         score: the score.
         path: the log.
-        submitted: the run's time when the submission was handed in, if something counts it.
+        submitted: the run's time at the submission, if known.
 
     Raises:
-        UsageError: if the log is of another task or profile, or cannot be written.
+        UsageError: if the log belongs to another task, profile or model, or cannot be written.
     """
     log = AttemptLog(path)
     try:
@@ -110,11 +110,11 @@ def record(task: TaskFolder, score: Score, path: Path, submitted: Elapsed | None
         foreign = {(entry.task, entry.profile) for entry in attempts} - {(score.task, score.profile)}
         if foreign:
             raise UsageError(
-                f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
+                f"{path}: has attempts at {'/'.join(min(foreign))}; use another log for {score.task}/{score.profile}"
             )
         models = {entry.details["model"] for entry in attempts if "model" in entry.details}
         if models - {score.details.get("model", min(models, default=None))}:
-            raise UsageError(f"{path}: holds attempts with {min(models)}; give {score.details['model']} its own log")
+            raise UsageError(f"{path}: has attempts with {min(models)}; use another log for {score.details['model']}")
         attempt = log.append(_attempt(task, score, submitted))
     except OSError as error:
         raise UsageError(str(error)) from None

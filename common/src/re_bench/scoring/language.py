@@ -1,4 +1,4 @@
-"""What the scorers of the language tasks share: held-out text, its two parts, the logarithm of a loss above a floor."""
+"""Shared by the scorers of the language tasks: held-out text, its public and private part, the log of a loss."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Job
 
 MOST_NATS = 30.0
-"""What one token adds to a loss at most, so that none can carry labels in the digits of the mean."""
-_NEIGHBOURS = 4
+"""The largest loss of one token, so that no token can leak labels through the digits of the mean."""
+_GROUP = 4
 
 
 def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
     """Return the held-out tokens of the text ``name``.
 
     Raises:
-        UsageError: if it is not prepared here; names the command that prepares the task's profile.
+        UsageError: if it is not prepared on this machine.
         ReBenchError: as :func:`re_bench.text.open_text`.
     """
     try:
@@ -36,30 +36,30 @@ def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
 
 
 def public_windows(number: int, purpose: str) -> NDArray[np.bool_]:
-    """Tell of each window of a text whether it counts for public scores; all others count for the private one.
+    """Return a mask of the windows that count for the public score; the others count for the private one.
 
-    It is one of every four neighbours, so that both parts are alike, and a secret of the machine decides which.
+    One of every four consecutive windows is public, chosen by the machine's secret, so that both parts are alike.
 
     Args:
-        number: of windows, in the text's order.
+        number: number of windows, in the text's order.
         purpose: as for :func:`re_bench.data.instances.secret_seed`.
     """
-    groups = -(-number // _NEIGHBOURS)
-    draw = np.random.Philox(key=secret_seed(purpose))  # its raw numbers, because numpy promises that these never change
-    chosen = draw.random_raw(groups) % np.uint64(_NEIGHBOURS)
-    public: NDArray[np.bool_] = (np.arange(_NEIGHBOURS) == chosen[:, None]).reshape(-1)[:number]
+    groups = -(-number // _GROUP)
+    draw = np.random.Philox(key=secret_seed(purpose))  # numpy promises that its raw numbers never change
+    chosen = draw.random_raw(groups) % np.uint64(_GROUP)
+    public: NDArray[np.bool_] = (np.arange(_GROUP) == chosen[:, None]).reshape(-1)[:number]
     return public
 
 
 def log_above_floor(loss: float, floor: float) -> float:
-    """Return ln(loss - floor), the raw score of a loss in nats; the floor is what no model reaches.
+    """Return ln(loss - floor), the raw score of a loss in nats; no model can reach the floor.
 
     Raises:
         InvalidSubmissionError: if the loss is not finite.
-        ReBenchError: if it is so low that the floor is wrong.
+        ReBenchError: if the loss is at or below the floor.
     """
     if not math.isfinite(loss):
-        raise InvalidSubmissionError("the loss is not finite: the weights are so large that logits overflow")
+        raise InvalidSubmissionError("the loss is not finite: the weights are too large, so that logits overflow")
     if loss <= floor:
         raise ReBenchError(f"a loss of {loss:.6f} is not above the floor of {floor}; the task's floor is too high")
     return math.log(loss - floor)

@@ -1,4 +1,4 @@
-"""Which anchors a reward is normalised by: those measured in the same run as the submission, or stored ones."""
+"""The anchors that normalise a raw score: measured in the same run as the submission, or stored."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scale:
-    """The anchors that give a score its reward; its fields are those of ``details["anchors"]``."""
+    """The anchors that turn a raw score into a reward; the fields are those of ``details["anchors"]``."""
 
     starting: float
     reference: float
     source: str
-    """Where they come from, in words."""
+    """Where they come from, as text."""
 
     def reward(self, raw: float) -> float:
         """Return the reward of a raw score.
@@ -34,20 +34,20 @@ class Scale:
 
 
 def round_to(raw: float, resolution: float | None) -> float:
-    """Return the multiple of ``resolution`` that is nearest to a raw score, or the score itself without one."""
+    """Round a raw score to the nearest multiple of ``resolution``; None does not round."""
     return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
 
 
 def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) -> Scale | None:
-    """Return the anchors to use, or None if the profile has not been calibrated yet.
+    """Return the anchors to use, or None if the profile has not been calibrated.
 
     Args:
         task: the task.
         profile: the name of one of its profiles.
-        measured: the anchors that the scorer returned, if it did; they come before stored ones.
+        measured: anchors that the scorer measured, if any; they take precedence over stored ones.
 
     Raises:
-        ReBenchError: if anchors were to be measured and were not, or cannot be used.
+        ReBenchError: if the profile requires measured anchors and there are none, or they are unusable.
         TypeError, ValueError: if a measured anchor is no finite number.
     """
     entry = task.manifest.profiles[profile]
@@ -63,10 +63,10 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
 def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:
     starting = finite(measured.starting, f"the starting score {measured.source}")
     reference = finite(measured.reference, f"the reference score {measured.source}")
-    # The wrong way round, the scale would reward what is worse than the baseline.
+    # In the wrong order, the scale would reward solutions that are worse than the baseline.
     if not (reference < starting if task.manifest.direction == "lower" else reference > starting):
         raise ReBenchError(
-            f"the reference came out no better than the baseline ({measured.source}): {reference} and {starting}"
+            f"the reference is not better than the baseline ({measured.source}): {reference} and {starting}"
         )
     return Scale(starting, reference, measured.source)
 

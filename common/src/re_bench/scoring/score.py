@@ -1,4 +1,4 @@
-"""Score, and the command line that every ``score.py`` shares.
+"""Score a submission: the function ``score``, and the command line that every ``score.py`` shares.
 
 A task's ``score.py`` defines a subclass of :class:`re_bench.task.interface.Task` and ends with::
 
@@ -55,16 +55,16 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Profile
 
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
-"""Exit status of a scorer by status of the score; 2 is a usage error, which has no score."""
+"""Exit status of a scorer for each status of a score; a usage error (2) has no score."""
 
 GPU_WAIT = "gpu_wait_s"
-"""In a score's details: the seconds that the scorer waited for other jobs to leave its GPU; absent if it did not."""
+"""Key in a score's details: seconds that the scorer waited for a GPU in use by other jobs; absent if 0."""
 
 _LONGEST_MESSAGE = 4000
 
 
 def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a task's ``score.py``: read the command line, score, print, exit with the documented status."""
+    """Run a task's ``score.py``: parse the command line, score, print, and exit with the documented status."""
     app = scorer_app(open_task(Path(inspect.getfile(type(task))).parent), task)
     with cli_entry_point("score.py"):
         status = run_app(app, arguments)
@@ -88,14 +88,14 @@ def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
         model: ModelOptions = NO_MODEL,
         sandbox: SandboxName = None,
         log: Annotated[
-            Path | None, Parameter(help="Append the attempt to this log, and keep the submission beside it.")
+            Path | None, Parameter(help="Append the attempt to this log, and keep the submission next to it.")
         ] = None,
         submitted: Annotated[
             tuple[float, float] | None,
-            Parameter(help="For the log: the run's seconds at the submission, by the clock and of work."),
+            Parameter(help="For the log: seconds of wall time and of working time when it was submitted."),
         ] = None,
-        network: Annotated[str | None, Parameter(help="For the log: the network that the agent had.")] = None,
-        attached: Annotated[bool, Parameter(help="End when standard input ends.", negative=())] = False,
+        network: Annotated[str | None, Parameter(help="For the log: the agent's network policy.")] = None,
+        attached: Annotated[bool, Parameter(help="Stop when standard input is closed.", negative=())] = False,
         json: Json = False,
     ) -> int:
         if attached:
@@ -123,19 +123,19 @@ def score(
     records: Path | None = None,
     store: Store | None = None,
 ) -> Score:
-    """Stage a submission and score it in this process; whatever fails after staging has begun is in the score.
+    """Stage a submission and score it in this process; failures after staging has begun are part of the score.
 
     Args:
         folder: the task's folder.
         task: the task itself.
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
-        sandbox: a backend's name, if not the default.
-        records: an existing directory for :attr:`Job.records`, if they are to be kept.
-        store: keeps the staged copy.
+        sandbox: name of a backend; None for the default.
+        records: an existing directory for :attr:`Job.records`; None to discard them.
+        store: where to keep the staged copy.
 
     Raises:
-        UsageError: if this cannot be done here.
+        UsageError: if the task cannot be scored on this machine.
         ReBenchError: as :func:`re_bench.task.choices.instance_of`.
     """
     started = time.monotonic()
@@ -165,7 +165,7 @@ def score(
             withheld = {"withheld": _printable(error.withheld)} if error.withheld else {}
             details = {**blank.details, **withheld}
             result = replace(blank, status="invalid", message=_printable(str(error)), details=details)
-        except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
+        except Exception as error:  # noqa: BLE001 - every other failure is an internal error
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
     seconds = round(time.monotonic() - started, 3)
@@ -180,29 +180,25 @@ def _end_with_stdin() -> None:
 
 
 def refuse_backend(task: TaskFolder, backend: Backend) -> None:
-    """Do nothing, or refuse a sandbox that cannot hold the task's submissions.
-
-    Raises:
-        SandboxUnavailableError: if it cannot.
-    """
+    """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions."""
     if task.manifest.model is not None and not backend.sockets:
         name = backend.name.split()[0]
         raise SandboxUnavailableError(
-            f"{task.name} cannot be scored in the sandbox {name!r}: its submissions reach a model by a socket, and a "
-            "program that may connect to one may connect to all that its user can; use bubblewrap or container"
+            f"{task.name} cannot be scored in the sandbox {name!r}: its submissions need one socket, for a model, and "
+            "this sandbox cannot allow one without all others; use bubblewrap or container"
         )
 
 
 def _gpu_wait(profile: Profile) -> dict[str, float]:
     if profile.device != "cuda":
         return {}
-    from re_bench.gpu.lock import waited_s  # noqa: PLC0415 - which only scorings on a GPU have loaded
+    from re_bench.gpu.lock import waited_s  # noqa: PLC0415 - only scorings on a GPU need it
 
     return {GPU_WAIT: round(waited_s(), 3)} if waited_s() else {}
 
 
 def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
-    json.dumps(dict(measured.details), allow_nan=False)  # what no log can hold is the scorer's fault, reported now
+    json.dumps(dict(measured.details), allow_nan=False)  # details that the log cannot hold are an internal error
     scale = choose_scale(task, blank.profile, measured.anchors)
     if measured.private is not None and measured.anchors is not None:
         raise ReBenchError("the scorer returned a private score, which needs stored anchors, and anchors of this run")
@@ -221,39 +217,41 @@ def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
 
 def _rounded(task: TaskFolder, raw: float) -> float:
     if not math.isfinite(raw):
-        raise InvalidSubmissionError(f"the raw score is {raw}, which is no number")
+        raise InvalidSubmissionError(f"raw score is not finite: {raw}")
     return round_to(raw, task.manifest.resolution)
 
 
 def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
     names = task.manifest.submission
     if not any(_is_file(staged.directory / name) for name in names):
-        links = "".join(f"; {name} is a link to no file" for name in names if (staged.directory / name).is_symlink())
+        links = "".join(
+            f"; {name} is a link to a missing file" for name in names if (staged.directory / name).is_symlink()
+        )
         skipped = "".join(f"; not copied: {entry}" for entry in staged.skipped[:5])
         raise InvalidSubmissionError(f"the submission has no {' or '.join(names)}{links}{skipped}")
 
 
 def _is_file(path: Path) -> bool:
-    """Tell whether ``path`` is a file; a link to a name too long to exist is none."""
-    try:
+    """Return whether ``path`` is a file."""
+    try:  # fails for a link whose target is too long a name
         return path.is_file()
     except OSError:
         return False
 
 
 def _printable(text: str) -> str:
-    """Return a message that a submission may have written, as one paragraph without what a terminal would obey."""
+    """Return a message, which a submission may have written, as one paragraph without control characters."""
     text = re.sub(r"\n\s*\n", "\n", text).strip() or "it failed and gave no reason"
     text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]} [...]"
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 def describe(task: TaskFolder, score: Score) -> str:
-    """Return a score in words, for a person."""
+    """Return a score as text for people."""
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:
         command = calibrate_command(task, score.profile)
-        reward = f"no anchors yet; measure them: {command}" if score.reward is None else f"{score.reward:z.4f}"
+        reward = f"none (no anchors yet; run: {command})" if score.reward is None else f"{score.reward:z.4f}"
         if task.manifest.profiles[score.profile].in_run:
             reward += f" (anchors {score.details['anchors']['source']})"
         lines.insert(1, f"raw {score.raw:z.6g} {task.manifest.unit}, reward {reward}")

@@ -1,4 +1,4 @@
-"""The time limit of a scoring: of the untrusted code in it, and a little later of the scorer itself."""
+"""The time limit of a scoring: for its untrusted code, and a little later for the scorer itself."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from re_bench.sandbox.deadline import TimeLimitError, deadline
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LEAST_REST_S = 5.0
-_REST_SHARE = 0.1
+_MIN_GRACE_S = 5.0
+_GRACE_SHARE = 0.1
 
 
 class _OverdueError(BaseException):
-    """The scorer takes too long; no ``except Exception`` has it."""
+    """The scorer takes too long; not an Exception, so that ``except Exception`` does not catch it."""
 
 
 def scorer_limit_s(limit_s: float) -> float:
-    """Return the seconds after which a scorer stops itself: the limit, and time to finish once its sandboxes ended."""
-    return limit_s + max(_LEAST_REST_S, _REST_SHARE * limit_s)
+    """Return the seconds after which a scorer stops itself: the limit, and time to finish after its sandboxes."""
+    return limit_s + max(_MIN_GRACE_S, _GRACE_SHARE * limit_s)
 
 
 @contextmanager
 def time_limit(limit_s: float) -> Iterator[None]:
-    """Bound the block: sandboxed programs in it end after ``limit_s`` seconds, itself after :func:`scorer_limit_s`.
+    """Stop sandboxed programs in the block after ``limit_s`` seconds, and the block after :func:`scorer_limit_s`.
 
-    Whatever comes of the block after it has lost a program at the limit is the submission's fault.
+    If a program was stopped at the limit, any later failure of the block is the submission's fault.
 
     Raises:
         TimeLimitError: if the limit was reached while a sandboxed program ran, or before one was started.
-        ReBenchError: if the block took too long without any.
+        ReBenchError: if the block took too long without a sandboxed program.
     """
     with deadline(limit_s) as limit:
         try:
@@ -44,7 +44,7 @@ def time_limit(limit_s: float) -> Iterator[None]:
             if limit.enforced:
                 raise TimeLimitError(limit.reason) from error
             if isinstance(error, _OverdueError):
-                raise ReBenchError(f"it took longer than its limit of {limit_s:g} s, and no program ran") from None
+                raise ReBenchError(f"took longer than {limit_s:g} s while no sandboxed program ran") from None
             raise
         if limit.enforced:
             raise TimeLimitError(limit.reason)
@@ -52,7 +52,7 @@ def time_limit(limit_s: float) -> Iterator[None]:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise _OverdueError in the block once it has taken so long; only in the main thread, where signals arrive."""
+    """Raise _OverdueError in the block after ``seconds``; only in the main thread, where signals arrive."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a task is: its manifest, its anchors, where it lies, what it needs, what an agent finds."""
+"""Tasks: discovery, manifest, checks, preparation and workspaces."""
 
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
-"""What README, instructions and reference of every task hold."""
+"""A line in the README, instructions and reference of every task."""

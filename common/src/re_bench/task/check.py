@@ -1,8 +1,7 @@
-"""Check a task: list everything that is wrong with its files at once, without running any of them.
+"""Check the files of a task and list all problems at once.
 
-The checks protect that a task is solvable and its scores true: anchors, canaries, cheats, versions, and what agents may
-see. What a linter or a type checker finds is left to these. Here are the checks against what surrounds a task: git, the
-image, pins and lock files.
+The checks cover what linters and type checkers do not: anchors, canaries, cheats and versions. This module has the
+checks against a task's surroundings: git, the image, pins and lock files.
 """
 
 from __future__ import annotations
@@ -40,19 +39,19 @@ _TASK_TABLE = "| task | what an agent must do |"
 
 
 def check_task(directory: Path, today: dt.date | None = None) -> Report:
-    """Return everything that is wrong with the files of a task.
+    """Check the files of a task.
 
     Args:
         directory: the task's directory.
-        today: from which the age of anchors counts; the system's date if None.
+        today: the date for the age of anchors; None for the system's.
     """
     directory = directory.resolve()
     top = repository_of_tasks(directory.parent)
     if top is None and (directory / "__init__.py").is_file():
-        note = Note(directory, "installed as a wheel; check the directory that it was made from")
+        note = Note(directory, "installed as a wheel; check the source directory instead")
         return Report((), (note,), is_checked=False)
     files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
-    checks = (*FILE_CHECKS, _version_is_raised, _project_is_right, _locks_are_of_today, _has_a_row)
+    checks = (*FILE_CHECKS, _check_version, _check_project, _check_locks, _check_readme_row)
     found = [entry for check in checks for entry in check(files)]
     return Report(
         tuple(entry for entry in found if isinstance(entry, Problem)),
@@ -61,7 +60,7 @@ def check_task(directory: Path, today: dt.date | None = None) -> Report:
 
 
 def fix_all(reports: Iterable[Report]) -> list[Problem]:
-    """Correct what a program can, and return the problems that are gone."""
+    """Apply automatic fixes, and return the fixed problems."""
     fixed = []
     for problem in [problem for report in reports for problem in report.problems]:
         if problem.fix is not None:
@@ -70,18 +69,18 @@ def fix_all(reports: Iterable[Report]) -> list[Problem]:
     return fixed
 
 
-def _version_is_raised(files: TaskFiles) -> Found:
-    """Yield that scorer, package or limits changed since the version was last raised.
+def _check_version(files: TaskFiles) -> Found:
+    """Yield a problem if scorer, package or limits changed after the version was last raised.
 
-    Comments, docstrings, the layout of code, and the modules of the core that names come from do not count. Where there
-    is no git, or the task is not committed yet, a note says so.
+    Comments, docstrings, formatting, and the core's modules in imports do not count. Without git, or if the task is not
+    committed, yield a note.
     """
     path, manifest = files.toml, files.manifest
     if manifest is None:
         return
     committed = _git(files.directory, "show", "HEAD:./task.toml")
     if committed is None:
-        yield Note(path, "not committed in a git repository, so that version was not compared with what changed")
+        yield Note(path, "not committed in git, so version was not compared with the changes")
         return
     line, before = line_of(text_of(path), "version"), _version(committed)
     if manifest.version < before:
@@ -89,28 +88,28 @@ def _version_is_raised(files: TaskFiles) -> Found:
     if manifest.version != before:
         return
     commit = _git(files.directory, "log", "-1", "--format=%H", r"-G^version *= *[0-9]", "--", "task.toml")
-    changed = sorted(_changed(files, commit.strip())) if commit and commit.strip() else []
+    changed = sorted(_changed_files(files, commit.strip())) if commit and commit.strip() else []
     if commit and changed:
         listed = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")  # noqa: PLR2004
         text = f"version {manifest.version} is older than the scoring: since {commit[:7]} {listed} changed"
         yield Problem(path, line, f"{text}: write version = {manifest.version + 1}")
 
 
-def _changed(files: TaskFiles, commit: str) -> Iterator[str]:
-    """Yield the names of the scoring's files that do something else than in a commit."""
+def _changed_files(files: TaskFiles, commit: str) -> Iterator[str]:
+    """Yield the names of the scoring's files whose behaviour differs from a commit's."""
     scope = ("--", "task.toml", "score.py", files.name)
     yield from (_git(files.directory, "ls-files", "--others", "--exclude-standard", *scope) or "").splitlines()
     different = _git(files.directory, "diff", "--name-only", "--relative", "--no-renames", commit, *scope) or ""
     for name in different.splitlines():
         path = files.directory / name
-        meaning = {".py": _code, ".toml": _scoring}.get(path.suffix)
+        meaning = {".py": _normalised_code, ".toml": _scoring_keys}.get(path.suffix)
         then = _git(files.directory, "show", f"{commit}:./{name}") if meaning and path.is_file() else None
         if meaning is None or then is None or meaning(then) != meaning(text_of(path)):
             yield name
 
 
-def _scoring(text: str) -> Any:
-    """Return what a manifest says about scoring."""
+def _scoring_keys(text: str) -> Any:
+    """Return the keys of a manifest that affect scores."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -121,8 +120,8 @@ def _scoring(text: str) -> Any:
     return {key: data.get(key) for key in _SCORING_KEYS} | {"profiles": profiles}
 
 
-def _code(text: str) -> str:
-    """Return what Python code does, without comments, docstrings, and the modules of imports from the core."""
+def _normalised_code(text: str) -> str:
+    """Return Python code as a syntax tree without comments, docstrings and the modules of imports from the core."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -131,7 +130,7 @@ def _code(text: str) -> str:
         body = getattr(node, "body", None)
         if not isinstance(body, list):
             continue
-        kept = [part for part in body if not _is_text(part)]
+        kept = [part for part in body if not _is_docstring(part)]
         imported = [part for part in kept if isinstance(part, ast.ImportFrom)]
         core = [part for part in imported if (part.module or "").partition(".")[0] == "re_bench"]
         names = sorted({(alias.name, alias.asname or "") for part in core for alias in part.names})
@@ -141,8 +140,8 @@ def _code(text: str) -> str:
     return ast.dump(tree)
 
 
-def _is_text(node: ast.AST) -> bool:
-    """Tell whether a statement is a string alone, as docstrings are."""
+def _is_docstring(node: ast.AST) -> bool:
+    """Return whether a statement is only a string, like a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
@@ -155,7 +154,7 @@ def _version(text: str) -> int:
 
 
 def _git(directory: Path, *arguments: str) -> str | None:
-    """Return what git prints; None if it is not there or fails."""
+    """Return git's output; None if git is missing or fails."""
     command = ["git", "-C", str(directory), *arguments]
     try:
         done = subprocess.run(command, check=False, capture_output=True, timeout=_GIT_S)
@@ -165,7 +164,7 @@ def _git(directory: Path, *arguments: str) -> str | None:
 
 
 class Step(NamedTuple):
-    """An instruction of a Dockerfile, its continuation lines put together."""
+    """An instruction of a Dockerfile, with its continuation lines joined."""
 
     line: int
     """From 1."""
@@ -173,10 +172,10 @@ class Step(NamedTuple):
 
     @property
     def sources(self) -> list[str]:
-        """What a COPY or ADD takes from the build context; nothing of other instructions, stages and contexts."""
+        """The paths that a COPY or ADD takes from the build context; empty for other instructions and ``--from``."""
         try:
             words = shlex.split(self.text)
-        except ValueError:  # a quotation that is not closed
+        except ValueError:  # an unclosed quotation
             words = self.text.split()
         if words[0].upper() not in ("COPY", "ADD") or any(word.startswith("--from=") for word in words):
             return []
@@ -197,8 +196,8 @@ def dockerfile_steps(text: str) -> list[Step]:
     return found
 
 
-def _project_is_right(files: TaskFiles) -> Found:
-    """Yield what is wrong with ``pyproject.toml``: syntax, the entry point, packages without a pin."""
+def _check_project(files: TaskFiles) -> Found:
+    """Yield problems of ``pyproject.toml``: syntax, the entry point, packages without a pin."""
     path = files.directory / "pyproject.toml"
     if not (text := text_of(path)):
         return
@@ -206,17 +205,17 @@ def _project_is_right(files: TaskFiles) -> Found:
         project = tomllib.loads(text).get("project", {})
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        yield Problem(path, int(line[1]) if line else 1, f"no valid TOML: {error}")
+        yield Problem(path, int(line[1]) if line else 1, f"invalid TOML: {error}")
         return
     if project.get("entry-points", {}).get("re_bench.tasks", {}).get(files.name) != files.name:
         wanted = f'{files.name} = "{files.name}" below [project.entry-points."re_bench.tasks"]'
-        yield Problem(path, line_with(text, "entry-points"), f"no entry point that leads to the task: add {wanted}")
+        yield Problem(path, line_with(text, "entry-points"), f"no entry point for the task: add {wanted}")
     if files.top:
         yield from unpinned(path, files.top)
 
 
 def unpinned(project: Path, top: Path) -> Iterator[Problem]:
-    """Yield the packages that a project of the repository needs and ``constraints.txt`` has no version of."""
+    """Yield the requirements of a project in the repository that ``constraints.txt`` does not pin."""
     text = project.read_text(encoding="utf-8")
     table = tomllib.loads(text).get("project", {})
     known = {canonicalize_name(name) for name in pinned(text_of(top / "constraints.txt"))} | _own_names(top)
@@ -225,16 +224,16 @@ def unpinned(project: Path, top: Path) -> Iterator[Problem]:
         try:
             name = canonicalize_name(Requirement(line).name)
         except InvalidRequirement:
-            what = f"{line!r} is no requirement: write PACKAGE, or PACKAGE>=VERSION"
+            what = f"{line!r} is not a requirement: write PACKAGE or PACKAGE>=VERSION"
             yield Problem(project, line_with(text, line), what)
             continue
         if name not in known:
-            what = f"{name} has no pin in constraints.txt: add {name}==VERSION, and type nox -s lock"
+            what = f"{name} has no pin in constraints.txt: add {name}==VERSION and run nox -s lock"
             yield Problem(project, line_with(text, name), what)
 
 
 def pinned(constraints: str) -> dict[str, str]:
-    """Return the versions of a file of pins, by package."""
+    """Return the versions in a file of pins, by package."""
     return {name: version for name, pin, version in (line.partition("==") for line in constraints.splitlines()) if pin}
 
 
@@ -244,8 +243,8 @@ def _own_names(top: Path) -> set[NormalizedName]:
     return {canonicalize_name(match[1]) for match in found if match}
 
 
-def _locks_are_of_today(files: TaskFiles) -> Found:
-    """Yield the lock files that the task's Dockerfile installs from and that are missing or stale."""
+def _check_locks(files: TaskFiles) -> Found:
+    """Yield missing or stale lock files that the task's Dockerfile installs from."""
     path = files.directory / "Dockerfile"
     text = text_of(path)
     for name in dict.fromkeys(_LOCK.findall("\n".join(step.text for step in dockerfile_steps(text)))):
@@ -256,7 +255,7 @@ def _locks_are_of_today(files: TaskFiles) -> Found:
 
 
 def stale_locks(top: Path) -> Iterator[Problem]:
-    """Yield every lock file of a repository that is missing or stale."""
+    """Yield missing or stale lock files of a repository."""
     for name in _lock_module(top).read_tables():
         for problem in _lock_problems(top, name):
             yield Problem(top / "images" / "locks" / f"{name}.txt", 1, problem)
@@ -265,19 +264,19 @@ def stale_locks(top: Path) -> Iterator[Problem]:
 def _lock_problems(top: Path, name: str) -> Sequence[str]:
     try:
         problems: Sequence[str] = _lock_module(top).problems(name)
-    except tomllib.TOMLDecodeError:  # of a project, whose own check reports it
+    except tomllib.TOMLDecodeError:  # the project's own check reports this
         return ()
     return problems
 
 
 @cache
 def _lock_module(top: Path) -> Any:
-    """Return the repository's own program that writes lock files, which knows when one is stale."""
+    """Return the repository's program that writes and checks lock files."""
     return import_file(top / "images" / "lock.py", "lock_of_repository")
 
 
-def _has_a_row(files: TaskFiles) -> Found:
-    """Yield that the table of tasks in the repository's README has no row for the task."""
+def _check_readme_row(files: TaskFiles) -> Found:
+    """Yield a problem if the table of tasks in the repository's README has no row for the task."""
     if files.top is None or files.manifest is None:
         return
     path, title = files.top / "README.md", files.manifest.title

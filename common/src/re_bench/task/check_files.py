@@ -1,4 +1,4 @@
-"""What a check finds, and the checks of a task's own files: manifest, anchors, records, canaries, cheats."""
+"""Problems, notes, and the checks of a task's own files: manifest, anchors, records, canaries, cheats."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Cheat, Manifest
 
 OLDEST_ANCHORS_DAYS = 365
-"""Machines, drivers and packages change faster than that."""
+"""Maximum age of anchors: hardware, drivers and packages change."""
 FEWEST_CHEATS = 4
-"""A forged score, a wrong answer, no answer, and a search for the truth are always possible."""
+"""Every task allows a forged score, a wrong answer, no answer, and a search for the truth."""
 LONGEST_SCORER = 80
-"""Lines: the class of a task fits on a screen."""
+"""Lines of ``score.py``, so that the class of a task fits on a screen."""
 
 _REQUIRED = {
     "instructions.md": "the text for agents",
@@ -42,48 +42,47 @@ _REQUIRED = {
     "tests": "tests of the task",
 }
 _DRAWN_BY = {"chosen": ("job.instance_number", "setup.instance"), "secret": ("secret_seed(", "public_windows(")}
-"""The functions whose results an instance decides."""
+"""Calls that depend on the instance, by kind of instance."""
 _TOML_LINE = re.compile(r"\(at line (\d+)")
 _NOT_SOURCE = {"__pycache__", "build", "dist"}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong, and what to do."""
+    """A problem and what to do."""
 
     path: Path
     line: int
     """From 1."""
     text: str
-    """What is wrong, and what to do."""
     fix: Callable[[], object] | None = field(default=None, compare=False)
-    """Corrects the file, where a program can."""
+    """Fixes the file; None if that needs a person."""
 
     def __str__(self) -> str:
-        """Return ``file:line: what is wrong``, the file relative to the working directory where it lies below."""
+        """Return ``file:line: text``."""
         return f"{shown(self.path)}:{self.line}: {self.text}"
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something that cannot be judged here, or is not wrong but should be known."""
+    """A remark that is not a problem, such as a check that was not possible."""
 
     path: Path
     text: str
 
     def __str__(self) -> str:
-        """Return ``file: note``."""
+        """Return ``file: text``."""
         return f"{shown(self.path)}: {self.text}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that was found."""
+    """The result of the checks."""
 
     problems: tuple[Problem, ...]
     notes: tuple[Note, ...]
     is_checked: bool = True
-    """Whether the files were looked at."""
+    """Whether the files were checked."""
 
 
 if TYPE_CHECKING:
@@ -92,14 +91,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class TaskFiles:
-    """The directory of a task, and what is in it."""
+    """The directory of a task and its manifest."""
 
     directory: Path
     top: Path | None
-    """The repository whose folder ``tasks`` the task is in, if it is in one."""
+    """The repository, if the task is in its folder ``tasks``."""
     today: dt.date
     manifest: Manifest | None = None
-    """None if it is unusable."""
+    """None if it is malformed."""
     manifest_problems: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -111,7 +110,7 @@ class TaskFiles:
 
     @property
     def name(self) -> str:
-        """The name of the folder, and of the package in it."""
+        """The name of the folder and of its package."""
         return self.directory.name
 
     @property
@@ -120,7 +119,7 @@ class TaskFiles:
         return self.directory / "task.toml"
 
     def python_files(self, *parts: str) -> list[Path]:
-        """Return the Python files of the task, or of these files and directories in it."""
+        """Return the Python files of the task, or of the given files and directories in it."""
         found: list[Path] = []
         for top in [self.directory / part for part in parts or (".",)]:
             found += [top] if top.is_file() else sorted(top.rglob("*.py"))
@@ -128,13 +127,13 @@ class TaskFiles:
 
 
 def shown(path: Path) -> str:
-    """Return a path as people see it: relative to the working directory where it lies below."""
+    """Return a path for messages: relative to the working directory if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def text_of(path: Path) -> str:
-    """Return what a file holds; nothing if it is not there or no text."""
+    """Return the text of a file; empty if it is missing or not text."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -142,13 +141,13 @@ def text_of(path: Path) -> str:
 
 
 def line_with(text: str, part: str) -> int:
-    """Return the first line that ``part`` is in, from 1; 1 if it is in none."""
+    """Return the number, from 1, of the first line with ``part``; 1 if there is none."""
     before, found, _after = text.partition(part)
     return before.count("\n") + 1 if found else 1
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line of a key of TOML such as ``published[0].name``, from 1, or of the nearest table around it."""
+    """Return the line, from 1, of a TOML key such as ``published[0].name``, or of the innermost table around it."""
     lines = text.splitlines()
     names = re.findall(r'"(?:[^"\\]|\\.)*"|[\w-]+', re.sub(r"\[\d+\]", "", key))
     position = int(found[1]) if (found := re.search(r"\[(\d+)\]", key)) else 0
@@ -168,16 +167,16 @@ def line_of(text: str, key: str) -> int:
     return 1
 
 
-def _manifest_is_valid(files: TaskFiles) -> Found:
-    """Yield what is wrong with the files of the manifest."""
+def _check_manifest(files: TaskFiles) -> Found:
+    """Yield problems of the manifest's files."""
     for text in files.manifest_problems:
         name, _colon, rest = text.partition(": ")
         path, found = Path(name), _TOML_LINE.search(rest)
         yield Problem(path, int(found[1]) if found else line_of(text_of(path), rest.partition(": ")[0]), rest)
 
 
-def _instances_are_declared(files: TaskFiles) -> Found:
-    """Yield that the manifest does not say what draws the hidden truth, or says what nothing draws."""
+def _check_instances(files: TaskFiles) -> Found:
+    """Yield instances that the code uses and the manifest does not declare, or the reverse."""
     if files.manifest is None:
         return
     text = text_of(files.toml)
@@ -186,28 +185,28 @@ def _instances_are_declared(files: TaskFiles) -> Found:
     declared = {profile.instance for profile in files.manifest.profiles.values()} - {None}
     for source in sorted(drawn_by - declared):
         calls = " or ".join(_DRAWN_BY[source])
-        what = f'the task uses {calls}, and no profile has instance = "{source}": add it to those that draw'
+        what = f'the task uses {calls}, but no profile has instance = "{source}": add it to the profiles that do'
         yield Problem(files.toml, line_with(text, "[profiles."), what)
     for source in sorted(filter(None, declared - drawn_by)):
-        what = f'instance = "{source}", and nothing of the task uses {" or ".join(_DRAWN_BY[source])}: leave it out'
+        what = f'instance = "{source}", but the task does not use {" or ".join(_DRAWN_BY[source])}: remove it'
         yield Problem(files.toml, line_with(text, f'instance = "{source}"'), what)
 
 
-def _anchors_are_measured(files: TaskFiles) -> Found:
-    """Yield anchors that are old, in the wrong file, or written by hand, and note where there are none."""
+def _check_anchors(files: TaskFiles) -> Found:
+    """Yield anchors that are old, in the wrong file, or edited by hand; note profiles without anchors."""
     manifest, measured = files.manifest, anchors_file(files.toml)
     if manifest is None:
         return
     text, in_manifest = text_of(measured), tomllib.loads(text_of(files.toml)).get("profiles", {})
     if text and text != anchors_text(tomllib.loads(text)):
-        yield Problem(measured, 1, "not as re-bench calibrate writes it, so somebody changed it: calibrate again")
+        yield Problem(measured, 1, "edited by hand (differs from the output of re-bench calibrate): calibrate again")
     for name, profile in manifest.profiles.items():
         again = f"re-bench calibrate {files.name} --profile {name}"
         if not (profile.anchors or profile.devices or profile.models or profile.in_run):
             yield Note(files.toml, f"profile {name} has no anchors yet: {again}")
         if in_manifest[name].get("anchors", {}).get("source", {}).get("kind") in ("measured", "modelled"):
             line = line_of(text_of(files.toml), f"profiles.{name}.anchors")
-            what = f"profile {name}: measured anchors belong into anchors.toml: let calibrate write"
+            what = f"profile {name}: measured anchors belong in anchors.toml: run {again}"
             yield Problem(files.toml, line, what)
         for place, anchors in profile.all_anchors():
             key = f"profiles.{name}.{place[0]}" + "".join(f"[{index}]" for index in place[1:]) + ".source.date"
@@ -216,15 +215,15 @@ def _anchors_are_measured(files: TaskFiles) -> Found:
             if days > OLDEST_ANCHORS_DAYS:
                 what = f"profile {name}: the anchors are {days} days old ({anchors.source.date}): {again}"
                 yield Problem(file, line_of(text_of(file), key), what)
-            elif days < -1:  # another time zone may have tomorrow
+            elif days < -1:  # tomorrow is possible in another time zone
                 what = (
                     f"profile {name}: the anchors are from the future ({anchors.source.date}): set the clock, {again}"
                 )
                 yield Problem(file, line_of(text_of(file), key), what)
 
 
-def _records_are_of_profiles(files: TaskFiles) -> Found:
-    """Yield records of profiles that the task does not have."""
+def _check_records(files: TaskFiles) -> Found:
+    """Yield records of unknown profiles."""
     path = files.directory / RECORDS
     if files.manifest is None or not path.is_file():
         return
@@ -233,36 +232,36 @@ def _records_are_of_profiles(files: TaskFiles) -> Found:
         yield Problem(path, line, f"task.toml has no profile {name!r}: correct the record or the manifest")
 
 
-def _files_are_there(files: TaskFiles) -> Found:
-    """Yield the files that every task has and this one lacks, and Python files that do not parse."""
+def _check_required_files(files: TaskFiles) -> Found:
+    """Yield missing files, and Python files that do not parse."""
     package = files.directory / files.name
     required = {files.directory / name: what for name, what in _REQUIRED.items()}
     required |= {package / "__init__.py": "the task's package", package / "grading.py": "the truth"}
     for path, what in required.items():
         if not path.exists():
-            yield Problem(path, 1, f"is missing: {what}")
+            yield Problem(path, 1, f"missing: {what}")
     for path in files.python_files():
         try:
             ast.parse(text_of(path))
         except SyntaxError as error:
-            yield Problem(path, error.lineno or 1, f"no valid Python: {error.msg}")
+            yield Problem(path, error.lineno or 1, f"invalid Python: {error.msg}")
         except (ValueError, RecursionError) as error:
-            yield Problem(path, 1, f"no valid Python: {error}")
+            yield Problem(path, 1, f"invalid Python: {error}")
 
 
-def _scorer_is_short(files: TaskFiles) -> Found:
-    """Yield that the scorer does not fit on a screen, or does not say what the raw score is."""
+def _check_scorer(files: TaskFiles) -> Found:
+    """Yield a problem if the scorer is too long, or its docstring does not define the raw score."""
     path = files.directory / "score.py"
     if text := text_of(path):
         if (count := len(text.splitlines())) > LONGEST_SCORER:
-            what = f"{count} lines, {LONGEST_SCORER} at most: move something into the package"
+            what = f"{count} lines, at most {LONGEST_SCORER}: move code into the package"
             yield Problem(path, LONGEST_SCORER, what)
         if not re.match(r'"""[^"]*\braw = ', text):
-            yield Problem(path, 1, "the docstring does not say what the raw score is: write 'raw = ...'")
+            yield Problem(path, 1, "the docstring does not define the raw score: write 'raw = ...'")
 
 
-def _canaries_are_there(files: TaskFiles) -> Found:
-    """Yield the files without the line that keeps them out of training data."""
+def _check_canaries(files: TaskFiles) -> Found:
+    """Yield files without the canary line."""
     named = [files.directory / "README.md", files.directory / "instructions.md"]
     for path in [*named, *files.python_files("reference")]:
         if path.is_file() and CANARY not in text_of(path):
@@ -277,58 +276,58 @@ def _add_canary(path: Path) -> None:
     path.write_text(f"{first}{newline}{line}{rest}" if first.startswith("#!") else line + text, encoding="utf-8")
 
 
-def _cheats_are_described(files: TaskFiles) -> Found:
-    """Yield cheats without a description or without a submission, and that there are too few."""
+def _check_cheat_folders(files: TaskFiles) -> Found:
+    """Yield cheats without a description or submission, and a problem if there are too few cheats."""
     folders = [folder for folder in sorted(files.directory.glob("cheats/*")) if any(folder.glob("*"))]
     for folder in folders:
         names = {path.name for path in folder.iterdir()} - {"__pycache__"}
         if CHEAT not in names:
-            yield Problem(folder, 1, f"there is no {CHEAT}: describe the cheat, and how it must fail")
+            yield Problem(folder, 1, f"has no {CHEAT}: describe the cheat and how it must fail")
         elif names == {CHEAT}:
-            yield Problem(folder / CHEAT, 1, "there is nothing beside it: write the submission, or remove the folder")
+            yield Problem(folder / CHEAT, 1, "no submission next to it: write one, or remove the folder")
     if len(folders) < FEWEST_CHEATS:
-        what = f"{len(folders)} cheats, {FEWEST_CHEATS} at least: what else would game the scorer?"
+        what = f"{len(folders)} cheats, at least {FEWEST_CHEATS}: add other ways to game the scorer"
         yield Problem(files.toml, 1, what)
 
 
-def _cheats_say_how_they_fail(files: TaskFiles) -> Found:
-    """Yield refusals without a reason, and origins and profiles that are not there."""
+def _check_expectations(files: TaskFiles) -> Found:
+    """Yield refusals without a reason, and unknown base solutions and profiles."""
     for name, cheat in files.manifest.cheats.items() if files.manifest else ():
         path = files.directory / "cheats" / name / CHEAT
-        for key, text in _faults(files, cheat):
+        for key, text in _expectation_problems(files, cheat):
             yield Problem(path, line_of(text_of(path), key), text)
 
 
-def _cheats_say_what_they_try(files: TaskFiles) -> Found:
-    """Yield programs of cheats without a docstring, and modules of the task that they name and that are not there."""
+def _check_cheat_programs(files: TaskFiles) -> Found:
+    """Yield programs of cheats without a docstring, or that mention missing modules of the task."""
     for path in sorted(files.directory.glob("cheats/*/*.py")):
         text = text_of(path)
         try:
             if not ast.get_docstring(ast.parse(text)):
                 yield Problem(path, 1, "has no docstring: say what the cheat tries, and what stops it")
         except (SyntaxError, ValueError):
-            continue  # some cheats are no Python
+            continue  # some cheats are not Python
         for name in sorted(set(re.findall(rf"\b{files.name}(?:\.\w+)+", text))):
             module = files.directory.joinpath(*name.split("."))
             if not module.is_dir() and not module.with_suffix(".py").is_file():
-                yield Problem(path, line_with(text, name), f"there is no module {name}: name the one that it attacks")
+                yield Problem(path, line_with(text, name), f"no module {name}: name the module that it attacks")
 
 
-def _faults(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
+def _expectation_problems(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
     profiles = set(files.manifest.profiles) if files.manifest else set()
     for where, expected in ("", cheat), *((f"on.{profile}.", entry) for profile, entry in cheat.on.items()):
         if expected.expect == "invalid" and expected.reason is None:
-            yield f"{where}expect", "is refused for any reason: add reason = ..., which the message must match"
+            yield f"{where}expect", "passes for any reason: add reason = ..., which the message must match"
         if expected.derived_from is not None and not (files.directory / expected.derived_from).is_dir():
-            what = f"there is no directory {expected.derived_from}: name the solution it is derived from"
+            what = f"no directory {expected.derived_from}: name the solution it is derived from"
             yield f"{where}derived_from", what
     for profile in sorted({*(cheat.profiles or ()), *cheat.on} - profiles):
         key = "profiles" if profile in (cheat.profiles or ()) else f"on.{profile}"
-        yield key, f"there is no profile {profile}: take it away, or correct the name"
+        yield key, f"unknown profile {profile}: remove it, or correct the name"
 
 
-def _instructions_fit_the_manifest(files: TaskFiles) -> Found:
-    """Yield a wrong direction in the instructions, and that a file to submit is not named."""
+def _check_instructions(files: TaskFiles) -> Found:
+    """Yield a wrong direction in the instructions, and a file to submit that they do not name."""
     path, manifest = files.directory / "instructions.md", files.manifest
     text = text_of(path)
     if manifest is None or not text:
@@ -336,13 +335,13 @@ def _instructions_fit_the_manifest(files: TaskFiles) -> Found:
     other = "higher" if manifest.direction == "lower" else "lower"
     if f"{other} is better" in text:
         line = line_with(text, f"{other} is better")
-        yield Problem(path, line, f"says that {other} is better, and direction is {manifest.direction}: correct one")
+        yield Problem(path, line, f"says {other} is better, but direction is {manifest.direction}: correct one")
     if not any(name in text for name in manifest.submission):
-        yield Problem(path, 1, f"does not name {' or '.join(manifest.submission)}, which is to be submitted: say so")
+        yield Problem(path, 1, f"does not name the file to submit: add {' or '.join(manifest.submission)}")
 
 
-def _class_and_templates_are_used(files: TaskFiles) -> Found:
-    """Yield generated files that are not what their templates give, and services of the class or the manifest alone."""
+def _check_generated_files(files: TaskFiles) -> Found:
+    """Yield stale generated files, and services that only the class or only the manifest has."""
     if files.manifest is None:
         return
     try:
@@ -356,7 +355,7 @@ def _class_and_templates_are_used(files: TaskFiles) -> Found:
         path = files.directory / name
         if text_of(path) != text:
             yield Problem(
-                path, 1, "is not what its template gives: type re-bench check --fix", partial(_write, path, text)
+                path, 1, "differs from its template's output: type re-bench check --fix", partial(_write, path, text)
             )
 
 
@@ -365,10 +364,10 @@ def _service_problems(files: TaskFiles, manifest: Manifest, defined: list[str]) 
         declared = {"model": manifest.model, "meter": manifest.meter}[table] is not None
         if declared and method not in defined:
             line = line_of(text_of(files.toml), table)
-            yield Problem(files.toml, line, f"[{table}] needs the method {method} of the class in score.py: write it")
+            yield Problem(files.toml, line, f"[{table}] needs the method {method} in score.py's class: add it")
         elif method in defined and not declared:
             line = line_with(text_of(files.directory / "score.py"), f"def {method}(")
-            what = f"the class has the method {method}, and task.toml has no [{table}]: add it"
+            what = f"the class has the method {method}, but task.toml has no [{table}]: add it"
             yield Problem(files.directory / "score.py", line, what)
 
 
@@ -377,17 +376,17 @@ def _write(path: Path, text: str) -> None:
 
 
 FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
-    _manifest_is_valid,
-    _instances_are_declared,
-    _anchors_are_measured,
-    _records_are_of_profiles,
-    _files_are_there,
-    _scorer_is_short,
-    _canaries_are_there,
-    _cheats_are_described,
-    _cheats_say_how_they_fail,
-    _cheats_say_what_they_try,
-    _instructions_fit_the_manifest,
-    _class_and_templates_are_used,
+    _check_manifest,
+    _check_instances,
+    _check_anchors,
+    _check_records,
+    _check_required_files,
+    _check_scorer,
+    _check_canaries,
+    _check_cheat_folders,
+    _check_expectations,
+    _check_cheat_programs,
+    _check_instructions,
+    _check_generated_files,
 )
-"""In the order of their problems. The last imports ``score.py``; all others only read files."""
+"""In the order of the report. Only the last one imports ``score.py``, in another process."""

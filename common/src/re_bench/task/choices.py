@@ -1,9 +1,9 @@
-"""What was chosen for a scoring: the profile, the chat model, and the instance of the task's hidden truth.
+"""The operator's choices for a scoring: the profile, the chat model, and the instance of the task's hidden truth.
 
-The key ``instance`` of a profile in the manifest says what decides its instance. ``"chosen"``: a number, 0 until
-``re-bench prepare --instance`` chooses another one, and the same on all machines; the instance is the number.
-``"secret"``: this machine's secret, which no other machine has; the instance is the secret's public name. Profiles
-without the key have none: their truth is the same everywhere, or new in every workspace or scoring.
+A profile's key ``instance`` in the manifest selects the kind of instance. ``"chosen"``: a number, the same on all
+machines, 0 until ``re-bench prepare --instance`` sets another. ``"secret"``: drawn from this machine's secret and
+identified by the secret's public name. Profiles without the key have no instances: their truth is the same everywhere,
+or new in every workspace or scoring.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
-    """Return the profile called ``option``; ``auto`` is ``gpu`` where there is a device and a profile, else ``cpu``.
+    """Return the profile ``option``; ``auto`` is ``gpu`` if the task has it and there is a GPU, otherwise ``cpu``.
 
     Raises:
         UsageError: if the task has no such profile, or the profile's device is missing.
@@ -33,36 +33,35 @@ def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
     name = profile_name(task, option)
     profile = task.profile(name)
     if profile.device == "cuda" and not _cuda_present():
-        raise UsageError(f"profile {name} needs a CUDA device and this machine shows none; choose profile cpu")
+        raise UsageError(f"profile {name} needs a CUDA device and this machine has none; choose profile cpu")
     return name, profile
 
 
 def profile_name(task: TaskFolder, option: str) -> str:
-    """Return ``option``, or what ``auto`` stands for here; nothing is checked."""
+    """Return ``option``, with ``auto`` resolved; the profile may not exist."""
     if option != "auto":
         return option
     return "gpu" if "gpu" in task.manifest.profiles and _cuda_present() else "cpu"
 
 
 def _cuda_present() -> bool:
-    """Tell whether there is an NVIDIA device, without importing torch."""
+    """Return whether there is an NVIDIA device, without importing torch."""
     return any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> TaskFolder:
-    """Return the task with another chat model in its manifest, and the anchors that were measured with it.
+    """Return the task with another chat model in its manifest, and the anchors measured with that model.
 
-    Without a choice the task stays as it is; so it does with the manifest's own model by any of its names, but for the
-    terms that are given.
+    None, or any name of the manifest's own model, leaves the manifest unchanged.
 
     Raises:
-        UsageError: if the profile asks no real model, or the model's terms are neither given nor known.
+        UsageError: if the profile uses no real model, or a term of the model is missing and unknown.
     """
     if model is None:
         return task
     if not task.manifest.asks_model(profile):
         keys = task.manifest.model.key if task.manifest.model else ()
-        where = f"profile {profile} of {task.name} asks no chat model that could be chosen"
+        where = f"profile {profile} of {task.name} uses no chat model that can be replaced"
         raise UsageError(f"--model {model.name}: {where}; {f'use --profile {keys[0]}' if keys else 'leave it out'}")
     manifest = task.manifest.with_model(model.name)
     if manifest is task.manifest:
@@ -71,7 +70,7 @@ def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> Tas
 
 
 def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
-    """Return for a score's details which chat model is asked, if any, and the terms of one that was chosen."""
+    """Return the details of a score about the chat model: its name, and its terms if the operator chose it."""
     if task.manifest.model is None:
         return {}
     name = task.manifest.model.name if task.manifest.asks_model(profile) else "stand-in"
@@ -79,22 +78,22 @@ def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
 
 
 def calibrate_command(task: TaskFolder, profile: str) -> str:
-    """Return the command that measures the anchors of a profile, with the chosen chat model if there is one."""
+    """Return the command that measures the anchors of a profile, with the chosen chat model if any."""
     if task.chat_model is None:
         return f"nox -s calibrate-{task.name} -- --profile {profile}"
     return f"re-bench calibrate {task.name} --profile {profile} {shlex.join(task.chat_model.words())}"
 
 
 Instance = int | str
-"""A number that was chosen, or the name of the secret that drew it."""
+"""A chosen number, or the public name of a secret."""
 
 
 def instance_of(task: TaskFolder, profile: str) -> Instance | None:
-    """Return the instance by which this machine scores from now on; None if the profile has none.
+    """Return the instance that this machine scores with; None if the profile has none.
 
     Raises:
-        UsageError: if there is no such profile, or this machine's secret cannot be kept.
-        ReBenchError: if choice or secret is damaged.
+        UsageError: if there is no such profile, or this machine's secret cannot be stored.
+        ReBenchError: if the stored choice or secret is damaged.
     """
     drawn_by = task.profile(profile).instance
     if drawn_by is None:
@@ -103,28 +102,25 @@ def instance_of(task: TaskFolder, profile: str) -> Instance | None:
 
 
 def chosen_number(task: TaskFolder, profile: str) -> int:
-    """Return the number of the chosen instance; 0 in a profile where none can be chosen.
+    """Return the number of the chosen instance; 0 if the profile's instances cannot be chosen.
 
     Raises:
-        ReBenchError: if the choice is damaged.
+        ReBenchError: if the stored choice is damaged.
     """
     return chosen_instance(task.name, profile) if task.profile(profile).instance == "chosen" else 0
 
 
 def instance_details(instance: Instance | None) -> dict[str, Instance]:
-    """Return what a score's details say of the instance."""
+    """Return the details of a score about the instance."""
     return {} if instance is None else {"instance": instance}
 
 
 def instance_in(details: Mapping[str, object]) -> Instance | None:
-    """Return the instance that a score's details name; None if they name none."""
+    """Return the instance in a score's details, or None."""
     instance = details.get("instance")
     return instance if isinstance(instance, int | str) and not isinstance(instance, bool) else None
 
 
 def instance_environment(task: TaskFolder, profile: str, instance: Instance | None) -> dict[str, str]:
-    """Return the environment variables with which a program prepares, meters and scores by this instance.
-
-    A number is chosen by them. There is nothing to choose where a machine's secret draws.
-    """
+    """Return environment variables that make a program use this instance; {} for one drawn from a secret."""
     return pinned_instances({f"{task.name}/{profile}": instance}) if isinstance(instance, int) else {}

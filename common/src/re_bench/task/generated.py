@@ -1,8 +1,8 @@
-"""The files of a task that are made from templates: ``instructions.md`` and ``Dockerfile``.
+"""Generate files of a task from templates: ``instructions.md`` and ``Dockerfile``.
 
-They are checked in, since agents, images and exports take them as they are; ``re-bench check`` says when one is stale,
-and ``--fix`` writes it. They are rendered in a process of its own, which imports the task's ``score.py``, and so knows
-which services (:mod:`re_bench.task.services`) the class has.
+They are checked in, since agents, images and exports use them; ``re-bench check`` reports stale ones and ``--fix``
+rewrites them. A separate process renders them, because it imports the task's ``score.py``; it also reports which
+services (:mod:`re_bench.task.services`) the class has.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 INSTRUCTIONS = "instructions.md.j2"
-"""The template of the instructions, in the task's folder: a Jinja template with ``profiles``, ``manifest``, and as
-``constants`` the task's module ``profiles``."""
+"""The Jinja template of the instructions; its variables are ``profiles``, ``manifest``, and ``constants`` (the task's
+module ``profiles``)."""
 
 _DOCKERFILE = Path(__file__).with_name("template") / "Dockerfile.j2"
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What the templates and the class of a task give."""
+    """The rendered templates and the services of a task."""
 
     files: dict[str, str]
-    """The text of each generated file, by its name."""
+    """The text of each generated file by name."""
     services: list[str]
-    """The names of the services that the class defines; none where there are no instructions to be rendered."""
+    """Names of the services that the class defines; empty if there is no template of instructions."""
 
 
 def generate(folder: TaskFolder) -> Generated:
-    """Import a task's class and render its templates.
+    """Import a task's class and render its templates, in a separate process.
 
     Raises:
-        UsageError: if that fails.
+        UsageError: if the class cannot be imported or a template cannot be rendered.
     """
     status, output = run_program(["-P", "-m", __name__, str(folder.directory)], capture=True)
     try:
         result = json.loads(output)
     except ValueError:
-        raise UsageError(f"{folder.directory}: rendering its templates ended with exit status {status}") from None
+        raise UsageError(f"{folder.directory}: rendering its templates failed with exit status {status}") from None
     if "error" in result:
         raise UsageError(result["error"])
     return Generated(**result)
@@ -71,7 +71,7 @@ def render(folder: TaskFolder) -> Generated:
     Raises:
         UsageError: if a template cannot be rendered.
     """
-    import jinja2  # noqa: PLC0415 - which only authors need
+    import jinja2  # noqa: PLC0415 - only needed by authors
 
     environment = jinja2.Environment(  # noqa: S701 - the output is Markdown and a Dockerfile, not HTML
         undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
@@ -98,12 +98,12 @@ def render(folder: TaskFolder) -> Generated:
 
 
 def main() -> None:
-    """Print as JSON what :func:`render` gives of the task in the directory of the command line, or ``error``."""
+    """Print as JSON the result of :func:`render` for the directory on the command line, or ``error``."""
     try:
         result = asdict(render(open_task(Path(sys.argv[1]))))
     except ReBenchError as error:
         result = {"error": str(error)}
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with a task's code is a problem to report
+    except Exception as error:  # noqa: BLE001 - every failure of a task's code is reported
         result = {"error": f"{sys.argv[1]}: {type(error).__name__}: {error}"}
     print(json.dumps(result))
 

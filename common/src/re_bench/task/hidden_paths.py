@@ -1,4 +1,4 @@
-"""The directories that no sandbox may show: tasks with their references and truth, caches, and held-out text."""
+"""Find directories that every sandbox must hide: tasks with their references and truth, caches, and held-out text."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENVIRONMENTS = ("", "*/", "envs/*/", "pkgs/*/", "*/envs/*/", "*/pkgs/*/")
-"""Where below a prefix other Pythons have packages: itself, environments directly in it, and those of conda."""
+"""Locations of other Pythons below a prefix: the prefix, environments in it, and those of conda."""
 _PACKAGES = (*(f"{prefix}lib*/python3*/*-packages" for prefix in _ENVIRONMENTS), "pkgs/*/site-packages")
 
 
 def hidden_directories(task: Path) -> list[Path]:
-    """Return what no submission to ``task`` may read.
+    """Return the directories that no submission to ``task`` may read.
 
-    That is the directory ``task``, those of all other tasks that are here, the history of a checkout, the caches of
-    prepared data and of the Hugging Face hub, and the packages that held-out text is taken from, wherever they are.
+    These are all task directories, the git history of checkouts, the caches of prepared data and of the Hugging Face
+    hub, and all installations of the packages that held-out text is taken from.
 
-    This finds more than :func:`re_bench.task.discovery.find_tasks`, which refuses a broken task and two of one
-    name: hiding too much does no harm, so nothing is refused here.
+    Unlike :func:`re_bench.task.discovery.find_tasks`, this ignores errors such as malformed tasks and duplicate names,
+    because hiding too much does no harm.
     """
     tops = {Path(entry) for entry in sys.path} | _packages() | {task.parent}
     checkouts = {parent for start in (Path.cwd(), Path(__file__)) for parent in start.resolve().parents} | {Path.cwd()}
     directories = {task, *(top / ".git" for top in checkouts), *_held_out_text()}
     for top in (*tops, *(checkout / "tasks" for checkout in checkouts)):
-        with suppress(OSError):  # it may not be ours to look into
+        with suppress(OSError):  # may not be readable
             directories.update(manifest.parent for manifest in top.glob("*/task.toml"))
     return sorted({path.resolve() for path in directories if _is_directory(path)})
 
 
 def _held_out_text() -> Iterator[Path]:
-    """Yield caches of data and the packages with held-out modules, of other Pythons that show too."""
+    """Yield caches of data, and packages with held-out text in all Pythons that a sandbox may show."""
     with suppress(UsageError):  # a user without a home directory has no cache
         yield cache_directory()
-        yield default_cache_directory()  # which may have the machine's secret
+        yield default_cache_directory()  # may have the machine's secret
     for cache in _hub_caches():
         with suppress(RuntimeError):
             yield cache.expanduser()
@@ -58,20 +58,20 @@ def _held_out_text() -> Iterator[Path]:
 
 
 def _hub_caches() -> Iterator[Path]:
-    """Yield where the packages of the Hugging Face hub keep what they have fetched."""
+    """Yield the caches of the Hugging Face hub."""
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     yield Path(os.environ.get("HF_HOME") or Path(caches, "huggingface"))
     yield from (Path(os.environ[name]) for name in ("HF_HUB_CACHE", "HF_DATASETS_CACHE") if os.environ.get(name))
 
 
 def _is_directory(path: Path) -> bool:
-    with suppress(OSError):  # as above
+    with suppress(OSError):  # may not be readable
         return path.is_dir()
     return False
 
 
 def _packages() -> set[Path]:
-    """Return where the packages lie that bring a task by an entry point, or the folders that such a package is in."""
+    """Return the parent and grandparent directories of packages with a task's entry point."""
     packages = {place for entry in entry_points(group=ENTRY_POINTS) for place in _locations(entry.module)}
     return {top for package in packages for top in package.parents[:2]}
 

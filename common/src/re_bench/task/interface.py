@@ -1,8 +1,8 @@
-"""The interface of a task: what its ``score.py`` defines.
+"""The interface of a task: the classes that its ``score.py`` uses.
 
-A task's folder has a ``score.py`` with one subclass of :class:`Task`. Commands and the server create workspaces with
-it, and score submissions with it; :mod:`re_bench.api` has all names that a ``score.py`` imports. Import what takes
-long, such as torch, inside the methods that need it: a scorer imports the module for every attempt.
+A task's ``score.py`` defines one subclass of :class:`Task`, which creates workspaces and scores submissions; it imports
+all names from :mod:`re_bench.api`. Import slow modules such as torch inside the methods that need them: ``score.py`` is
+imported for every attempt.
 """
 
 from __future__ import annotations
@@ -34,75 +34,75 @@ if TYPE_CHECKING:
 ProfileT = TypeVar("ProfileT")
 
 StandIn = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""A chat model in Python: from a request to its completion, both as in OpenAI's API."""
+"""A chat model in Python: maps a request to a completion, both as in OpenAI's API."""
 Meter = Callable[[Any], object]
-"""Makes one experiment: from a request to its outcome, both JSON values. Several threads may call it at the same time.
+"""Runs one experiment: maps a request to an outcome, both JSON values. Several threads may call it concurrently.
 
-It raises a ValueError if the request is not what the manifest's ``meter.request`` says, and a UsageError, whose message
-the agent reads, if the experiment may not be made."""
+It raises ValueError for a malformed request (see the manifest's ``meter.request``), and UsageError, whose message the
+agent reads, if the experiment is not allowed."""
 
 _TICK_S = 2.0
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Threads that wait for each other leave the cores to other scorings."""
+"""Waiting threads leave the cores to other scorings."""
 
 
 @dataclass(frozen=True)
 class Setup(Generic[ProfileT]):
-    """What the data and the workspaces of a task are made for."""
+    """The profile and instance to prepare data and workspaces for."""
 
     profile_name: str
     """``cpu``, ``gpu`` or ``paper``."""
     profile: ProfileT
     """The task's own settings of the profile: an entry of :attr:`Task.profiles`."""
     instance: int
-    """The number of the chosen instance; 0 in a profile where none can be chosen."""
+    """The number of the chosen instance; 0 if the profile's instances cannot be chosen."""
     log: Callable[[str], None]
     """Prints a line of progress."""
 
 
 @dataclass(frozen=True)
 class RunAnchors:
-    """Baseline and reference in the raw score's unit, measured beside the submission or kept with a task's instance."""
+    """Raw scores of baseline and reference, measured together with the submission or stored with a task's instance."""
 
     starting: float
     reference: float
     source: str = "measured in this run"
-    """Where they come from, in words."""
+    """Their source, as text."""
 
 
 @dataclass(frozen=True)
 class RawScore:
-    """What a task's :meth:`Task.score` returns for a valid submission."""
+    """The result of :meth:`Task.score` for a valid submission."""
 
     raw: float
-    """The public score: the raw score, in the task's own unit and direction, that an agent is shown during a run."""
+    """The public score, shown to the agent during a run, in the task's unit and direction."""
     message: str
-    """One line for the submission's author, without any figure that the submission can choose."""
+    """One line for the agent, without numbers that the submission can choose."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values for the log, not shown to an agent; ``hardware`` names the device that was measured on."""
+    """JSON values for the log, not shown to the agent; ``hardware`` names the measured device."""
     anchors: RunAnchors | None = None
-    """Baseline and reference of the same run, or of the task's instance; they come before stored anchors."""
+    """Baseline and reference of the same run, or of the task's instance; they replace stored anchors."""
     private: float | None = None
-    """The private score: the raw score on held-out data that no public score depends on, which counts at the end; None
-    where it is ``raw``. The profile's anchors must be stored ones."""
+    """The private score, which counts at the end, on held-out data that no public score depends on; None if ``raw``
+    counts. It needs stored anchors."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """The GPU that a submission is scored on."""
+    """The GPU to score on."""
 
     uuid: str | None
     name: str = ""
 
     @property
     def details(self) -> dict[str, str]:
-        """What a score's details say of it."""
+        """Details of a score about the GPU."""
         return {"hardware": self.name} if self.uuid else {}
 
 
 @dataclass
 class Job(Generic[ProfileT]):
-    """One submission to be scored."""
+    """One submission to score."""
 
     task: TaskFolder
     profile_name: str
@@ -111,12 +111,12 @@ class Job(Generic[ProfileT]):
     settings: Profile
     """The profile's entry of ``task.toml``."""
     staged: Staged
-    """The scorer's own copy of the submission."""
+    """The scorer's copy of the submission."""
     backend: Backend
     records: Path
-    """A directory for what the operator may want to look at later, such as logs; it is kept beside the attempt log."""
+    """A directory for files for the operator, such as logs; kept next to the attempt log."""
     instance: Instance | None = None
-    """The instance to score by, if the profile has any; details of the score name it."""
+    """The instance to score with, if the profile has any; the score's details name it."""
     _last_tick: float = field(default_factory=time.monotonic)
 
     @property
@@ -126,7 +126,7 @@ class Job(Generic[ProfileT]):
 
     @property
     def instance_number(self) -> int:
-        """The number of the instance; 0 in a profile where none can be chosen."""
+        """The number of the instance; 0 if the profile's instances cannot be chosen."""
         return self.instance if isinstance(self.instance, int) else 0
 
     def sandbox(
@@ -141,19 +141,19 @@ class Job(Generic[ProfileT]):
         writable: Mapping[str, Path] | None = None,
         gpu: str | None = None,
     ) -> SandboxedProcess:
-        """Start a sandboxed process, in which functions of a module of the task can be called.
+        """Start a sandboxed process that can call functions of a module of the task.
 
         Args:
             module: the task's module ``sandboxed``, or one in its package ``sandboxed``.
-            packages: packages of ours that the module imports, such as ``re_bench.lm``.
-            submission: whether the process sees the submission, read-only, at :attr:`submission`. Without it no code
-                of the submission runs there, and an exception is an internal error.
-            held_out: whether the process gets held-out data, so that no message of it reaches the submission's author.
+            packages: re-bench packages that the module imports, such as ``re_bench.lm``.
+            submission: whether the process sees the submission, read-only, at :attr:`submission`. If not, no code of
+                the submission runs there, and an exception is an internal error.
+            held_out: whether the process gets held-out data, so that its messages are withheld from the agent.
             environment: environment variables.
-            visible: other files and directories that the process sees, read-only, where they are; of a task's
-                directory nothing else is seen.
-            writable: directories outside that the process may change, by their paths inside.
-            gpu: UUID of the one GPU that the process may use; it is CUDA's device 0 there.
+            visible: further files and directories to show read-only at the same paths; the rest of the task's directory
+                is hidden.
+            writable: writable directories, by their paths in the sandbox.
+            gpu: UUID of the GPU that the process may use, as CUDA device 0.
         """
         shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
         hidden = hidden_directories(self.task.directory)
@@ -164,81 +164,81 @@ class Job(Generic[ProfileT]):
         )
 
     def gpu(self) -> Gpu:
-        """Return the GPU to score on; one without a UUID where the profile needs none.
+        """Return the GPU to score on; its UUID is None if the profile needs no GPU.
 
         Raises:
-            UsageError: if there is none, or it cannot be identified.
+            UsageError: if there is no GPU, or it cannot be identified.
         """
         if self.settings.device != "cuda":
             return Gpu(None)
-        from re_bench.gpu.state import identify  # noqa: PLC0415 - which only scorings on a GPU need
+        from re_bench.gpu.state import identify  # noqa: PLC0415 - only scorings on a GPU need it
 
         found = identify()
         return Gpu(found.uuid, found.name)
 
     def progress(self, text: str) -> None:
-        """Say on stderr what is being done, every two seconds at most."""
+        """Print progress on stderr, at most every 2 seconds."""
         if time.monotonic() - self._last_tick > _TICK_S:
             self._last_tick = time.monotonic()
             print_progress(f"{self.task.name}: {text}")
 
 
 class Task(ABC, Generic[ProfileT]):
-    """A task: how its data and workspaces are made, and how a submission is scored."""
+    """A task: prepares data, creates workspaces and scores submissions."""
 
     profiles: Mapping[str, ProfileT]
-    """The task's own settings by the name of the profile; ``task.toml`` has an entry for each of them."""
+    """The task's settings by name of the profile; ``task.toml`` has the same profiles."""
     randomized: bool = False
-    """Whether workspaces differ, so that :meth:`randomize_workspace` is called for each of them."""
+    """Whether workspaces differ, so that :meth:`randomize_workspace` is called for each."""
 
     def prepare(self, setup: Setup[ProfileT]) -> None:
-        """Make the data and models that the profile needs in the cache of prepared data, unless they are there.
+        """Create the profile's data and models in the cache of prepared data, unless they exist.
 
         Raises:
-            UsageError: if they cannot be made here, or there is no such instance.
+            UsageError: if they cannot be created on this machine, or the instance does not exist.
         """
 
     def create_workspace(self, setup: Setup[ProfileT], directory: Path) -> None:
-        """Add the files that all workspaces have to an existing directory, which holds those of ``starter`` already."""
+        """Add the files that all workspaces share to a directory that already has the files of ``starter``."""
 
     def randomize_workspace(self, setup: Setup[ProfileT], directory: Path, seed: int | None) -> None:
-        """Add the files in which a workspace differs from others.
+        """Add the files that differ between workspaces.
 
         Args:
-            setup: what the workspace is for.
+            setup: the profile and instance.
             directory: the workspace, after :meth:`create_workspace`.
-            seed: what the files are drawn from, so that they are the same each time; None for the system's randomness.
+            seed: seed of the files; None for random ones.
         """
 
     def stand_in(self) -> StandIn | None:
-        """Return the model that answers agents where the manifest's ``[model]`` is not asked; None if it has none.
+        """Return the model that replaces the manifest's ``[model]`` in profiles without a real one, or None.
 
-        It runs in the gateway's process, outside of all sandboxes. It must know nothing that is hidden from agents.
+        It runs in the gateway's process, outside of all sandboxes, and must know nothing that is hidden from agents.
         """
         return None
 
     def meter(self, setup: Setup[ProfileT], directory: Path) -> Meter | None:
-        """Return what makes and counts the experiments of a session outside of its sandbox; None if there are none.
+        """Return a function that runs and counts a session's experiments outside of its sandbox, or None.
 
-        It runs in a process of its own, after :meth:`prepare`, for the profiles of the manifest's ``[meter]``.
+        It runs in a separate process, after :meth:`prepare`, in the profiles of the manifest's ``[meter]``.
 
         Args:
-            setup: what the session's workspace was made for.
-            directory: for the ledger and whatever else an experiment needs. No sandbox shows it. It is empty at the
-                first call for a session, and kept for the next, should the process or the server be started again.
+            setup: the profile and instance of the session.
+            directory: directory for the ledger and other files, hidden from sandboxes. It is empty at a session's
+                first call and kept when the process or the server restarts.
 
         Raises:
-            UsageError: if experiments cannot be made here.
+            UsageError: if experiments are not possible on this machine.
         """
         del setup, directory
         return None
 
     def rebuild(self, setup: Setup[ProfileT], cluster: str | None) -> None:
-        """Make the truth again where the task computes it; ``re-bench calibrate`` calls this before it measures.
+        """Rebuild the truth, if the task computes it; ``re-bench calibrate`` calls this before it measures.
 
         Args:
-            setup: what the truth is made for.
-            cluster: the address of a Ray cluster to compute on; None for this machine.
+            setup: the profile and instance.
+            cluster: address of a Ray cluster to compute on; None for this machine.
 
         Raises:
             ReBenchError: if that fails.
@@ -249,7 +249,7 @@ class Task(ABC, Generic[ProfileT]):
         """Return the raw score of a submission.
 
         Raises:
-            InvalidSubmissionError: if the submission is at fault; its author reads the message.
+            InvalidSubmissionError: if the submission is at fault; the agent reads the message.
         """
 
 
@@ -257,11 +257,11 @@ def load_task(folder: TaskFolder) -> Task[Any]:
     """Return the task that a folder's ``score.py`` defines.
 
     Raises:
-        UsageError: if there is no ``score.py``, a package that it needs is missing, or it does not define one task.
+        UsageError: if ``score.py`` or a package it needs is missing, or it does not define exactly one task.
     """
     path = folder.scorer
     if not path.is_file():
-        raise UsageError(f"{folder.name} has no scorer yet: {path} is missing")
+        raise UsageError(f"{folder.name}: {path} is missing")
     folder.add_to_path()
     name = f"_score_of_{folder.name}"
     try:
@@ -272,17 +272,17 @@ def load_task(folder: TaskFolder) -> Task[Any]:
     own = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == name]
     kinds = [kind for kind in own if issubclass(kind, Task) and not inspect.isabstract(kind)]
     if len(kinds) != 1:
-        raise UsageError(f"{path} defines {len(kinds)} tasks; it should define one subclass of re_bench.api.Task")
+        raise UsageError(f"{path}: defines {len(kinds)} tasks; define one subclass of re_bench.api.Task")
     task: Task[Any] = kinds[0]()
     return task
 
 
 def profile_of(task: Task[ProfileT], name: str) -> ProfileT:
-    """Return the task's own settings of a profile.
+    """Return the task's settings of a profile.
 
     Raises:
-        UsageError: if its ``score.py`` has none.
+        UsageError: if its class has no such profile.
     """
     if name not in task.profiles:
-        raise UsageError(f"{type(task).__name__}.profiles has no {name!r}, which task.toml has; add it")
+        raise UsageError(f"{type(task).__name__}.profiles lacks {name!r} of task.toml; add it")
     return task.profiles[name]

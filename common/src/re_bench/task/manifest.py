@@ -1,7 +1,6 @@
-"""What a task's manifest may say, and what methods have reached on it; :mod:`re_bench.task.manifest_file` reads both.
+"""Schemas of a task's manifest and records; :mod:`re_bench.task.manifest_file` reads the files.
 
-Keys are checked by pydantic, and its messages are those that authors read. What keys of one table must be to each other
-is in the method ``conflicts`` of the table's class.
+Pydantic checks the keys, and authors read its messages. A table's method ``conflicts`` checks keys against each other.
 """
 
 import datetime as dt
@@ -18,13 +17,13 @@ from re_bench.limits import Bounds, Limits
 from re_bench.task.profile_names import is_profile
 
 RECORDS = "records.toml"
-"""The file with the records of a task."""
+"""The file with a task's records."""
 CHEAT = "cheat.toml"
 """The file in a cheat's folder that describes it."""
 _TOLERANCE = 0.05
 
 Conflict = tuple[tuple[str | int, ...], str]
-"""Where something is wrong, as keys and positions, and what should be there."""
+"""The place of a problem, as keys and positions, and what it should be."""
 
 
 def _check_profile(value: str) -> str:
@@ -70,7 +69,7 @@ Regex = Annotated[str, AfterValidator(_check_regex)]
 
 
 class Table(BaseModel):
-    """A table of a manifest; a key that it does not know is an error."""
+    """A table of a manifest; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -85,25 +84,25 @@ class Table(BaseModel):
         return self
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield the keys that do not fit together, though each may be right."""
+        """Yield keys that are inconsistent with each other."""
         yield from ()
 
 
 class Spread(Table):
-    """The standard deviation of the raw score over the repeats, in the raw score's unit."""
+    """Standard deviations of the raw score over the repeats, in its unit."""
 
     starting: float = Field(ge=0)
     reference: float = Field(ge=0)
 
 
 class Source(Table):
-    """Where anchors come from; all but published ones say how they were obtained."""
+    """The source of anchors; measured and modelled ones record how they were obtained."""
 
     kind: Literal["published", "measured", "modelled"]
     where: Text
     hardware: Line | None = None
     model: Line | None = None
-    """The chat model that was asked, where the score depends on one."""
+    """The chat model, if the score depends on one."""
     date: dt.date | None = None
     repeats: int | None = Field(default=None, ge=1)
     spread: Spread | None = None
@@ -111,21 +110,21 @@ class Source(Table):
     """Versions of programs and packages, by name."""
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield what is missing because of ``kind``."""
+        """Yield keys that ``kind`` requires."""
         for key in ("hardware", "date", "repeats", "spread", "versions"):
             if self.kind != "published" and getattr(self, key) is None:
                 yield (key,), f"required, because kind is {self.kind}"
 
 
 class Anchors(Table):
-    """The starting and the reference score, in the raw score's unit, and where they come from."""
+    """The starting and reference scores, in the raw score's unit, and their source."""
 
     starting: float
     reference: float
     source: Source
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield that the two anchors are equal."""
+        """Yield a conflict if the anchors are equal."""
         if self.starting == self.reference:
             yield ("reference",), "should differ from starting"
 
@@ -134,7 +133,7 @@ AnchorList = Annotated[tuple[Anchors, ...], Field(strict=False)]
 
 
 def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["hardware", "model"]) -> Iterator[Conflict]:
-    """Yield the anchors of a list whose source names no device or model, or one that another entry has."""
+    """Yield anchors of a list whose device or model is missing or not unique."""
     names: set[str] = set()
     for index, entry in enumerate(entries):
         name = entry.source.hardware if key == "hardware" else entry.source.model
@@ -147,7 +146,7 @@ def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["har
 
 
 class Tolerance(Table):
-    """How far from 0 and 1 the rewards of baseline and reference may be: half-widths, in rewards."""
+    """Maximum distance of the rewards of baseline and reference from 0 and 1."""
 
     baseline: float = Field(default=_TOLERANCE, ge=0)
     reference: float = Field(default=_TOLERANCE, ge=0)
@@ -156,9 +155,8 @@ class Tolerance(Table):
 class Profile(Table):
     """A size at which the task runs.
 
-    Its anchors are stored, and it has not been calibrated without them; or every scoring measures them anew
-    (``in_run``), and those of named devices are stored for comparison. A profile that asks a real chat model has those
-    of other ``models`` beside its own.
+    Its ``anchors`` are stored, unless every scoring measures them (``in_run``); then those of named ``devices`` are
+    stored for comparison. A profile with a real chat model also has anchors of other ``models``.
     """
 
     description: Line
@@ -166,22 +164,22 @@ class Profile(Table):
     modelled: bool = False
     """Whether the raw score is modelled, not measured."""
     parallel: bool = False
-    """Whether the raw score depends on no time, so that several scorings may run at once."""
+    """Whether scorings may run concurrently, because the raw score does not depend on time."""
     time_limit_s: float = Field(gt=0)
-    """Wall-clock seconds after which a scoring ends all that runs of a submission, which is then invalid."""
+    """Wall-clock seconds after which a scoring stops the submission, which is then invalid."""
     tolerance: Tolerance = Field(default_factory=Tolerance)
     limits: Limits = Field(default_factory=Limits)
-    """What the process of a submission may use."""
+    """Limits of a submission's process."""
     instance: Literal["chosen", "secret"] | None = None
-    """What draws the hidden truth, if it is not the same for all: see :mod:`re_bench.task.choices`."""
+    """The kind of instance, if the hidden truth varies: see :mod:`re_bench.task.choices`."""
     in_run: bool = False
-    """Whether every scoring measures the anchors beside the submission."""
+    """Whether every scoring measures the anchors together with the submission."""
     anchors: Anchors | None = None
     devices: AnchorList = ()
     models: AnchorList = ()
 
     def anchors_with(self, model: str) -> Anchors | None:
-        """Return the anchors that were measured with a chat model."""
+        """Return the anchors measured with a chat model."""
         return next((anchors for anchors in self.models if anchors.source.model == model), None)
 
     def all_anchors(self) -> Iterator[tuple[tuple[str | int, ...], Anchors]]:
@@ -193,7 +191,7 @@ class Profile(Table):
                 yield (key, index), entry
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield stored anchors in the wrong place, and devices and models without a name of their own."""
+        """Yield stored anchors in the wrong place, and devices and models without a unique name."""
         if self.in_run and self.anchors is not None:
             yield ("anchors",), "should be a list of devices instead, because in_run is true"
         if self.devices and not self.in_run:
@@ -205,7 +203,7 @@ class Profile(Table):
 
 
 class Published(Table):
-    """Anchors that somebody published, in the raw score's unit."""
+    """Published anchors, in the raw score's unit."""
 
     name: Line
     """The publication or port."""
@@ -217,41 +215,41 @@ class Published(Table):
 
 
 class Recipe(Table):
-    """How a solution makes what it submits: a command, run in the sandbox in the laid-out workspace."""
+    """The command that builds a solution, run in its workspace in the sandbox."""
 
     command: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
     time_limit_s: float = Field(gt=0)
-    """Wall-clock seconds that the command may take."""
+    """Wall-clock time limit of the command."""
 
 
 class ReferenceRecipe(Recipe):
-    """How the reference makes what it submits, and how often that is checked."""
+    """The command that builds the reference, and how often to validate it."""
 
     repeats: int = Field(default=1, gt=0)
-    """How often baseline and reference are scored, each with a seed of its own."""
+    """Number of scorings of baseline and reference, with different seeds."""
 
 
 class Model(Table):
-    """The chat model that submissions talk to; :meth:`re_bench.api.Task.stand_in` makes the stand-in for it."""
+    """The chat model that submissions use; :meth:`re_bench.api.Task.stand_in` returns its stand-in."""
 
     name: Line
     aliases: tuple[Line, ...] = Field(default=(), strict=False)
     """Other names for the same model."""
     key: tuple[ProfileName, ...] = Field(default=(), strict=False)
-    """The profiles that need the real model, and so a key."""
+    """The profiles that need the real model and an API key."""
 
 
 class Meter(Table):
-    """The experiments that :meth:`re_bench.api.Task.meter` makes and counts outside of the sandbox."""
+    """The experiments that :meth:`re_bench.api.Task.meter` runs and counts outside of the sandbox."""
 
     request: Line
-    """What a request looks like, in words."""
+    """The format of a request, as text."""
     profiles: tuple[ProfileName, ...] | None = Field(default=None, strict=False)
-    """The profiles that have experiments; all of them if None."""
+    """The profiles with experiments; None for all."""
 
 
 class Image(Table):
-    """What the agent's image has besides Python, the workspace and the instructions."""
+    """Content of the agent's image in addition to Python, the workspace and the instructions."""
 
     packages: tuple[Line, ...] = Field(default=(), strict=False)
     """Debian packages."""
@@ -266,24 +264,24 @@ class Expectation(Table):
 
     expect: Literal["invalid", "no_better"]
     reason: Regex | None = None
-    """What the message of an invalid attempt must match."""
+    """A pattern that the message of an invalid attempt must match."""
     derived_from: FileName | None = None
-    """The directory, relative to the task's, of the solution that the cheat is derived from: ``no_better`` means no
-    better than that one; None for the baseline."""
+    """Directory, relative to the task's, of the solution that the cheat is derived from and that ``no_better`` compares
+    it with; None for the baseline."""
 
 
 class Cheat(Expectation):
-    """The ``cheat.toml`` of a checked-in submission that games the scorer: how it must fail."""
+    """The file ``cheat.toml`` of a checked-in submission that games the scorer."""
 
     description: Line
     profiles: Annotated[tuple[ProfileName, ...], Field(strict=False, min_length=1)] | None = None
-    """The profiles in which the cheat makes sense; None for all."""
+    """The profiles that the cheat runs in; None for all."""
     make: Recipe | None = None
     on: dict[ProfileName, Expectation] = Field(default_factory=dict)
-    """What to expect on single profiles instead."""
+    """Expectations that replace this one in single profiles."""
 
     def runs_on(self, profile: str) -> bool:
-        """Tell whether the cheat makes sense in a profile."""
+        """Return whether the cheat runs in a profile."""
         return self.profiles is None or profile in self.profiles
 
     def expectation(self, profile: str) -> Expectation:
@@ -291,14 +289,14 @@ class Cheat(Expectation):
         return self.on.get(profile, self)
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield expectations on profiles in which the cheat is not run."""
+        """Yield expectations for profiles that the cheat does not run in."""
         for name in self.on:
             if not self.runs_on(name):
                 yield ("on", name), "should be left out, or the cheat's profiles should include it"
 
 
 class Manifest(Table):
-    """What the files of a task say: ``task.toml``, ``anchors.toml``, ``records.toml`` and each ``cheat.toml``."""
+    """The content of ``task.toml``, ``anchors.toml``, ``records.toml`` and each ``cheat.toml``."""
 
     id: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
     title: Line
@@ -307,20 +305,20 @@ class Manifest(Table):
     direction: Literal["lower", "higher"]
     """Which raw score is better."""
     aggregation: Literal["min", "max", "last"]
-    """How the raw scores of a run's attempts become one."""
+    """How to combine the raw scores of a run's attempts."""
     show_score: bool = True
     """Whether the agent may see its score."""
     unit: Line
     """The unit of the raw score."""
     resolution: float | None = Field(default=None, gt=0)
-    """What raw scores are rounded to multiples of, in their unit; None keeps all digits, which may tell much."""
+    """Raw scores are rounded to multiples of this, in their unit; None keeps all digits, which may leak data."""
     submission: Annotated[tuple[FileName, ...], Field(strict=False, min_length=1)]
-    """Files relative to the submission, at least one of which must be there."""
+    """Files relative to the submission; at least one must exist."""
     shared_data: tuple[FileName, ...] = Field(default=(), strict=False)
-    """Files and directories at the workspace's top that agents have no need to change, and that are no part of a
-    submission: ``re-bench serve --link-data`` lets sessions share them."""
+    """Top-level files and directories that agents do not need to modify and that are not submitted; with
+    ``re-bench serve --link-data``, sessions share them."""
     staging: Bounds = Field(default_factory=Bounds)
-    """What of a submission is copied before it is scored."""
+    """Limits and filter of the copy of a submission."""
     profiles: dict[ProfileName, Profile] = Field(default_factory=dict)
     published: tuple[Published, ...] = Field(default=(), strict=False)
     """From ``records.toml``."""
@@ -331,10 +329,10 @@ class Manifest(Table):
     meter: Meter | None = None
     image: Image = Field(default_factory=Image)
     programs: dict[Line, Line] = Field(default_factory=dict)
-    """Programs that scorers and agents need besides Python, each with the Debian packages that bring it."""
+    """Programs that scorers and agents need, each with its Debian packages."""
 
     def anchors(self, profile: str) -> Anchors | None:
-        """Return the anchors of a profile, or None if it has not been calibrated yet or measures them in every run.
+        """Return the stored anchors of a profile; None if it is not calibrated or measures them in every run.
 
         Raises:
             KeyError: if the task has no such profile.
@@ -344,19 +342,19 @@ class Manifest(Table):
         return self.profiles[profile].anchors
 
     def asks_model(self, profile: str) -> bool:
-        """Tell whether a profile asks a real chat model."""
+        """Return whether a profile uses a real chat model."""
         return self.model is not None and profile in self.model.key
 
     def refusals(self, profile: str) -> tuple[tuple[str, str], ...]:
-        """Return the cheats that a profile refuses for a reason, each with what the message has to match."""
+        """Return the cheats that are refused in a profile, each with the pattern that the message must match."""
         expected = {name: cheat.expectation(profile) for name, cheat in self.cheats.items() if cheat.runs_on(profile)}
         return tuple((name, entry.reason) for name, entry in expected.items() if entry.reason)
 
     def with_model(self, name: str) -> Self:
-        """Return the manifest with another chat model, which the names of its own lead to as well.
+        """Return the manifest with another chat model; the names of its own model become aliases.
 
-        The profiles that ask a real model have the anchors that were measured with this one, or none. The manifest's
-        own model changes nothing.
+        Profiles with a real model get the anchors measured with this one, or none. Any name of the manifest's own model
+        changes nothing.
 
         Raises:
             ValueError: if the task has no chat model.
@@ -372,7 +370,7 @@ class Manifest(Table):
         return self.model_copy(update={"model": model, "profiles": self.profiles | others})
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield unusable names of staged files, and anchors of models where none is asked or the wrong way round."""
+        """Yield invalid staged names, models' anchors in profiles without a model, and anchors in the wrong order."""
         yield from self._staging_conflicts()
         side = "below" if self.direction == "lower" else "above"
         for name, profile in self.profiles.items():
@@ -384,7 +382,7 @@ class Manifest(Table):
                     yield ("profiles", name, *loc, "reference"), reason
 
     def _staging_conflicts(self) -> Iterator[Conflict]:
-        """Yield names that are none at a submission's top, or that leave out a file of ``submission``."""
+        """Yield names that are not top-level, or that exclude a file of ``submission``."""
         loc, names = ("staging", "names"), self.staging.names
         if names is None:
             return
@@ -406,23 +404,23 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Record(Table):
-    """What a method reached; what is not known is left out."""
+    """The result of a method; unknown values are omitted."""
 
     profile: ProfileName
     kind: Kind
-    """A simple method, the best result seen, or the most that can be had; baseline and reference are the anchors'."""
+    """``best`` is the best result seen, ``ceiling`` the best possible one."""
     method: Line
     value: float | None = None
-    """The task's own figure, such as a loss, of which the raw score is the logarithm above the floor."""
+    """The task's own figure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None
-    """The raw score, where it is no logarithm of a value."""
+    """The raw score, if there is no value."""
     seconds: Line | None = None
-    """What making the solution took, as a number or a range."""
+    """Time to build the solution, as a number or a range."""
     hardware: Line | None = None
     spread: float | None = Field(default=None, ge=0)
     """The standard deviation of the raw score."""
     n: int | None = Field(default=None, ge=1)
-    """Runs that ``value`` or ``raw`` is the mean of."""
+    """Number of runs that ``value`` or ``raw`` is the mean of."""
     date: dt.date | None = None
 
 
@@ -430,20 +428,20 @@ class Records(Table):
     """The file ``records.toml`` of a task."""
 
     value: Line | None = None
-    """What the values are, with their unit."""
+    """The meaning and unit of the values."""
     floors: dict[ProfileName, float] = Field(default_factory=dict)
-    """What is taken from the values of a profile before the logarithm; 0 if it is not here."""
+    """The floor of the values of each profile; default 0."""
     published: tuple[Published, ...] = Field(default=(), strict=False)
     records: tuple[Record, ...] = Field(default=(), strict=False)
 
     def raw_of(self, record: Record) -> float | None:
-        """Return the raw score of a record; None for baseline and reference, which are the anchors'."""
+        """Return the raw score of a record; None for baseline and reference, whose scores are the anchors."""
         if record.value is None:
             return record.raw
         return math.log(record.value - self.floors.get(record.profile, 0.0))
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield records with two scores or none, values of nothing that is named, and values without a logarithm."""
+        """Yield records without exactly one score, values without a meaning, and values at or below the floor."""
         for index, record in enumerate(self.records):
             loc, value, floor = ("records", index), record.value, self.floors.get(record.profile, 0.0)
             if record.kind in ("baseline", "reference"):

@@ -1,9 +1,9 @@
-"""The files of a manifest: those written by people, and ``anchors.toml``, written by ``re-bench calibrate``.
+"""Read the files of a manifest, and write ``anchors.toml``.
 
-People write ``task.toml``, a ``cheat.toml`` in the folder of each cheat, and ``records.toml``, of which the manifest
-has the published anchors. ``anchors.toml`` holds the tables ``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]``
-and ``[[profiles.NAME.models]]`` of measured and modelled anchors, and comes before such tables of ``task.toml``, where
-published anchors of a profile stand.
+Authors write ``task.toml``, a ``cheat.toml`` in the folder of each cheat, and ``records.toml``, which has the published
+anchors. ``re-bench calibrate`` writes ``anchors.toml`` with the tables ``[profiles.NAME.anchors]``,
+``[[profiles.NAME.devices]]`` and ``[[profiles.NAME.models]]``; they override such tables of ``task.toml``, which are
+for published anchors only.
 """
 
 import json
@@ -21,7 +21,7 @@ from re_bench.errors import ReBenchError
 from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, Table
 
 _ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "published": RECORDS}
-"""Keys of the manifest that other files have."""
+"""Keys of the manifest that belong in other files."""
 
 AnyTable = TypeVar("AnyTable", bound=BaseModel)
 
@@ -30,7 +30,7 @@ _COMMENT = "# Measured anchors, written whole by `re-bench calibrate`; docs/task
 
 
 class ManifestError(ReBenchError, ValueError):
-    """A manifest is unusable; the message has one line for each problem, also in `problems`."""
+    """A manifest is malformed; the message has a line for each of `problems`."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -38,7 +38,7 @@ class ManifestError(ReBenchError, ValueError):
 
 
 class _ProfileAnchors(Table):
-    """What `anchors.toml` may say of a profile; what these must be, the manifest says."""
+    """The keys of a profile in `anchors.toml`; the manifest validates their values."""
 
     anchors: Any = None
     devices: Any = None
@@ -46,13 +46,13 @@ class _ProfileAnchors(Table):
 
 
 class _AnchorsFile(Table):
-    """What `anchors.toml` may hold."""
+    """The schema of `anchors.toml`."""
 
     profiles: dict[str, _ProfileAnchors] = Field(default_factory=dict)
 
 
 def anchors_file(path: Path) -> Path:
-    """Return the `anchors.toml` beside a `task.toml`."""
+    """Return the path of the `anchors.toml` next to a `task.toml`."""
     return path.with_name("anchors.toml")
 
 
@@ -60,10 +60,10 @@ def load(path: Path) -> Manifest:
     """Read a task's manifest.
 
     Args:
-        path: the `task.toml`; the other files of the manifest are read too.
+        path: the `task.toml`; the other files of the manifest are next to it.
 
     Raises:
-        ManifestError: if it cannot be read or is not a manifest; lists every problem with file and key.
+        ManifestError: if it cannot be read or is malformed; lists every problem with file and key.
     """
     data = _read_toml(path)
     measured = _read_toml(anchors_file(path)) if os.path.lexists(anchors_file(path)) else {}
@@ -71,7 +71,7 @@ def load(path: Path) -> Manifest:
 
 
 def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
-    """Return another file in TOML as the table that it is.
+    """Read a TOML file as a table.
 
     Raises:
         ManifestError: as :func:`load`.
@@ -84,18 +84,18 @@ def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
 
 
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
-    """Write the `anchors.toml` beside a `task.toml` with new anchors of one profile; it changes at once or not at all.
+    """Replace the anchors of a profile in the `anchors.toml` next to a `task.toml`, atomically.
 
-    Where a profile measures its anchors in every run, the anchors of the device ``anchors.source.hardware`` are
-    replaced, or added behind those of other devices; so are those of a chat model that ``anchors.source.model`` names.
+    If the anchors name a chat model, or the profile measures its anchors in every run, only the entry of that model or
+    of the device ``anchors.source.hardware`` is replaced or added.
 
     Args:
         path: the `task.toml`.
-        profile: a profile that it has.
+        profile: the name of one of its profiles.
         anchors: the new anchors.
 
     Raises:
-        ManifestError: if the manifest is unusable, lacks the profile, or would be unusable with these anchors.
+        ManifestError: if the manifest is malformed, lacks the profile, or would be malformed with these anchors.
         OSError: if the file cannot be replaced.
     """
     data, target = _read_toml(path), anchors_file(path)
@@ -119,8 +119,8 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
 
 
 def anchors_text(measured: Mapping[str, Any]) -> str:
-    """Return the text of an `anchors.toml` that says ``measured``."""
-    import tomli_w  # noqa: PLC0415 - most users only read
+    """Return the text of an `anchors.toml` with this content."""
+    import tomli_w  # noqa: PLC0415 - only needed for writing
 
     return f"{_COMMENT}\n{tomli_w.dumps(measured)}"
 
@@ -130,10 +130,10 @@ def _dump(anchors: Anchors) -> dict[str, Any]:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """Return what a file says.
+    """Return the content of a file.
 
     Raises:
-        ManifestError: if it is no readable file, or not TOML.
+        ManifestError: if it is not a readable file, or not TOML.
     """
     if path.exists() and not path.is_file():
         raise ManifestError([f"{path}: expected a regular file"])
@@ -146,13 +146,13 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) -> Manifest:
-    """Return the manifest that both files are together.
+    """Return the manifest of the content of `task.toml` and `anchors.toml`, and of the other files.
 
     Raises:
         ManifestError: lists every problem.
     """
     anchors_path, profiles = anchors_file(path), data.get("profiles")
-    problems = [f"{path}: {key}: belongs into {file}" for key, file in _ELSEWHERE.items() if key in data]
+    problems = [f"{path}: {key}: belongs in {file}" for key, file in _ELSEWHERE.items() if key in data]
     others: dict[str, Any] = {"cheats": {}}
     try:
         if path.with_name(RECORDS).is_file():
@@ -186,16 +186,16 @@ def _with(table: Any, measured: Mapping[str, Any]) -> Any:
 
 
 def _describe(error: ValidationError, file_of: Callable[[tuple[str | int, ...]], Path]) -> list[str]:
-    """Return a line for each problem; ``file_of`` gives the file that a key is in."""
+    """Return a line for each problem; ``file_of`` returns the file of a key."""
     lines = []
     for details in error.errors(include_url=False):
-        loc = tuple(part for part in details["loc"] if part != "[key]")  # so pydantic marks that the key is wrong
+        loc = tuple(part for part in details["loc"] if part != "[key]")  # pydantic's mark of an invalid key
         lines.append(f"{file_of(loc)}: {_spell(loc)}: {details['msg'].removeprefix('Value error, ')}")
     return lines
 
 
 def _spell(loc: tuple[str | int, ...]) -> str:
-    """Spell a key as TOML would, with list positions in brackets, from 0."""
+    """Format a key as in TOML, with list positions in brackets, from 0."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{_quote(part)}" for part in loc]
     return "".join(parts).removeprefix(".")
 

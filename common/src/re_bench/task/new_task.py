@@ -1,7 +1,7 @@
-"""A new task from the template: small, complete, and such that it validates at once.
+"""Create a task from the template: small, complete and valid.
 
-``template/`` is a task of the name ``task_name``, whose Python files are Python as they stand. What a choice decides is
-``$word`` in them (:class:`string.Template`), a file in ``direction/``, or a line or table of one profile.
+``template/`` is a task with the name ``task_name`` and valid Python files. Choices replace each ``$word``
+(:class:`string.Template`), select files in ``direction/``, and drop lines and tables of other profiles.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ AGGREGATIONS = {"lower": "min", "higher": "max"}
 """The usual aggregation of each direction."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
-_STAND_IN = "task_name"
-_CLASS_STAND_IN = "TaskName"
-_RAW = {"lower": "the root mean squared error", "higher": "the share of the variance that is explained"}
+_PLACEHOLDER = "task_name"
+_CLASS_PLACEHOLDER = "TaskName"
+_RAW = {"lower": "the root mean squared error", "higher": "the explained share of the variance"}
 _DESCRIPTIONS = {
     "cpu": "a small machine",
     "gpu": "one GPU",
     "paper": "CHANGE ME: the original data, with published anchors",
 }
-_TAKEN = {"base", "check", "metric", "solution", _STAND_IN}
-"""Modules of a workspace, which lie beside the task's package in the sandbox."""
+_RESERVED = {"base", "check", "metric", "solution", _PLACEHOLDER}
+"""Modules of a workspace, importable next to the task's package in the sandbox."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a task author decides about a new task."""
+    """The author's choices for a new task."""
 
     name: str
-    """Of the folder and of the importable package."""
+    """Name of the folder and of the Python package."""
     id: str
     title: str
     direction: Literal["lower", "higher"]
@@ -60,27 +60,28 @@ class Choices:
 
 
 def check_name(name: str) -> None:
-    """Raise unless a task can be called so.
+    """Check the name of a new task.
 
     Raises:
-        UsageError: if it is no name of a package, or that of another one.
+        UsageError: if it is not a valid name of a package, or that of another module.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(f"{name!r}: a task's name is lower-case letters, digits and _, as in curve_fit, 40 at most")
-    if name in _TAKEN or name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
+        raise UsageError(f"{name!r}: expected at most 40 lower-case letters, digits and _, such as curve_fit")
+    if name in _RESERVED or name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
         raise UsageError(f"{name!r} is the name of another Python module, which the task's package would hide")
 
 
 def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Path:
-    """Write the task into the new directory ``parent/NAME`` and return that.
+    """Write the task into the new directory ``parent/NAME``, and return its path.
 
     Args:
-        parent: the directory to put it in; it is made if it is not there.
-        choices: what the author decided.
-        in_repository: whether ``parent`` is the ``tasks`` of a repository; else the task is a package of its own.
+        parent: the parent directory; created if missing.
+        choices: the author's choices.
+        in_repository: whether ``parent`` is the folder ``tasks`` of a repository; if not, the task becomes a separate
+            package.
 
     Raises:
-        UsageError: if a choice cannot be taken, or the directory is there or cannot be made.
+        UsageError: if a choice is invalid, or the directory exists or cannot be created.
     """
     _check_choices(choices)
     task = parent / choices.name
@@ -90,9 +91,9 @@ def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Pa
     except OSError as error:
         raise UsageError(f"{task}: {error.strerror}; choose another name or directory") from None
     for source, name in _files(choices, in_repository=in_repository):
-        text = Template(source.read_text(encoding="utf-8")).substitute(values).replace(_STAND_IN, choices.name)
-        text = text.replace(_CLASS_STAND_IN, "".join(word.capitalize() for word in choices.name.split("_")))
-        target = task / name.replace(_STAND_IN, choices.name)
+        text = Template(source.read_text(encoding="utf-8")).substitute(values).replace(_PLACEHOLDER, choices.name)
+        text = text.replace(_CLASS_PLACEHOLDER, "".join(word.capitalize() for word in choices.name.split("_")))
+        target = task / name.replace(_PLACEHOLDER, choices.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_sorted_imports(_without_other_profiles(text, choices), choices.name), encoding="utf-8")
     write_generated_files(open_task(task))
@@ -107,11 +108,11 @@ def _check_choices(choices: Choices) -> None:
     if not title.strip() or not title.isprintable() or any(mark in title for mark in '"\\|') or len(title) > 80:  # noqa: PLR2004
         raise UsageError(f'--title {title!r}: expected a line of at most 80 characters without ", \\ and |')
     if unknown := [name for name in choices.profiles if name not in PROFILES] or not choices.profiles:
-        raise UsageError(f"--profiles {unknown}: expected one or more of {', '.join(PROFILES)}, with commas between")
+        raise UsageError(f"--profiles {unknown}: expected a comma-separated list of {', '.join(PROFILES)}")
 
 
 def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, str]:
-    """Return what stands for each ``$word`` of the template."""
+    """Return the replacements of each ``$word`` in the template."""
     values = {
         "aggregation": choices.aggregation,
         "canary": CANARY,
@@ -147,18 +148,18 @@ def _files(choices: Choices, *, in_repository: bool) -> Iterator[tuple[Path, str
             name = path.relative_to(top)
             if path.is_file() and name.parts[0] not in left_out and "__pycache__" not in name.parts:
                 if in_repository and path.name == "hatch_build.py":
-                    continue  # tasks/hatch_build.py is for all
+                    continue  # tasks share tasks/hatch_build.py
                 yield path, str(name)
 
 
 def _without_other_profiles(text: str, choices: Choices) -> str:
-    """Leave out the lines of tables and dictionaries that begin with a profile that was not chosen."""
+    """Remove lines of tables and dictionaries that begin with a profile that was not chosen."""
     others = "|".join(name for name in PROFILES if name not in choices.profiles)
     return re.sub(rf'^(\| |    ")({others})\b.*\n', "", text, flags=re.MULTILINE) if others else text
 
 
 def _sorted_imports(text: str, name: str) -> str:
-    """Put the imports of the task and of the core in order, which depends on the task's name."""
+    """Sort the imports of the task and of the core; the order depends on the task's name."""
 
     def ordered(match: re.Match[str]) -> str:
         return "".join(sorted(match[0].splitlines(keepends=True), key=lambda line: line.split()[1]))

@@ -1,7 +1,7 @@
-"""Make the data and the workspaces of a task, by its own methods, in a process of its own.
+"""Run a task's methods that prepare data and create workspaces, in a separate process.
 
-A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, hold a GPU or crash, and a server makes
-workspaces of five tasks for days; so nothing of this runs in the process that asks for it.
+A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, hold a GPU or crash, which a long-running server
+must not do itself.
 """
 
 from __future__ import annotations
@@ -39,22 +39,21 @@ _STDERR = 2
 def run_preparation(
     task: TaskFolder, profile: str, into: Path | None = None, instance: int | None = None, seed: int | None = None
 ) -> None:
-    """Prepare a profile of a task, and create a workspace; output and lines of progress go to stderr.
+    """Prepare a profile of a task, and optionally create a workspace; output goes to stderr.
 
     Args:
         task: the task.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        into: an existing directory that becomes a workspace.
-        instance: the instance to prepare for and to choose, if not the one that is chosen.
-        seed: what the workspace's own files are drawn from; None for the system's randomness.
+        into: an existing directory to turn into a workspace.
+        instance: the instance to prepare and choose; None for the chosen one.
+        seed: seed of the files that differ between workspaces; None for random ones.
 
     Raises:
-        UsageError: if there is no such profile or instance, or this cannot be prepared here.
-        ReBenchError: if it fails.
+        UsageError: if the profile or instance does not exist, or cannot be prepared on this machine.
+        ReBenchError: if preparing fails.
     """
     if instance is not None and task.profile(profile).instance != "chosen":
-        where = f"{task.name} has no instances to choose from in profile {profile}"
-        raise UsageError(f"{where}; leave --instance out")
+        raise UsageError(f"{task.name} has no instances to choose from in profile {profile}; leave --instance out")
     with closing(PrepareWorker(task, profile, lambda line: print_progress(f"{task.name}: {line}"))) as worker:
         worker.start(instance)
         if into is not None:
@@ -63,25 +62,25 @@ def run_preparation(
 
 
 class PrepareWorker:
-    """A task in a process of its own, which ends with this one. One thread at a time may use it."""
+    """Runs a task in a separate process, which ends with this one. Not thread-safe."""
 
     def __init__(self, task: TaskFolder, profile: str, log: Callable[[str], None]) -> None:
-        """Describe it; nothing is started yet. ``log`` gets its lines of progress."""
+        """Create a worker without starting it; ``log`` receives its lines of progress."""
         self._task, self._profile, self._log = task, profile, log
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self.randomized = False
-        """Whether workspaces of the task differ; known once the process has been started."""
+        """Whether workspaces of the task differ; known after :meth:`start`."""
 
     def start(self, instance: int | None = None) -> None:
-        """Start it, unless it runs, and wait until it has prepared.
+        """Start the process, unless it is running, and wait until it has prepared the profile.
 
         Args:
-            instance: the instance to prepare for and to choose, if not the one that is chosen.
+            instance: the instance to prepare and choose; None for the chosen one.
 
         Raises:
-            UsageError: if the profile cannot be prepared here.
-            ReBenchError: if that failed.
+            UsageError: if the profile cannot be prepared on this machine.
+            ReBenchError: if preparing failed.
             StoppedError: if this process is ending.
         """
         if self._process is not None and self._process.poll() is None:
@@ -96,7 +95,7 @@ class PrepareWorker:
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,
                 pass_fds=[other.fileno()],
-                process_group=0,  # so that a terminal's interrupt reaches us alone, who end it
+                process_group=0,  # a terminal's interrupt must only reach this process, which stops the worker
             )
         try:
             self.randomized = self._request("prepare", instance)
@@ -107,10 +106,10 @@ class PrepareWorker:
             raise
 
     def create_workspace(self, directory: Path) -> None:
-        """Add the files that all workspaces have to an existing directory.
+        """Add the files that all workspaces share to an existing directory.
 
         Raises:
-            UsageError: if the task raised it, or as :meth:`start`, if the process has to be started again.
+            UsageError: if the task raised it, or as :meth:`start` if the process must be restarted.
             ReBenchError: if that failed.
             StoppedError: if this process is ending.
         """
@@ -118,7 +117,7 @@ class PrepareWorker:
         self._request("create_workspace", directory.resolve())
 
     def randomize_workspace(self, directory: Path, seed: int | None = None) -> None:
-        """Add the files in which a workspace differs from others, if the task has any.
+        """Add the files that differ between workspaces, if the task has any.
 
         Raises:
             UsageError, ReBenchError, StoppedError: as :meth:`create_workspace`.
@@ -128,7 +127,7 @@ class PrepareWorker:
             self._request("randomize_workspace", directory.resolve(), seed)
 
     def close(self) -> None:
-        """End it, with time to clean up."""
+        """Stop the process; it gets time to clean up."""
         if self._process is not None:
             with self._process:
                 terminate(self._process)
@@ -137,10 +136,10 @@ class PrepareWorker:
         self._process = self._connection = None
 
     def _request(self, method: str, *arguments: Any) -> bool:
-        """Send a request and return the next reply that is no progress; a worker that gave none is closed."""
+        """Send a request, log progress, and return the final reply; close the worker if there is none."""
         assert self._connection is not None
         assert self._process is not None
-        with suppress(BrokenPipeError):  # then there is no reply, which raises
+        with suppress(BrokenPipeError):  # the missing reply raises below
             self._connection.send((method, arguments))
         reply: str | bool | ReBenchError = ""
         try:
@@ -164,11 +163,10 @@ class PrepareWorker:
 
 
 def main() -> None:
-    """Answer the requests of a :class:`PrepareWorker`: ``DIRECTORY PROFILE DESCRIPTOR`` of its connection.
+    """Answer the requests of a :class:`PrepareWorker`; the arguments are ``DIRECTORY PROFILE DESCRIPTOR``.
 
-    A request is the name of a method of the task and its arguments. Replies are lines of progress, then whether
-    workspaces of the task differ, or a ReBenchError. When the other end closes, this process ends by SIGTERM, whatever
-    it is doing.
+    A request is the name of a task's method and its arguments. Replies are lines of progress, then whether workspaces
+    differ, or a ReBenchError. When the connection closes, SIGTERM ends this process at any time.
     """
     directory, profile, descriptor = sys.argv[1:]
     connection = Connection(int(descriptor))
@@ -188,7 +186,7 @@ def main() -> None:
 
 
 class _Worker:
-    """Calls the methods of a task, in the process of its own."""
+    """Calls the methods of a task in the separate process."""
 
     def __init__(self, folder: TaskFolder, profile: str, log: Callable[[str], None]) -> None:
         self._folder, self._profile, self._log = folder, profile, log
@@ -196,7 +194,7 @@ class _Worker:
         self._task: Task[Any] | None = None
 
     def outcome(self, method: str, arguments: tuple[Any, ...]) -> bool | ReBenchError:
-        """Carry out a request, and return whether workspaces differ, or an error that can be pickled."""
+        """Handle a request; return whether workspaces differ, or an error that can be pickled."""
         try:
             self._task = task = self._task or load_task(self._folder)
             if method == "prepare":
@@ -210,7 +208,7 @@ class _Worker:
         except ModuleNotFoundError as error:
             remedy = f"pip install -c constraints.txt -e common -e tasks/{self._folder.name}"
             return UsageError(f"the package {error.name} is missing; run: {remedy}")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other end has to know
+        except Exception as error:  # noqa: BLE001 - the other process must get a reply
             traceback.print_exception(error)
             return ReBenchError(f"{type(error).__name__}: {error}")
         return task.randomized

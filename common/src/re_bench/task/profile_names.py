@@ -1,4 +1,4 @@
-"""What a profile may be called."""
+"""Valid names of profiles."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _NAME = re.compile(rf"({'|'.join(PROFILES)})(-[a-z0-9]+)?")
 
 
 def is_profile(name: object) -> bool:
-    """Tell whether a profile may be called so: by its size, or by that, a dash and a word, such as ``cpu-test2``."""
+    """Return whether ``name`` is a size, or a size, a dash and a word, such as ``cpu-test2``."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""What a task needs of Python packages: what it says, and what of it is installed."""
+"""The Python requirements of a task, and the installed distributions that meet them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CORE = "re-bench-common"
 
 
 def requirements_of(task: TaskFolder) -> list[str]:
-    """Return what a task says that it needs, and the core, as ``pyproject.toml`` writes requirements.
+    """Return the core and the dependencies of a task, as requirements.
 
     Raises:
         UsageError: if its ``pyproject.toml`` cannot be read.
@@ -34,25 +34,25 @@ def requirements_of(task: TaskFolder) -> list[str]:
         try:
             stated = tomllib.loads(project.read_text(encoding="utf-8"))["project"].get("dependencies", [])
         except (OSError, ValueError, KeyError, AttributeError) as error:
-            raise UsageError(f"{project}: the task's dependencies cannot be read: {error!r}") from None
+            raise UsageError(f"{project}: cannot read the task's dependencies: {error!r}") from None
         return [CORE, *stated]
-    brought = (entry.dist for entry in entry_points(group=ENTRY_POINTS) if _brings(entry.module, task.directory))
+    brought = (entry.dist for entry in entry_points(group=ENTRY_POINTS) if _provides(entry.module, task.directory))
     return [
         CORE,
         *(text for entry in brought if entry is not None for text in entry.requires or () if ";" not in text),
     ]
 
 
-def _brings(module: str, directory: Path) -> bool:
+def _provides(module: str, directory: Path) -> bool:
     spec = find_spec(module)
     return spec is not None and str(directory) in (spec.submodule_search_locations or ())
 
 
 def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
-    """Return the distributions that satisfy requirements, and those that these need, by name.
+    """Return the installed distributions of requirements and of their dependencies, by name.
 
     Raises:
-        UsageError: if one is not installed here, or is no requirement.
+        UsageError: if one is not installed, or is not a requirement.
     """
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
@@ -74,13 +74,11 @@ def _requirement(text: str) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement:
-        raise UsageError(f"{text!r} is no requirement: write PACKAGE, or PACKAGE>=VERSION") from None
+        raise UsageError(f"{text!r} is not a requirement: write PACKAGE or PACKAGE>=VERSION") from None
 
 
 def _installed(name: str) -> Distribution:
     try:
         return distribution(name)
     except PackageNotFoundError:
-        raise UsageError(
-            f"the package {name} is not installed here, so that its version is not known; install it"
-        ) from None
+        raise UsageError(f"the package {name} is not installed, so its version is unknown; install it") from None

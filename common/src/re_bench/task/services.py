@@ -1,9 +1,9 @@
-"""What else a task's class does, in processes of their own: its stand-in for a chat model, its meter, and its truth.
+"""Services of a task that run in other processes: the stand-in for a chat model, the meter, and rebuilding the truth.
 
 The gateway calls :func:`stand_in`. ``python -m re_bench.task.services meter DIRECTORY PROFILE SOCKET STATE`` serves the
-task's meter on a Unix socket, which is shown to a sandbox as ``RE_BENCH_EXPERIMENTS``: a connection is one experiment,
-which sends a line of JSON and gets a line back, the outcome or ``{"refused": "the reason"}``. As many are made at the
-same time as there are cores; others wait. ``rebuild DIRECTORY PROFILE CLUSTER`` makes the truth again.
+task's meter on a Unix socket, which sandboxes see as ``RE_BENCH_EXPERIMENTS``. Each connection is one experiment: the
+client sends a line of JSON and receives a line with the outcome or ``{"refused": "the reason"}``. At most one
+experiment per core runs at a time; others wait. ``rebuild DIRECTORY PROFILE CLUSTER`` rebuilds the truth.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Meter, StandIn
 
 SERVICES = {"model": "stand_in", "meter": "meter"}
-"""The methods of a task's class by the tables of the manifest that need them."""
+"""Methods of a task's class, by the table of the manifest that needs them."""
 _LONGEST_REQUEST = 200
 _WAIT_FOR_REQUEST_S = 10.0
 
 
 def command(service: str, task: TaskFolder, *arguments: str) -> list[str]:
-    """Return the arguments of Python that run a service of a task: ``meter`` or ``rebuild``."""
+    """Return the arguments for Python to run a service of a task: ``meter`` or ``rebuild``."""
     return ["-P", "-m", __name__, service, str(task.directory), *arguments]
 
 
@@ -49,12 +49,12 @@ def stand_in(directory: str) -> StandIn:
     """Return the stand-in of the task in a directory.
 
     Raises:
-        UsageError: if the task has none.
+        UsageError: if the task has no stand-in.
     """
     folder = open_task(Path(directory))
     model = load_task(folder).stand_in()
     if model is None:
-        raise UsageError(f"{folder.name}: score.py makes no stand-in for the model of task.toml; write Task.stand_in")
+        raise UsageError(f"{folder.name}: score.py has no stand-in for the model of task.toml; define Task.stand_in")
     return model
 
 
@@ -65,15 +65,15 @@ class _MeterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     request_queue_size = 64
 
     def __init__(self, socket: Path, meter: Meter, form: str) -> None:
-        """Listen on ``socket`` for experiments, whose requests look like ``form``."""
+        """Listen on ``socket``; error messages describe requests as ``form``."""
         self.meter, self.form = meter, form
         self.turns = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
         super().__init__(str(socket), _Experiment)
-        socket.chmod(0o666)  # the sandbox may be another user, and sees what it is shown
+        socket.chmod(0o666)  # the sandbox may run as another user
 
 
 class _Experiment(socketserver.StreamRequestHandler):
-    """One experiment."""
+    """Handles one experiment."""
 
     timeout = _WAIT_FOR_REQUEST_S
     server: _MeterServer
@@ -84,7 +84,7 @@ class _Experiment(socketserver.StreamRequestHandler):
         try:
             self.wfile.write(outcome)
         except OSError:
-            return  # the client has gone; the experiment has been paid for
+            return  # the client has gone; the experiment counts anyway
 
     def _outcome(self) -> object:
         try:
@@ -94,25 +94,25 @@ class _Experiment(socketserver.StreamRequestHandler):
         except (ValueError, RecursionError):
             reason = f"a request is a line of JSON: {self.server.form}"
         except TimeoutError:
-            reason = "no request came"
+            reason = "no request was received in time"
         except StoppedError:
             reason = "the meter was stopped"
         except UsageError as error:
             reason = str(error)
-        except Exception:  # noqa: BLE001 - whatever it is, the agent has to get an answer
+        except Exception:  # noqa: BLE001 - the agent must always get an answer
             traceback.print_exc()
-            reason = "the experiment failed; the operator's log says why"
+            reason = "the experiment failed; see the operator's log"
         return {"refused": reason}
 
 
 def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) -> None:
-    """Serve until we are stopped; then the experiments that are being made end too."""
-    task, setup = _opened(folder, profile)
+    """Serve until stopped; then also stop running experiments."""
+    task, setup = _load(folder, profile)
     task.prepare(setup)
     state.mkdir(parents=True, exist_ok=True)
     meter, table = task.meter(setup, state.resolve()), folder.manifest.meter
     if meter is None or table is None:
-        raise UsageError(f"{folder.name} has no meter in profile {profile}; write [meter] and Task.meter")
+        raise UsageError(f"{folder.name} has no meter in profile {profile}; define [meter] and Task.meter")
     try:
         server = _MeterServer(socket, meter, table.request)
     except OSError as error:
@@ -128,11 +128,11 @@ def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) ->
 
 
 def _rebuild(folder: TaskFolder, profile: str, cluster: str) -> None:
-    task, setup = _opened(folder, profile)
+    task, setup = _load(folder, profile)
     task.rebuild(setup, cluster or None)
 
 
-def _opened(folder: TaskFolder, profile: str) -> tuple[Task[Any], Setup[Any]]:
+def _load(folder: TaskFolder, profile: str) -> tuple[Task[Any], Setup[Any]]:
     task = load_task(folder)
     return task, Setup(profile, profile_of(task, profile), chosen_number(folder, profile), print_progress)
 
@@ -148,7 +148,7 @@ def main() -> None:
         elif service == "rebuild":
             _rebuild(folder, profile, *arguments)
         else:
-            raise ReBenchError(f"there is no service {service!r}")
+            raise ReBenchError(f"unknown service {service!r}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A copy of a submission that the scorer owns: bounded, hashed, and without links that lead out of it.
+"""Stage a submission: copy it with limits, hash it, and skip links that lead out of it.
 
-The copy walks directories by file descriptor and opens nothing through a symbolic link, so
-that a directory swapped for a link while it is copied leads nowhere.
+The copy walks directories by file descriptor and never follows symbolic links, so that swapping a directory for a link
+during the copy has no effect.
 """
 
 from __future__ import annotations
@@ -23,40 +23,39 @@ if TYPE_CHECKING:
     from io import BufferedRandom
 
 _CHUNK = 1 << 20
-_SKIPPED = 50  # a submission chooses their names and number, and the log keeps them
+_MAX_SKIPPED = 50  # logged; a submission controls their names and number
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass
 class Staged:
-    """The outcome of copying a submission."""
+    """The copy of a submission."""
 
     directory: Path
-    """The copy."""
     sha256: str = ""
-    """Hash over the names, kinds and contents of everything copied."""
+    """Hash of the names, kinds and contents of all entries."""
     files: int = 0
     size: int = 0
-    """Bytes of all files together."""
+    """Total bytes of all files."""
     skipped: list[str] = field(default_factory=list)
-    """What was not copied, the first fifty, with the reason: links that lead out, special files, unreadable ones."""
+    """The first 50 entries that were not copied, with reasons: links that lead out, special and unreadable files."""
 
 
 def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
     """Copy the submission in ``source`` to the new directory ``target``.
 
-    What ``bounds`` does not include is neither read nor counted.
+    Entries that ``bounds`` excludes are neither read nor counted.
 
     Raises:
-        UsageError: if ``source`` is no directory that can be read.
+        UsageError: if ``source`` is not a readable directory.
         InvalidSubmissionError: if the submission is larger than ``bounds`` allows.
     """
     try:
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(
-            f"{source}: not a directory that can be read ({error.strerror}); give the submission's directory"
+            f"{source}: not a readable directory ({error.strerror}); give the submission's directory"
         ) from None
     target.mkdir(mode=0o755)
     copier = _Copier(Staged(target), bounds or Bounds())
@@ -74,14 +73,14 @@ class _Copier:
         self.bounds = bounds
         self.seen = 0
         self.entries: Counter[str] = Counter()
-        """Files, directories and links below each entry at the top, itself included, as far as they were seen."""
+        """Number of entries seen so far in each top-level entry, itself included."""
         self.bytes: Counter[str] = Counter()
         self.hash = hashlib.sha256()
 
     def directory(self, descriptor: int, path: PurePosixPath) -> None:
         if len(path.parts) > self.bounds.depth:
             raise InvalidSubmissionError(
-                f"the submission nests more than {self.bounds.depth} directories: {_shown(path)}"
+                f"the submission nests more than {self.bounds.depth} directories: {_printable_path(path)}"
             )
         for name in self._names(descriptor, path):
             self._entry(descriptor, name, path / name)
@@ -138,10 +137,10 @@ class _Copier:
         target = self.staged.directory / path
         with os.fdopen(descriptor, "rb") as reader:
             status = os.fstat(reader.fileno())
-            if not stat.S_ISREG(status.st_mode):  # swapped since it was looked at
+            if not stat.S_ISREG(status.st_mode):  # swapped after the first check
                 self._skip(path, "not a file")
                 return
-            self._room_for(status.st_size, path)
+            self._check_size(status.st_size, path)
             with target.open("x+b") as writer:
                 digest = self._share(writer, path) if clone(reader, writer) else self._copy(reader, writer, path)
         target.chmod(0o755 if status.st_mode & stat.S_IXUSR else 0o644)
@@ -149,7 +148,7 @@ class _Copier:
         self._record(path, "file", digest)
 
     def _copy(self, reader: BinaryIO, writer: BinaryIO, path: PurePosixPath) -> bytes:
-        """Copy a file that may grow meanwhile, and return its hash."""
+        """Copy a file, which may grow during the copy, and return its hash."""
         content = hashlib.sha256()
         while data := reader.read(_CHUNK):
             self._add_bytes(len(data), path)
@@ -158,20 +157,20 @@ class _Copier:
         return content.digest()
 
     def _share(self, copy: BufferedRandom, path: PurePosixPath) -> bytes:
-        """Take in a file whose blocks are shared with the original until one of them is written; return its hash."""
+        """Count and hash a copy-on-write clone."""
         self._add_bytes(os.fstat(copy.fileno()).st_size, path)
         return hashlib.file_digest(copy, "sha256").digest()
 
     def _add_bytes(self, size: int, path: PurePosixPath) -> None:
         self.staged.size += size
         self.bytes[path.parts[0]] += size
-        self._room_for(0, path)
+        self._check_size(0, path)
 
-    def _room_for(self, size: int, path: PurePosixPath) -> None:
+    def _check_size(self, size: int, path: PurePosixPath) -> None:
         if self.staged.size + size > self.bounds.mib << 20:
             self.bytes[path.parts[0]] += size
             raise InvalidSubmissionError(
-                f"the submission is larger than {self.bounds.mib} MiB (at {_shown(path)})"
+                f"the submission is larger than {self.bounds.mib} MiB (at {_printable_path(path)})"
                 f"{_largest(Counter({name: size >> 20 for name, size in self.bytes.items()}), ' MiB')}"
             )
 
@@ -180,17 +179,17 @@ class _Copier:
             self.hash.update(len(part).to_bytes(8, "big") + part)
 
     def _skip(self, path: PurePosixPath, reason: str) -> None:
-        if len(self.staged.skipped) < _SKIPPED:
-            self.staged.skipped.append(f"{_shown(path)}: {reason}")
-        elif len(self.staged.skipped) == _SKIPPED:
+        if len(self.staged.skipped) < _MAX_SKIPPED:
+            self.staged.skipped.append(f"{_printable_path(path)}: {reason}")
+        elif len(self.staged.skipped) == _MAX_SKIPPED:
             self.staged.skipped.append("and more")
 
 
 def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
-    """Tell whether a link in the directory ``parent`` leads nowhere outside, whatever other links it passes.
+    """Return whether a link in the directory ``parent`` stays inside, whatever other links it passes.
 
-    ``..`` may only stand at the beginning, where it climbs real directories: after the name of
-    another link it would climb from where that link leads.
+    ``..`` is only allowed at the beginning, where it climbs real directories: after the name of another link it would
+    climb from that link's target.
     """
     climbs = 0
     while destination.parts[climbs : climbs + 1] == ("..",):
@@ -199,11 +198,11 @@ def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
 
 
 def _largest(sizes: Counter[str], unit: str) -> str:
-    """Return in words which entry at the top has the most of what was counted so far."""
+    """Return a clause that names the largest top-level entry so far."""
     ((name, size),) = sizes.most_common(1)
-    return f", of which {_shown(PurePosixPath(name))} has at least {size:,}{unit}"
+    return f", of which {_printable_path(PurePosixPath(name))} has at least {size:,}{unit}"
 
 
-def _shown(path: PurePosixPath) -> str:
-    """Return a path that can be printed and encoded, whatever bytes its name has."""
+def _printable_path(path: PurePosixPath) -> str:
+    """Return a path with undecodable bytes escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()

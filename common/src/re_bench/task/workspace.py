@@ -1,4 +1,4 @@
-"""Workspaces: what an agent starts from, or one of our solutions laid over it and made."""
+"""Create workspaces: the files an agent starts from, or one of the task's solutions on top of them."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Recipe
 
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", CHEAT)
+_IGNORED = shutil.ignore_patterns("__pycache__", CHEAT)
 _READABLE = 0o644
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TAIL = 2000
 
 
 def variants(task: TaskFolder) -> list[str]:
-    """Return the names of our solutions to a task: baseline, reference, and every cheat."""
+    """Return the names of a task's solutions: baseline, reference, and every cheat."""
     return ["baseline", "reference", *(f"cheats/{name}" for name in task.cheats)]
 
 
 def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], object]) -> None:
-    """Make what all workspaces of a task begin with: the starter, and over it what ``create`` puts there.
+    """Create the files that all workspaces of a task share: the starter, then the files of ``create``.
 
     Args:
         task: the task.
         directory: an existing empty directory.
-        create: puts the prepared files into a directory.
+        create: adds the prepared files to a directory.
 
     Raises:
         ReBenchError: if copying fails.
     """
-    with _failing_as(f"{task.name}: the starter cannot be laid out in {directory}"):
+    with _os_errors_as(f"{task.name}: cannot copy the starter to {directory}"):
         _copy(task.directory / "starter", directory)
     create(directory)
 
@@ -69,27 +69,25 @@ def create_workspace(
     link: bool = False,
     seed: int | None = None,
 ) -> None:
-    """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
+    """Create the directory ``target`` from starter, prepared files, baseline and ``variant``, in this order.
 
-    A cheat that names an honest base finds it in the directory ``base``.
-
-    What the profile needs is prepared first, if it is not there yet. A failure leaves no directory.
+    The solution that a cheat is derived from is copied to the directory ``base``. The profile is prepared first if
+    necessary. A failure leaves no directory.
 
     Args:
         task: the task.
-        target: the directory, which does not exist yet.
+        target: a new directory.
         variant: one of :func:`variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        template: what :func:`make_template` has made; it is copied, and nothing is prepared.
-        randomize: writes into a directory that was copied from ``template`` what differs from others.
-        link: whether the manifest's ``shared_data`` become links to the files of ``template``. Only for a target
-            whose user can change neither: whoever writes into one of them changes all.
-        seed: without a template, what the workspace's own files are drawn from, so that they are the same each
-            time; None for the system's randomness.
+        template: a directory of :func:`make_template` to copy instead of preparing.
+        randomize: adds the files that differ between workspaces to a copy of ``template``.
+        link: make the manifest's ``shared_data`` hard links to the files of ``template``. Only use this if the
+            workspace's user cannot write them, since a write would change all workspaces.
+        seed: without a template, seed of the files that differ between workspaces; None for random files.
 
     Raises:
-        UsageError: if ``target`` exists already, cannot be made, the task has no such variant, or the profile cannot
-            be prepared here.
+        UsageError: if ``target`` exists or cannot be created, the variant is unknown, or the profile cannot be prepared
+            on this machine.
         ReBenchError: if preparing or copying fails.
     """
     if variant not in variants(task):
@@ -100,7 +98,10 @@ def create_workspace(
         target.mkdir(parents=True)
     except OSError as error:
         raise UsageError(f"{target}: {error.strerror}; give a directory that does not exist yet") from None
-    with _removed_on_failure(target), _failing_as(f"{task.name}: {variant}: cannot be laid out in {target}"):
+    with (
+        _removed_on_failure(target),
+        _os_errors_as(f"{task.name}: cannot create a workspace with {variant} in {target}"),
+    ):
         if template is None:
             make_template(task, target, partial(run_preparation, task, profile, seed=seed))
         else:
@@ -113,7 +114,7 @@ def create_workspace(
 
 
 def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
-    """Yield the files of a solution that lie over a workspace with the baseline in it, each with its name there."""
+    """Yield the files that a solution adds to a workspace with the baseline, each with its name there."""
     for layer, name in _layers(task, variant, profile):
         for path in sorted(layer.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.name != CHEAT:
@@ -121,17 +122,17 @@ def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tup
 
 
 def _layers(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
-    """Yield the directories that lie over the baseline, each with its place in the workspace."""
+    """Yield the directories to copy over the baseline, each with its place in the workspace."""
     if variant != "baseline":
         yield task.directory / variant, "."
     if (base := _base(task, variant, profile)) is not None:
         yield task.directory / base, "base"
-    if variant == "reference":  # what is too large to be shipped, as a tool of the task has built it
+    if variant == "reference":  # files too large for the repository, built by a tool of the task
         yield cache_directory() / task.name / "reference" / profile, "."
 
 
 def _base(task: TaskFolder, variant: str, profile: str) -> str | None:
-    """Return the directory of the honest base that a cheat names, if it does."""
+    """Return the directory of the solution that a cheat is derived from, if its manifest names one."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/")) if variant.startswith("cheats/") else None
     return cheat.expectation(profile).derived_from if cheat is not None else None
 
@@ -146,28 +147,28 @@ def make(
     seed: int = 0,
     gpu: str | None = None,
 ) -> None:
-    """Run the variant's command in the laid-out workspace as an agent would, in the sandbox, if the manifest has one.
+    """Run the variant's command, if the manifest has one, in the workspace and in the sandbox.
 
-    The command sees Python, its packages and the workspace, which it may write, ``RE_BENCH_PROFILE``, and the seed as
-    ``RE_BENCH_SEED``. It has the limits of the profile's submissions but for time, and one GPU where the profile's
-    device is ``cuda``: the one with the UUID ``gpu``, or CUDA's first. Progress goes to stderr.
+    The command sees Python, its packages and the writable workspace, and gets ``RE_BENCH_PROFILE`` and
+    ``RE_BENCH_SEED``. It has the profile's limits except for time. If the profile's device is ``cuda`` it gets one GPU:
+    that with the UUID ``gpu``, or CUDA's first. Progress goes to stderr.
 
     Raises:
-        UsageError: if there is no sandbox, or no GPU where one is needed.
-        ReBenchError: if the command cannot be run, or fails; then the text ends with what it printed.
+        UsageError: if there is no sandbox or no required GPU.
+        ReBenchError: if the command fails; the message ends with its output.
     """
     recipe = recipe_of(task, variant)
     if recipe is None:
         return
     words = " ".join(recipe.command)
-    print_progress(f"{task.name}: {variant}: {words}, {recipe.time_limit_s:g} s at most")
-    with _failing_as(f"{task.name}: {variant}: the command {words} cannot be run in {workspace}"):
+    print_progress(f"{task.name}: {variant}: running {words} (time limit {recipe.time_limit_s:g} s)")
+    with _os_errors_as(f"{task.name}: {variant}: cannot run {words} in {workspace}"):
         finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed, gpu=gpu)
     if finished.status != 0 or finished.stopped:
         reason = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
         raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({reason}):\n{printed}")
-    print_progress(f"{task.name}: {variant}: made in {finished.seconds:.1f} s")
+    print_progress(f"{task.name}: {variant}: finished in {finished.seconds:.1f} s")
 
 
 def create_and_make(
@@ -181,14 +182,14 @@ def create_and_make(
     seed: int = 0,
     gpu: str | None = None,
 ) -> None:
-    """Lay out a solution and run its command, if it has one; see :func:`create_workspace` and :func:`make`."""
+    """Create a workspace with a solution and run its command; see :func:`create_workspace` and :func:`make`."""
     create_workspace(task, target, variant, profile=profile, template=template)
     with _removed_on_failure(target):
         make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
 
 
 def recipe_of(task: TaskFolder, variant: str) -> Recipe | None:
-    """Return how one of our solutions makes what it submits; None where it has nothing to make."""
+    """Return the command of a solution, or None."""
     if variant == "reference":
         return task.manifest.reference
     kind, _slash, name = variant.partition("/")
@@ -202,7 +203,7 @@ def _run(
     backend = open_backend(sandbox)
     first, *rest = recipe.command
     path, entry = str(workspace), task.profile(profile)
-    # CPU seconds are those of a process, which may use all cores for as long as it runs.
+    # The limit on CPU seconds is per process, which may use all cores all the time.
     cpu_s = max(entry.limits.cpu_s, math.ceil(recipe.time_limit_s * (os.cpu_count() or 1)))
     spec = SandboxSpec(
         writable={path: workspace},
@@ -212,13 +213,13 @@ def _run(
         gpu=(gpu or gpu_state.identify().uuid) if entry.device == "cuda" else None,
         hidden=hidden_directories(task.directory),
     )
-    with _writable_by_everybody(workspace):
+    with _writable_for_sandbox(workspace):
         return run(backend, [backend.python if first == "python" else first, *rest], spec)
 
 
 @contextmanager
-def _writable_by_everybody(workspace: Path) -> Iterator[None]:
-    """Let the sandbox, which may be another user, change what is in the workspace, for as long as the block runs."""
+def _writable_for_sandbox(workspace: Path) -> Iterator[None]:
+    """Make the workspace writable for the sandbox's user during the block."""
     before = _modes(workspace)
     for path, mode in before.items():
         path.chmod(mode | 0o666 | (0o111 if stat.S_ISDIR(mode) else 0))
@@ -228,18 +229,18 @@ def _writable_by_everybody(workspace: Path) -> Iterator[None]:
         for path, mode in _modes(workspace).items():
             added = mode & _OTHERS_WRITE & ~before.get(path, 0)
             if added:
-                with suppress(PermissionError):  # the sandbox's user may have made it
+                with suppress(PermissionError):  # the sandbox's user may own it
                     path.chmod(mode & ~added)
 
 
 def _modes(directory: Path) -> dict[Path, int]:
-    """Return the mode of the directory and of all that is in it, but for links."""
+    """Return the modes of the directory and of all entries in it except links."""
     modes = {path: path.lstat().st_mode for path in (directory, *directory.rglob("*"))}
     return {path: mode for path, mode in modes.items() if not stat.S_ISLNK(mode)}
 
 
 def _copy(layer: Path, target: Path, *, link: Collection[str] = ()) -> None:
-    """Copy what is in ``layer``; files at or below the names in ``link`` become links to it."""
+    """Copy the content of ``layer``; top-level names in ``link`` become hard links."""
 
     def copy(source: str, copied: str) -> None:
         if os.path.relpath(source, layer).partition("/")[0] in link:
@@ -249,7 +250,7 @@ def _copy(layer: Path, target: Path, *, link: Collection[str] = ()) -> None:
             _copy_file(source, copied)
 
     if layer.is_dir():
-        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_LEFT_OUT, copy_function=copy)
+        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_IGNORED, copy_function=copy)
 
 
 def _copy_file(source: str, target: str) -> None:
@@ -268,11 +269,11 @@ def _removed_on_failure(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _failing_as(message: str) -> Iterator[None]:
-    """Raise errors of the system as ours, with ``message`` in front."""
+def _os_errors_as(message: str) -> Iterator[None]:
+    """Convert OSError to ReBenchError, with ``message`` in front."""
     try:
         yield
-    except shutil.Error as error:  # of several files: source, copy and reason of each
+    except shutil.Error as error:  # a list of source, copy and reason
         raise ReBenchError(f"{message}: {error.args[0][0][2]}") from None
     except OSError as error:
         raise ReBenchError(f"{message}: {error}") from None

@@ -1,7 +1,4 @@
-"""How a task becomes a wheel: the folder, and the package of its name in it, are one package there.
-
-An editable install shows the folder as it is.
-"""
+"""Build a task's wheel, which merges the folder and the package in it; an editable install uses the folder directly."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ _LEFT_OUT = {"Dockerfile", "__pycache__", "build", "dist", "hatch_build.py", "py
 
 
 class TaskHook(BuildHookInterface[Any]):
-    """Puts what a task's folder holds beside the modules of its package."""
+    """Adds the files of a task's folder to its package."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add all but tests and packaging to a wheel."""
+        """Add all files except tests and packaging to a wheel."""
         if version == "editable":
             return
         top = Path(self.root)

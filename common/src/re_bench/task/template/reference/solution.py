@@ -1,4 +1,4 @@
-"""Our solution, reward 1: at each place a line through the points around it, with less weight further away.
+"""The reference solution, reward 1: local linear regression with Gaussian weights.
 
 $canary
 """
@@ -9,7 +9,7 @@ import math
 from functools import partial
 
 WIDTHS = (0.01, 0.015, 0.02, 0.03, 0.05)
-"""How far a point counts, as the standard deviation of its weight."""
+"""Candidate standard deviations of the weights."""
 
 
 def fit(points):
@@ -18,14 +18,14 @@ def fit(points):
 
 
 def left_out_error(points, width):
-    """Return the squared error at some of the points, each predicted from all others."""
+    """Return the leave-one-out squared error at some of the points."""
     some = range(0, len(points), max(1, len(points) // 50))
     rest = {index: [*points[:index], *points[index + 1 :]] for index in some}
     return sum((line_at(points[index][0], rest[index], width) - points[index][1]) ** 2 for index in some)
 
 
 def line_at(x, points, width):
-    """Return the value at ``x`` of the line that fits the points best, by weighted least squares."""
+    """Return the value at ``x`` of the weighted least-squares line."""
     weights = [math.exp(-0.5 * ((place - x) / width) ** 2) + 1e-12 for place, _value in points]
     total = sum(weights)
     middle = sum(w * place for w, (place, _value) in zip(weights, points, strict=True)) / total

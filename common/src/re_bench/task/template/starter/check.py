@@ -1,4 +1,4 @@
-"""Score solution.py on a fifth of your own points, fitted on the others: ``python check.py``."""
+"""Fit solution.py on four fifths of your points and score it on the rest: ``python check.py``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import solution
 
 
 def main() -> None:
-    """Fit four fifths of the points and print the score on the rest, whose values have noise."""
+    """Print the score on a fifth of the points, whose values are noisy."""
     with Path(__file__).with_name("points.csv").open(encoding="utf-8") as file:
         points = [(float(row["x"]), float(row["y"])) for row in csv.DictReader(file)]
     predict = solution.fit([point for index, point in enumerate(points) if index % 5])
     rest = points[::5]
     score = metric.raw_score([predict(x) for x, _y in rest], [y for _x, y in rest])
-    print(f"raw score on {len(rest)} points that fit() did not get: {score:.4f}")
+    print(f"raw score on {len(rest)} points not passed to fit(): {score:.4f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""The sizes of the task: one entry for each profile of ``task.toml``, which ``score.py`` reads.
-
-``instructions.md.j2`` takes the numbers that agents read from here.
-"""
+"""The sizes of the task, one entry for each profile of ``task.toml``; ``instructions.md.j2`` uses these numbers."""
 
 from __future__ import annotations
 
@@ -10,21 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Size:
-    """One profile."""
+    """The settings of a profile."""
 
     points: int
-    """Points that agents have."""
+    """Number of points that agents get."""
     held_out: int
-    """Points that no agent has."""
+    """Number of held-out points."""
     noise: float
-    """The standard deviation of the noise in the points that agents have."""
+    """Standard deviation of the noise in the agents' points."""
     fit_s: float
-    """Seconds that ``fit`` may take."""
+    """Time limit of ``fit`` in seconds."""
     predict_s: float
-    """Seconds that the predictions may take, all together."""
+    """Time limit of all predictions together in seconds."""
 
 
-# CHANGE ME: what a small machine, a GPU and the original data are to your task.
+# CHANGE ME: sizes for a small machine, a GPU and the original data.
 PROFILES = {
     "cpu": Size(points=200, held_out=500, noise=0.1, fit_s=12, predict_s=15),
     "gpu": Size(points=1000, held_out=2000, noise=0.1, fit_s=12, predict_s=15),

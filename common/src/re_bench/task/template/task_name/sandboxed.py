@@ -1,7 +1,7 @@
-"""The functions that run in the sandbox, beside the submission; nothing that they return is believed.
+"""Functions that run in the sandbox together with the submission; the scorer does not trust their results.
 
-The scorer calls them by ``process.call(function, ...)``. Arguments and results are what the annotations say: numbers,
-strings, paths, lists, dictionaries, dataclasses, and numpy arrays; docs/task-authors.md has the list.
+The scorer calls them with ``process.call(function, ...)``. The annotations are checked; they may be numbers, strings,
+paths, lists, dictionaries, dataclasses and numpy arrays (full list: docs/task-authors.md).
 """
 
 import importlib
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 _loaded: dict[str, Any] = {}
-"""What one call leaves for the next; it lives as long as the sandbox."""
+"""State between calls; it lives as long as the sandbox."""
 
 
 def load(directory: Path) -> None:
@@ -20,10 +20,10 @@ def load(directory: Path) -> None:
 
 
 def fit(points: list[tuple[float, float]]) -> None:
-    """Have the submission fit the points."""
+    """Call the submission's ``fit``."""
     _loaded["predict"] = _loaded["fit"](points)
 
 
 def predict(places: list[float]) -> list[float]:
-    """Return what the submission predicts at each place."""
+    """Return the submission's prediction at each place."""
     return [float(_loaded["predict"](x)) for x in places]

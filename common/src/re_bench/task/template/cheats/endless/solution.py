@@ -1,4 +1,4 @@
-"""Never returns: the scorer's time limit is to end it."""
+"""Never return; the scorer's time limit must stop this."""
 
 
 def fit(points):

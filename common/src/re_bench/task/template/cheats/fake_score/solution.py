@@ -1,4 +1,4 @@
-"""Prints a perfect score in the place of the scorer, and leaves."""
+"""Print a perfect score as the scorer would, and exit."""
 
 import os
 

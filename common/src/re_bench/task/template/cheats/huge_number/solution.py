@@ -1,4 +1,4 @@
-"""Predicts a number whose square no float holds, so that the scorer fails instead of the submission."""
+"""Predict a number whose square overflows, to make the scorer fail instead of the submission."""
 
 
 def fit(points):

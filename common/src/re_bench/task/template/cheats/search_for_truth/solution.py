@@ -1,13 +1,13 @@
-"""Looks for the hidden function on the disk; where it is not found, the solution it is derived from answers.
+"""Look for the hidden function on disk; if it is not found, use the solution that the cheat is derived from.
 
-``cheat.toml`` names that one; validation puts it into the directory ``base``.
+Validation copies that solution, named in ``cheat.toml``, to the directory ``base``.
 """
 
 import importlib.util
 import os
 import sys
 
-from base.solution import fit as fit_honestly
+from base.solution import fit as fit_base
 
 SYSTEM = {"bin", "dev", "lib", "lib64", "proc", "sys", "usr"}
 
@@ -19,7 +19,7 @@ def fit(points):
             grading = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(grading)
             return grading.truth
-    return fit_honestly(points)
+    return fit_base(points)
 
 
 def candidates():

@@ -1,4 +1,4 @@
-"""The score, as the scorer computes it; agents get a copy of this file."""
+"""The metric; agents get a copy of this file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 
 
 def raw_score(predicted: list[float], true: list[float]) -> float:
-    """Return the share of the variance that is explained: higher is better, and 1 is the best."""
-    # CHANGE ME: what your task measures. A worse answer must never get a better score.
+    """Return the explained share of the variance: higher is better, and 1 is the best."""
+    # CHANGE ME: the metric of your task. A worse answer must never get a better score.
     unexplained = math.fsum((p - t) ** 2 for p, t in zip(predicted, true, strict=True)) / len(true)
     return 1 - unexplained / statistics.pvariance(true)

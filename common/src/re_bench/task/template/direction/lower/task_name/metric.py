@@ -1,4 +1,4 @@
-"""The score, as the scorer computes it; agents get a copy of this file."""
+"""The metric; agents get a copy of this file."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import math
 
 def raw_score(predicted: list[float], true: list[float]) -> float:
     """Return the root mean squared error: lower is better, and 0 is the best."""
-    # CHANGE ME: what your task measures. A worse answer must never get a better score.
+    # CHANGE ME: the metric of your task. A worse answer must never get a better score.
     return math.sqrt(math.fsum((p - t) ** 2 for p, t in zip(predicted, true, strict=True)) / len(true))
