@@ -119,4 +119,4 @@ def test_usage_errors_are_one_line_and_exit_2(
     monkeypatch.setenv("PATH", str(tmp_path))
     code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--json")
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
-    assert "prlimit, setpriv not found; install it with `apt-get install bubblewrap" in stderr
+    assert "prlimit, setpriv not found; run `apt-get install bubblewrap" in stderr

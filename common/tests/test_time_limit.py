@@ -42,7 +42,7 @@ def quick() -> int: ...
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "_LEAST_REST_S", 0.5)
+    monkeypatch.setattr(limits, "_MIN_GRACE_S", 0.5)
 
 
 def call(backend: Backend, module: Path, function: Callable[[], int]) -> None:

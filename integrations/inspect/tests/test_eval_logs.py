@@ -175,7 +175,7 @@ def test_a_forged_log_is_validated(logs: Path) -> None:
         "SessionStore: task: Input should be a valid dictionary",
         "TaskRecord: id: Field required",
     ]
-    assert any("counts 9 attempts, its log has 1" in problem.text for problem in data.problems)
+    assert any("counts 9 attempts, the log has 1" in problem.text for problem in data.problems)
     page = render(data)
     assert "<b>\x1b" not in page
     assert "\x07" not in page

@@ -213,7 +213,7 @@ def test_an_unavailable_version_is_refused(wanted: str, monkeypatch: pytest.Monk
 def test_a_task_with_a_model_socket_is_refused(tmp_path: Path) -> None:
     task = open_task(Path(__file__).parents[3] / "tasks" / "rust_codecontests")
     with pytest.raises(
-        SandboxUnavailableError, match="cannot be scored in the sandbox 'landlock': its submissions reach"
+        SandboxUnavailableError, match="cannot be scored in the sandbox 'landlock': its submissions need one socket"
     ):
         core.score(task, load_task(task), tmp_path, profile="cpu", sandbox="landlock")
 
