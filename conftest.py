@@ -30,6 +30,36 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+OTHER_MARKERS = ("integration", "slow", "browser")
+INTEGRATION_FILE = "\npytestmark = pytest.mark.integration\n"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let unit tests start no program."""
+    if config.option.markexpr == "unit":
+        sys.addaudithook(_refuse_programs)
+
+
+def _refuse_programs(event: str, _arguments: object) -> None:
+    if event in {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.system"} and "PYTEST_CURRENT_TEST" in os.environ:
+        raise AssertionError("a unit test starts a program; mark it with pytest.mark.integration")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files of integration tests for `-m unit`: many import torch, which takes seconds."""
+    if config.option.markexpr != "unit" or collection_path.suffix != ".py":
+        return None
+    return True if INTEGRATION_FILE in collection_path.read_text(encoding="utf-8") else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all other tests as unit tests."""
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in OTHER_MARKERS):
+            item.add_marker("unit")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what programs remember, such as the last validations, out of the user's directory for state."""

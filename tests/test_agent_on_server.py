@@ -13,6 +13,8 @@ from fake_server import FakeServer
 
 from mlab_agent.trace import read_trace
 
+pytestmark = pytest.mark.integration
+
 TASKS = Path(__file__).resolve().parents[1] / "tasks"
 BETTER = {
     "small_scaling_law": ("answer.json", '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'),

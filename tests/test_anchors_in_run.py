@@ -16,6 +16,8 @@ from re_bench.testing import run_command
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 MANIFEST = """\
 id = "paced"
 title = "Paced"

@@ -22,6 +22,8 @@ from re_bench.task.discovery import open_task
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.integration
+
 TOP = Path(__file__).resolve().parents[1]
 TASK = "small_scaling_law"
 COPIED = ("README.md", "constraints.txt", ".dockerignore")

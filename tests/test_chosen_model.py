@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 MANIFEST = """
 id = "asking"
 title = "Asking"

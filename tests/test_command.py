@@ -12,6 +12,8 @@ import pytest
 
 from re_bench.testing import NUMBER_ANCHORS, run_command, run_process, write_number_task
 
+pytestmark = pytest.mark.integration
+
 TOP = Path(__file__).resolve().parents[1]
 
 

@@ -64,6 +64,7 @@ def is_broken(page: Path, link: str) -> bool:
     return bool(anchor) and (target.suffix != ".md" or anchor not in anchors(target))
 
 
+@pytest.mark.integration
 def test_every_link_within_the_repository_leads_somewhere() -> None:
     assert len(PAGES) > 40
     assert [f"{page.relative_to(TOP)}: {link}" for page in PAGES for link in links(page) if is_broken(page, link)] == []
@@ -94,6 +95,7 @@ def code(page: Path) -> Iterator[str]:
         yield from (child.content for child in token.children or [] if child.type == "code_inline")
 
 
+@pytest.mark.integration
 def test_every_command_and_option_in_a_page_exists() -> None:
     pages = [page for page in PAGES if page.name != "CHANGELOG.md"]
     found = [(page, match) for page in pages for text in code(page) for match in _COMMAND.finditer(text)]

@@ -26,6 +26,8 @@ from re_bench.processes import all_processes, initial_environment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.integration
+
 HEAD = 'profile = "cpu"\ntasks = ["quick"]\nruns = {runs}\ndollars = 5.0\n'
 BUDGET = "[budget]\nhours = 0.05\ndollars = 1.0\nsteps = 20\n[resources]\nmemory_mib = 100\ncores = 0.5\n"
 MLAB = '[agents.mlab]\nkind = "mlab"\noptions = ["--tools", "text"]\n'

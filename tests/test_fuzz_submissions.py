@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Scored = Callable[[dict[str, Any]], Score]
 
+pytestmark = pytest.mark.integration
+
 TASKS = [task for task in find_tasks().values() if task.scorer.is_file() and "cpu" in task.manifest.profiles]
 LONGEST_MESSAGE = 5000
 OWN = "the file that is submitted"

@@ -53,6 +53,7 @@ def test_an_attempt_log(golden: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (cell["reward"]["value"], cell["attempts"], cell["invalid"], cell["errors"]) == (0.75, 6, 2, 1)
 
 
+@pytest.mark.integration
 def test_an_evaluation(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = printed(capsys, "report", golden / "evaluation")
     cells = {cell["model"]: cell for cell in report["cells"]}
@@ -103,6 +104,7 @@ def tools_of(trajectory: dict[str, Any]) -> list[str]:
     return [call["function_name"] for step in steps for call in step.get("tool_calls", [])]
 
 
+@pytest.mark.integration
 def test_an_episode_gives_the_answers_that_it_gave(tmp_path: Path) -> None:
     recorded = [json.loads(line) for line in (GOLDEN / "episode.jsonl").read_text().splitlines()]
     with serving(tmp_path / "server", make_tasks(tmp_path / "site"), tasks=["example_quick"]) as server:

@@ -45,6 +45,7 @@ def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subp
     )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("direction", "aggregation", "profiles"),
     [("lower", "min", ("cpu",)), ("higher", "max", ("cpu", "gpu", "paper")), ("higher", "last", ("gpu",))],
@@ -65,6 +66,7 @@ def test_a_new_task_has_no_problems(
     assert not re.search(rf"^(\| |    \")({'|'.join(others) or '-'})\b", text, re.MULTILINE)
 
 
+@pytest.mark.integration
 def test_build_context_of_a_task_outside_the_repository(tmp_path: Path) -> None:
     task = write_new_task(tmp_path, choices(), in_repository=False)
     for directory in ("workspace", "context"):
@@ -118,6 +120,7 @@ def test_other_folders_called_tasks_are_not_the_repositorys(tmp_path: Path) -> N
     assert repository_of_tasks(tmp_path / "tasks") == tmp_path.resolve()
 
 
+@pytest.mark.integration
 def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     os.write(controller, b"A curve\n\nsideways\nhigher\nlast\ngpu\n")

@@ -26,6 +26,8 @@ from re_bench_evaluation.verify import Verification, verify
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 TASK = "small_scaling_law"
 RUN = f"mlab.scripted.{TASK}.0"
 BETTER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'

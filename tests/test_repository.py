@@ -42,6 +42,7 @@ def test_every_manifest_loads_and_the_originals_have_published_anchors(task: Pat
     assert open_task(task).manifest.published or not is_original(task)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
 def test_files_of_a_task_have_no_problems(task: Path) -> None:
     assert [*map(str, check_task(task, NEWEST_ANCHORS).problems)] == []
@@ -56,6 +57,7 @@ def test_every_dependency_is_pinned(project: Path) -> None:
     assert [*map(str, unpinned(project, TOP))] == []
 
 
+@pytest.mark.integration
 def test_nox_has_sessions_for_every_task_with_a_scorer() -> None:
     listed = subprocess.run([sys.executable, "-m", "nox", "-l"], cwd=TOP, capture_output=True, text=True, check=False)
     if listed.returncode != 0:

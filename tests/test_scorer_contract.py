@@ -16,6 +16,8 @@ from re_bench.task.discovery import TaskFolder, find_tasks
 from re_bench.task.profile_names import PROFILES
 from re_bench.task.workspace import create_workspace
 
+pytestmark = pytest.mark.integration
+
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
 TASKS = [task for task in find_tasks().values() if task.scorer.is_file() and "cpu" in task.manifest.profiles]
 HAS_GPU = bool(list(Path("/dev").glob("nvidia[0-9]*")))

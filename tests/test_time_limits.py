@@ -18,6 +18,8 @@ from re_bench.task.discovery import TaskFolder, find_task, open_task
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+pytestmark = pytest.mark.integration
+
 LIMIT_S = 3.0
 SOLVER = "async def generate_solution(client, semaphore, problem):\n    "
 SLEEPING_PROGRAM = "fn main() { std::thread::sleep(std::time::Duration::from_secs(60)); }"

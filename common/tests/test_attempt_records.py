@@ -42,6 +42,7 @@ def test_failing_to_keep_records_is_only_reported(tmp_path: Path, capsys: pytest
     assert "7: cannot keep the attempt's records: No such file or directory" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_only_abandoned_records_are_removed(tmp_path: Path) -> None:
     records = AttemptRecords(tmp_path / "log")
     script = (

@@ -80,6 +80,7 @@ def test_reading_a_missing_log_does_not_create_it(log: AttemptLog) -> None:
     assert not log.path.exists()
 
 
+@pytest.mark.integration
 def test_intact_attempts_survive_truncation_at_every_byte(log: AttemptLog) -> None:
     attempts, data = filled(log, 4)
     ends = [index for index, byte in enumerate(data) if byte == ord("\n")]
@@ -90,6 +91,7 @@ def test_intact_attempts_survive_truncation_at_every_byte(log: AttemptLog) -> No
         assert log.read() == LogContents(attempts[:whole], 0 if on_a_boundary else 1), cut
 
 
+@pytest.mark.integration
 def test_appending_to_a_truncated_log_keeps_intact_attempts(log: AttemptLog) -> None:
     _, data = filled(log, 2)
     for cut in range(0, len(data) + 1, 3):
@@ -101,6 +103,7 @@ def test_appending_to_a_truncated_log_keeps_intact_attempts(log: AttemptLog) -> 
         assert log.path.read_bytes().startswith(data[:cut])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("mask", [0x01, 0x20, 0xFF])
 def test_a_changed_byte_invalidates_only_its_line(log: AttemptLog, mask: int) -> None:
     attempts, data = filled(log, 3)
@@ -212,6 +215,7 @@ def test_invalid_attempts_are_rejected_and_not_written(
     assert log.read() == LogContents((), 0)
 
 
+@pytest.mark.integration
 @given(message=st.text(st.characters()), key=st.text(st.characters()))
 def test_any_text_is_stored_as_valid_unicode(message: str, key: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -296,6 +300,7 @@ WRITER = """
 """
 
 
+@pytest.mark.integration
 def test_concurrent_appends_do_not_interleave(log: AttemptLog) -> None:
     script = textwrap.dedent(WRITER)
     environment = os.environ | {"PYTHONPATH": str(SOURCES)}
@@ -310,6 +315,7 @@ def test_concurrent_appends_do_not_interleave(log: AttemptLog) -> None:
     assert sum(len(attempt.message) == 10 for attempt in read.attempts) == 50
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kills", [50, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_acknowledged_attempt_is_lost_after_kill_9(log: AttemptLog, kills: int) -> None:
     script = textwrap.dedent(WRITER)

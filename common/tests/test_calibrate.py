@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
-
-    import pytest
 
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import TaskFolder
 
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
     ReBench = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.integration
 
 REBUILD = """\
         from pathlib import Path

@@ -35,6 +35,7 @@ def with_read_only(directory: Path, program: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [".lock", "missing/.lock"])
 def test_lock_does_nothing_on_a_read_only_file_system(tmp_path: Path, name: str) -> None:
     done = with_read_only(tmp_path, LOCKED.format(path=str(tmp_path / name)))
@@ -42,6 +43,7 @@ def test_lock_does_nothing_on_a_read_only_file_system(tmp_path: Path, name: str)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.integration
 def test_read_only_cache_is_a_usage_error(tmp_path: Path) -> None:
     done = with_read_only(tmp_path, MADE.format(path=str(tmp_path / "text")))
     last = done.stderr.splitlines()[-1]

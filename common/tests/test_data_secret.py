@@ -26,6 +26,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.integration
 def test_concurrent_processes_create_one_secret(directory: Path) -> None:
     command = [sys.executable, "-c", PROGRAM]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _process in range(4)]

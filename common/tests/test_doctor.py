@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 ROOT = os.geteuid() == 0
 NO_COMPILER = "#!/bin/sh\ntest $1 = --version && echo cc 1.0 && exit\n"
 RUSTUP = "#!/bin/sh\necho 'error: rustup could not choose a version of rustc to run' >&2\nexit 1\n"

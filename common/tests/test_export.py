@@ -26,6 +26,7 @@ def paper(directory: str, /) -> int:
 '''
 
 
+@pytest.mark.integration
 def test_entry_point_adds_a_format(tmp_path: Path) -> None:
     about = tmp_path / "paper-1.dist-info"
     about.mkdir()

@@ -58,6 +58,7 @@ def test_unknown_gpu_is_refused_with_a_list(choice: str) -> None:
     assert str(refusal.value) == f"{start}; give the index or UUID of one of: {known}"
 
 
+@pytest.mark.integration
 def test_command_refuses_an_unknown_gpu(
     made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_default_jobs_depend_on_cores_and_gpus(made_up: TaskFolder, monkeypatch:
     assert jobs == {2: [1, 1, 1], 8: [2, 2, 2], 32: [3, 6, 8]}
 
 
+@pytest.mark.integration
 def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[tuple[str | None, str | None]] = []
     meet = threading.Barrier(3)
@@ -108,6 +110,7 @@ def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypa
     assert spread(parallel, dedicate_gpu(GPUS[:2], "0")) == [(second, second)] * 3
 
 
+@pytest.mark.integration
 def test_scorings_see_only_their_gpu(made_up: TaskFolder, backend: Backend, change: Change) -> None:
     del backend
     task = change(made_up, "score.py", '"fine")', '"fine", {"gpu": __import__("os").environ["CUDA_VISIBLE_DEVICES"]})')

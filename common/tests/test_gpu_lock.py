@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 UUID = "GPU-00000000-1111-2222-3333-444444444444"
 NAME = f"re-bench-gpu-{UUID}.lock"
 HOLD = """

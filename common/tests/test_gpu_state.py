@@ -75,6 +75,7 @@ def test_snapshot_without_nvml_has_a_note() -> None:
     assert "NVML does not start" in state["note"] or "nvidia-ml-py is not installed" in state["note"]
 
 
+@pytest.mark.integration
 def test_other_processes_exclude_descendants() -> None:
     script = "sleep 60 & echo $!; wait"
     with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as child:

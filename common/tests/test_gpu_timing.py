@@ -14,6 +14,7 @@ from re_bench.gpu.timing import Time, check_not_slowed_down, median_interval, ta
 TIMES = st.lists(st.floats(0.001, 1000), min_size=1, max_size=15)
 
 
+@pytest.mark.integration
 @given(TIMES)
 def test_interval_contains_the_median_and_lies_within_the_values(values: list[float]) -> None:
     time = Time.of(values)
@@ -21,6 +22,7 @@ def test_interval_contains_the_median_and_lies_within_the_values(values: list[fl
     assert Time.of(values) == time
 
 
+@pytest.mark.integration
 @given(TIMES, st.floats(0.1, 10))
 def test_interval_scales_with_the_values(values: list[float], factor: float) -> None:
     low, high = median_interval(values)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+pytestmark = pytest.mark.integration
+
 GPU = any(Path("/dev").glob("nvidia[0-9]*"))
 LIMITS = Limits(wall_s=100, memory_mib=32768, processes=1024)
 MODULE = """

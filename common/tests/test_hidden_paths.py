@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+pytestmark = pytest.mark.integration
+
 TOP = Path(__file__).resolve().parents[2]
 LIMITS = Limits(wall_s=20, memory_mib=512, processes=40)
 MANIFEST = """

@@ -22,6 +22,7 @@ def depth_of(value: object) -> int:
     return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
 
 
+@pytest.mark.integration
 @given(VALUES)
 def test_check_depth_measures_the_nesting(value: object) -> None:
     depth, text = depth_of(value), json.dumps(value).encode()

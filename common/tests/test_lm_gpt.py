@@ -16,6 +16,8 @@ from re_bench.lm.gpt import GPT, GPTConfig, next_token_loss
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 SMALL = GPTConfig(vocab_size=97, block_size=16, n_layer=2, n_head=4, n_embd=32)
 
 

@@ -22,6 +22,8 @@ from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2, load_gpt2, open_gpt2
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 SIZES: dict[str, int] = {"vocab_size": 97, "n_positions": 32, "n_layer": 2, "n_head": 4, "n_embd": 32}
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

@@ -24,6 +24,8 @@ from re_bench.text import RandomWindows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 TOKENS = np.random.default_rng(0).integers(0, 61, 5000).astype(np.uint16)
 REPEATING = np.tile(np.arange(10, dtype=np.uint16), 100)
 

@@ -111,6 +111,7 @@ def test_unavailable_resources_are_rejected_immediately() -> None:
             Resources(**wrong)
 
 
+@pytest.mark.integration
 def test_programs_are_pinned_to_the_cores_of_their_job() -> None:
     cores = sorted(os.sched_getaffinity(0))
     program = ["-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
@@ -153,6 +154,7 @@ with cli_entry_point("test"), open_executor() as executor:
 """  # noqa: E501
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("leave", ["pass", "future.result()"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_programs_while_waiting_for_jobs(leave: str, number: signal.Signals) -> None:

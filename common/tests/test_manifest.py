@@ -228,6 +228,7 @@ def test_anchors_of_devices_are_not_the_profiles(path: Path) -> None:
     assert load(path).anchors("paper") is None
 
 
+@pytest.mark.integration
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.sampled_from(["cpu", "gpu"]), measured_anchors()), st.lists(measured_anchors(), max_size=3))
 def test_written_anchors_are_read_back(

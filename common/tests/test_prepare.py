@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
     Command = Callable[..., subprocess.CompletedProcess[str]]
 
+pytestmark = pytest.mark.integration
+
 TOP = Path(__file__).resolve().parents[2]
 CHATTER = '            print("chatter of a library")'
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 RANDOMIZE = """    randomized = True
 
     def randomize_workspace(self, setup: Setup[str], directory: Path, seed: int | None) -> None:

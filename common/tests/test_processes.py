@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
+pytestmark = pytest.mark.integration
+
 CHATTER = 'print("chatter of a library")'
 WAIT = "import time; time.sleep(600)"
 AT_WORK = {

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 MEASURED = 'float((job.submission / "number").read_text())'
 
 

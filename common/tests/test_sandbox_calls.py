@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+pytestmark = pytest.mark.integration
+
 SPEC = SandboxSpec(limits=Limits(wall_s=100, memory_mib=512, processes=40))
 CHANNEL = "import gc, socket\nchannel = next(o for o in gc.get_objects() if isinstance(o, socket.socket))\n"
 TYPES = """

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+pytestmark = pytest.mark.integration
+
 UNSANDBOXED = [
     "reading outside", "changing read-only files", "symbolic links", "hard links", "set-user-ID files",
     "temporary files", "secrets in proc", "signals", "tracing", "daemons", "fork bomb", "unmapped memory",

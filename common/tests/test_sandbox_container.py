@@ -29,6 +29,8 @@ from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.integration
+
 FAKE = Path(__file__).with_name("fake_engine.py")
 LIMITS = Limits(wall_s=20, cpu_s=30, memory_mib=512, processes=40, file_mib=1, open_files=64)
 HIDDEN = "do-not-show"

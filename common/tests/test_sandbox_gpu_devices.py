@@ -103,6 +103,7 @@ def test_bubblewrap_binds_nodes_of_one_gpu(machine: Callable[[dict[int, str], li
     assert not any(word.startswith("--data") for word in command)
 
 
+@pytest.mark.integration
 def test_sandbox_has_no_other_devices_and_no_limit_on_data(
     machine: Callable[[dict[int, str], list[int]], Path], backend: Backend
 ) -> None:
@@ -116,6 +117,7 @@ def test_sandbox_has_no_other_devices_and_no_limit_on_data(
     assert without == [str(512 << 10)]
 
 
+@pytest.mark.integration
 def test_unprotected_backend_sets_cuda_visible_devices() -> None:
     script = "echo $CUDA_VISIBLE_DEVICES; ulimit -d"
     finished = run(Unprotected(), ["bash", "-c", script], SandboxSpec(limits=LIMITS, gpu=FIRST))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+pytestmark = pytest.mark.integration
+
 SMALL = Limits(wall_s=90, cpu_s=20, memory_mib=512, processes=40, file_mib=1, output_kib=8)
 PID = f"{os.getpid():07}"  # makes marks unique among parallel tests
 

@@ -48,6 +48,7 @@ SOCKET = "socket.socket({}, socket.SOCK_DGRAM).close()"
 EXCLUDED = "os.open('new', os.O_CREAT | os.O_EXCL | os.O_WRONLY, {})"
 
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.skipif(not seccomp.available(), reason="libseccomp is not here"),
     pytest.mark.skipif(platform.machine() != "x86_64", reason="some calls are made by x86-64's numbers"),
 ]

@@ -14,6 +14,8 @@ from re_bench.scoring.attempt import Score
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 MANIFEST = """
 id = "small"
 title = "Small"

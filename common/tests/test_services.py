@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
+pytestmark = pytest.mark.integration
+
 METER = """\
     def meter(self, setup, directory):
         from re_bench.errors import UsageError

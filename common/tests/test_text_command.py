@@ -46,6 +46,7 @@ def test_checksums_are_of_the_current_wheels_and_rules() -> None:
         assert set(pins) == {"key", *FILES}
 
 
+@pytest.mark.integration
 def test_missing_wheel_without_network_is_a_usage_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "re_bench.text", "prepare", "docstrings-4096", "--wheels", str(tmp_path)]
     environment = os.environ | OFFLINE | {"RE_BENCH_CACHE": str(tmp_path / "cache")}
@@ -57,6 +58,7 @@ def test_missing_wheel_without_network_is_a_usage_error(tmp_path: Path) -> None:
     assert re.fullmatch(r"re_bench.text: pip cannot download datasets-.* \(.+\); .*--wheels DIR", error)
 
 
+@pytest.mark.integration
 def test_missing_wheels_are_downloaded_with_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = tmp_path / "built"
     (tmp_path / "source").mkdir()

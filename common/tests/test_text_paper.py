@@ -32,6 +32,8 @@ from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer
 if TYPE_CHECKING:
     from re_bench.text.prepared import Preparation
 
+pytestmark = pytest.mark.integration
+
 COUNT = 4500  # three documents are held out
 WORDS = ("attention", "batch", "Écriture", "graph", "integer", "layer", "\n\n", "node", "of", "3.14", "shape", "the")
 DOCUMENTS = [" ".join(random.Random(number).choices(WORDS, k=number % 12)) for number in range(COUNT - 1)]

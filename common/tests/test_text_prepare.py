@@ -161,12 +161,14 @@ def outcomes(*processes: subprocess.Popen[str]) -> list[list[str]]:
     return found
 
 
+@pytest.mark.integration
 def test_files_do_not_depend_on_hash_seeds(tmp_path: Path, wheel: Wheel) -> None:
     one, two = outcomes(start(tmp_path, wheel, "one", 1), start(tmp_path, wheel, "two", 2))
     assert one == two
     assert one[0] == "5"
 
 
+@pytest.mark.integration
 def test_killed_preparation_can_be_repeated(tmp_path: Path, wheel: Wheel) -> None:
     process = start(tmp_path, wheel, "cache", 0)
     text = tmp_path / "cache" / "text"
@@ -178,6 +180,7 @@ def test_killed_preparation_can_be_repeated(tmp_path: Path, wheel: Wheel) -> Non
     assert [path for path in text.iterdir() if path.is_dir()] == [directory]
 
 
+@pytest.mark.integration
 def test_text_opens_without_tokenizers(tmp_path: Path, wheel: Wheel) -> None:
     directory = make(tmp_path, wheel).text.directory
     program = (

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 REASON = r"the scoring reached its limit of 1 s while the submission's code or its programs ran"
 SPEC = SandboxSpec(limits=Limits(memory_mib=512))
 SLEEP = ("/usr/bin/sleep", "600")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
+pytestmark = pytest.mark.integration
+
 SPOILS = """
 description = "changes what it finds"
 expect = "no_better"

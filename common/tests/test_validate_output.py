@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
+pytestmark = pytest.mark.integration
+
 
 def command(task: TaskFolder, *options: str) -> list[str]:
     return [sys.executable, "-m", "re_bench.cli", "validate", str(task.directory), "--profile", "cpu", *options]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
     Command = Callable[..., subprocess.CompletedProcess[str]]
 
+pytestmark = pytest.mark.integration
+
 MIB = 1 << 20
 
 

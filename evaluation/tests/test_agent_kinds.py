@@ -81,6 +81,7 @@ def launch_of(plan: Plan, run: Path) -> AgentLaunch:
     return AgentLaunch(plan.setup_of("writer", "a", run), "ai_rd_quick", 3, run, "http://server", "token", None)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("site")
 def test_installed_kind_starts_with_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KEY_OF_A", "KEY_OF_B"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from re_bench_evaluation.scheduler import DollarCap
+
+pytestmark = pytest.mark.integration
 
 DOLLARS = st.floats(0, 10, allow_nan=False)
 SHARE = st.floats(0, 1)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=2, attempts=3)
 ESCAPE = "\x1b[31m"
 

@@ -19,6 +19,8 @@ from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.read import read_report
 from re_bench_evaluation.report.terminal import as_text
 
+pytestmark = pytest.mark.integration
+
 ODD: tuple[Any, ...] = (
     None, True, -1, 10**400, float("nan"), float("-inf"), "", "\ud800", "\x1b[2J", "../../..", [], ["a"], {}, {"a": []},
     "9999-12-31T23:59:59+00:00", 1e308,

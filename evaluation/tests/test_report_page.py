@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from re_bench_evaluation.report.data import ReportData
 
+pytestmark = pytest.mark.integration
+
 
 def images(page: str) -> list[str]:
     """Return the SVG figures of a page."""

@@ -80,6 +80,7 @@ def append(log: Path, **fields: Any) -> None:
     AttemptLog(log).append(Attempt(**values | fields))
 
 
+@pytest.mark.integration
 def test_evaluation(evaluation: Path) -> None:
     data = read_report([evaluation], room=Room())
     assert not data.problems
@@ -362,6 +363,7 @@ def test_scan_findings(evaluation: Path) -> None:
     )
 
 
+@pytest.mark.integration
 def test_bundle_equals_its_evaluation(evaluation: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "e.bundle.tar.gz"
     pack(evaluation, bundle)

@@ -139,6 +139,7 @@ def test_own_solutions_have_no_hidden_paths(variant: str, tmp_path: Path) -> Non
     assert found(evaluation, "hidden-paths") == []
 
 
+@pytest.mark.integration
 def test_kernels(tmp_path: Path) -> None:
     pytest.importorskip("kernelguard", reason="NOT CHECKED: kernelguard is not installed")
     patched = (

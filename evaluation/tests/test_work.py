@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 HOUR = 3600.0
 
 

@@ -83,6 +83,7 @@ def test_build_options_of_each_engine(command: str, expected: list[str]) -> None
     assert options[-2:] == ["--build-arg=BASE=b", "--build-context=wheels=/w"]
 
 
+@pytest.mark.integration
 def test_a_failed_build_shows_the_end_of_its_log(tmp_path: Path) -> None:
     engine = fake_engine(tmp_path / "my-podman", "echo step 1; echo no space left >&2; exit 3")
     with pytest.raises(engines.EngineError, match=r"exited with 3; .*server.log:\n(.*\n)*no space left"):
@@ -98,6 +99,7 @@ def fake_engine(path: Path, script: str) -> engines.Engine:
     return engines.find_engine(str(path))
 
 
+@pytest.mark.integration
 def test_a_missing_engine_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,6 +189,7 @@ def test_each_fault_of_an_image_is_reported(home: tuple[Path, trials.Secrets]) -
         assert [problem for problem in problems if message in problem], (message, problems)
 
 
+@pytest.mark.integration
 def test_the_probe_finds_files_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     file = tmp_path / "below" / "secret"

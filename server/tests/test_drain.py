@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from server_process import Raw, Server, command_lines_naming, post, running_scorers, serving, until
 
 from re_bench.attempts.log import AttemptLog
@@ -14,6 +15,8 @@ from re_bench.attempts.log import AttemptLog
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+pytestmark = pytest.mark.integration
 
 TRUE = {"name": "bash", "input": {"command": "true"}}
 

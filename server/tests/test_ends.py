@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from example_tasks import add_methods, make_tasks
 from server_process import Raw, command_lines_naming, serving, until
 
@@ -18,7 +19,8 @@ from re_bench_server.state_dir import StateDirectory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+
+pytestmark = pytest.mark.integration
 
 PREPARING = """
     def prepare(self, setup):

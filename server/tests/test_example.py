@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 SCRIPT: list[list[tuple[str, str]]] = [
     [("bash", '{"command": "cat answer.txt"}'), ("answer", "{}")],
     [("no_such_tool", "{}"), ("bash", "no JSON"), ("bash", "{}")],

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from server_process import TASKS, TOP
 
 from re_bench_server.settings import use_mounted_data
@@ -35,6 +36,7 @@ def test_readme_tables_are_current() -> None:
         assert text.count(f"| `{task.manifest.id}` |") >= 4
 
 
+@pytest.mark.integration
 def test_server_py_runs_the_command(tmp_path: Path) -> None:
     command = [sys.executable, str(ENVIRONMENT / "server.py"), "--host", "0.0.0.0", "--state", str(tmp_path)]  # noqa: S104
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
@@ -65,6 +67,7 @@ def test_mounted_data_set_unset_variables(tmp_path: Path) -> None:
     assert environment == {"RE_BENCH_CACHE": "/elsewhere", "HF_HOME": str(tmp_path / "huggingface")}
 
 
+@pytest.mark.integration
 def test_missing_server_package_is_reported() -> None:
     program = (
         "import sys; sys.modules['re_bench_server'] = None\n"

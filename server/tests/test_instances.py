@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from re_bench.attempts.log import Attempt
 
+pytestmark = pytest.mark.integration
+
 TASK = "example_equipped"
 
 

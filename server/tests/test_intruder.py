@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 KEY = "sk-test-of-an-intruder-0123456789abcdef"
 PASSWORD = "what-only-the-server-has-in-its-environment"  # noqa: S105 - made up here
 OTHERS = "what-another-session-has-in-its-workspace"

@@ -28,6 +28,8 @@ from re_bench.attempts.log import AttemptLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.integration
+
 KILLS = int(os.environ.get("RE_BENCH_KILLS", "3"))
 SEED = int(os.environ.get("RE_BENCH_KILL_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 LONGEST_LIFE_S = 3.0

@@ -12,6 +12,8 @@ from server_process import Raw, Server, command_lines_naming, post, re_bench, se
 
 from re_bench.cli.main import main
 
+pytestmark = pytest.mark.integration
+
 
 def test_shutdown_keeps_records_and_open_workspaces(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site) as server:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 SLOW = "import time\nprint('begins', flush=True)\ntime.sleep(600)\n"
 
 

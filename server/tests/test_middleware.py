@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 TOKEN = "a-token-for-tests-0123456789"  # noqa: S105 - for these tests
 

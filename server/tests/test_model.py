@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 KEY = "sk-test-of-a-client-0123456789abcdef"
 MODEL = "gpt-3.5-turbo-0125"
 

@@ -46,6 +46,7 @@ if __name__ == "__main__":
 
 missing = [tool for tool in ("curl", "git", "ip", "openssl", "unshare") if shutil.which(tool) is None]
 pytestmark = [
+    pytest.mark.integration,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the namespaces of the test's internet"),
     pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}"),
 ]
@@ -72,6 +73,7 @@ def agent(server: Online) -> Iterator[Agent]:
     agent.delete()
 
 
+@pytest.mark.integration
 def test_tools_work_through_the_proxy(agent: Agent) -> None:
     plain = agent.run("curl -sS 'http://allowed.example.org/plain?token=secret-0815'")
     assert '"path": "/plain?token=secret-0815"' in plain
@@ -298,6 +300,7 @@ def test_used_traffic_survives_a_restart(tmp_path: Path) -> None:
     assert "used up its 1 MiB" in asyncio.run(used())
 
 
+@pytest.mark.integration
 def test_open_network_is_not_for_scorings(tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path) -> None:
     with online(tmp_path_factory.mktemp("open"), trying_scorer, "--network", "open") as server:
         agent = Agent(server)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 TOKEN = "a-token-of-the-server-0123456789"  # noqa: S105 - of a server that ends with the test
 ASK = """python3 -c '
 import openai

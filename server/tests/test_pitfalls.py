@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from server_process import Raw, Server, events, opened, post, result, running_scorers, text, until
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.parametrize("client", ["openreward", "ors"])
 def test_white_space_at_chunk_edges_survives(server: Server, client: str) -> None:

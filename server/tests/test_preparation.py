@@ -38,6 +38,8 @@ from re_bench_server.preparation import Preparations, State
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 CREATE = """
     def create_workspace(self, setup, directory):
         (directory / "data").write_text("prepared")

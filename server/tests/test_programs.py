@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from re_bench_server.shell.program import ProgramOutput
 
+pytestmark = pytest.mark.integration
+
 _HOLD = "b = bytearray(200 << 20); b[::4096] = b'x' * len(b[::4096]); import time; time.sleep(30)"
 
 _LIMITED, _CANCELLED, _FORKED, _CLOSED, _BARE = (f"90{n}{os.getpid()}" for n in range(1, 6))

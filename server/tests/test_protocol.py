@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 def test_list_environment_splits_and_tools(server: Server) -> None:
     assert server.get("/list_environments") == ["rebench"]

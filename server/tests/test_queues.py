@@ -90,6 +90,7 @@ async def apart() -> None:
                 pass
 
 
+@pytest.mark.integration
 def test_waiting_does_not_count_as_working_time(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--hours", "1") as server:  # scores one attempt at a time
         first, second = Raw(server, "example_quick"), Raw(server, "example_quick")
@@ -126,6 +127,7 @@ def test_waiting_does_not_count_as_working_time(tmp_path: Path, site: Path) -> N
         assert (shown["hours_used"] + shown["hours_waited"]) * 3600 == pytest.approx(ended_at - began_at, abs=0.5)
 
 
+@pytest.mark.integration
 def test_waited_time_survives_a_restart(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--hours", "1") as server:
         session = Raw(server, "example_quick")

@@ -74,6 +74,7 @@ def make_session(place: Path, name: str, **fields: Any) -> Path:
     return directory
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("session", "reason"),
     [
@@ -89,6 +90,7 @@ def test_end_needs_a_unique_open_session(tmp_path: Path, session: str, reason: s
     assert (done.returncode, reason in done.stderr) == (2, True)
 
 
+@pytest.mark.integration
 def test_list_with_damaged_records_and_control_characters(tmp_path: Path) -> None:
     make_session(tmp_path, "one", task="\x1b]0;title\x07")
     (make_session(tmp_path, "two") / "session.json").write_text("{half")

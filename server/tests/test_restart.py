@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from test_model import Upstream
 
+pytestmark = pytest.mark.integration
+
 ANSWERED = r"hi\n\[exit status 0\](\n\[waited \d+ s for another call of this session\])?"
 """Output of a command that asks the model; on a loaded machine with a queue time."""
 NOTICE = "[The server was restarted. All processes of this session were lost"

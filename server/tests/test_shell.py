@@ -14,6 +14,8 @@ from shell_session import Session, processes_with, session_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 STATE = "export A=5; declare -A table=([x]=y); greet() { echo hello; }; alias shout='echo HEY'; cd /tmp"
 FILES = "python3 -c 'import os; print(sorted(map(int, os.listdir(\"/proc/self/fd\"))))'"
 FRESH = r"\n?\[the shell ended \({}, status {}\); the next command gets a new shell in /workspace,[^\n]*\n"

@@ -19,6 +19,8 @@ import re_bench_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 LONG, BARE = f"141.4{os.getpid()}", f"173.2{os.getpid()}"  # seconds; no other worker's tests find these programs
 COMMANDS = [
     ("echo new > made; export A=5; cd /tmp; whoami", 60, 0, "agent\n"),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from re_bench_server.shell.protocol import Output
     from re_bench_server.shell.shell import Shell
 
+pytestmark = pytest.mark.integration
+
 LONG = f"314.{os.getpid()}"  # seconds; no other worker's tests find these programs
 MANY = f"sleep {LONG} & setsid sleep {LONG} & (sleep {LONG} &) ; nohup sleep {LONG} > /dev/null & "
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from re_bench_server.shell.shell import Shell
 
+pytestmark = pytest.mark.integration
+
 _FORKS = "import os, time\nwhile True:\n try: os.fork() or time.sleep(60)\n except OSError: pass"
 _HOLD = "b = bytearray({0} << 20); b[::4096] = b'x' * len(b[::4096])"
 

@@ -54,6 +54,7 @@ async def send(theirs: socket.socket, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(theirs, data)
 
 
+@pytest.mark.integration
 def test_fragmented_replies_are_reassembled() -> None:
     async def replies() -> list[dict[str, Any] | None]:
         async with connected() as (sandbox, theirs):
@@ -71,6 +72,7 @@ def test_fragmented_replies_are_reassembled() -> None:
     assert asyncio.run(replies()) == [{"number": 1, "text": "é"}, {"number": 2, "text": "2"}, None]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "sent",
     [

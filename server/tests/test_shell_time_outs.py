@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from re_bench_server.shell.protocol import Output
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import SandboxSpec
 
+pytestmark = pytest.mark.integration
+
 ASK = (
     "python3 -c \"import socket; s = socket.create_connection(('127.0.0.1', 18080), 5); "
     "s.sendall(b'ping'); print(s.recv(9).decode())\""

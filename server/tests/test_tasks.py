@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from server_process import Server
 
+pytestmark = pytest.mark.integration
+
 
 WITH_EPISODE = [
     task_id

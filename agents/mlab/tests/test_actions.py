@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.base import Workspace
 
+pytestmark = pytest.mark.integration
+
 
 @dataclass
 class Model:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from fake_server import Completion, ErrorResponse
 
 from mlab_agent.actions import ACTIONS, SCORE, find
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agents.mlab.tests.conftest import Agents
+
+pytestmark = pytest.mark.integration
 
 ALL: list[tuple[str, dict[str, Any], str]] = [
     ("List Files", {"directory": "."}, "train.py"),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.base import ScriptResult
 
+pytestmark = pytest.mark.integration
+
 CONTAINED = pytest.param(
     True, marks=pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work"), id="contained"
 )

@@ -17,6 +17,8 @@ from mlab_agent.workspaces.local import LocalWorkspace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def workspace(directory: Path) -> Iterator[LocalWorkspace]:

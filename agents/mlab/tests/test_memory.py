@@ -52,6 +52,7 @@ def test_reminder_has_the_last_plan() -> None:
     assert "find the best rate" in memory.reminder()
 
 
+@pytest.mark.integration
 def test_prompt_length_is_bounded_in_a_long_run(agents: Agents, say: Callable[..., str]) -> None:
     (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
     read = {"filename": "big.txt"}
@@ -68,6 +69,7 @@ def test_prompt_length_is_bounded_in_a_long_run(agents: Agents, say: Callable[..
     assert "Your research log on steps 1 to" in json.dumps(agents.server.requests[-1]["messages"])
 
 
+@pytest.mark.integration
 def test_prompt_shrinks_after_context_length_errors(agents: Agents, say: Callable[..., str]) -> None:
     (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
 
@@ -84,6 +86,7 @@ def test_prompt_shrinks_after_context_length_errors(agents: Agents, say: Callabl
     assert len(agents.observations()) == 5
 
 
+@pytest.mark.integration
 def test_failed_summary_falls_back_to_shortened_steps(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
         say("Final Answer", {"final_answer": "x"})
@@ -95,6 +98,7 @@ def test_failed_summary_falls_back_to_shortened_steps(agents: Agents, say: Calla
     assert "RATE = 0.1" in entries[0]["text"]
 
 
+@pytest.mark.integration
 def test_truncated_summary_is_kept(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
         say("Final Answer", {"final_answer": "x"})

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from mlab_agent.agent import Agent
 
+pytestmark = pytest.mark.integration
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 

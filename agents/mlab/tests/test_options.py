@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import Agents
 
+pytestmark = pytest.mark.integration
+
 
 def test_python_option(agents: Agents, say: Callable[..., str]) -> None:
     python = agents.top / "python"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import AgentAtServer, Relay
 
+pytestmark = pytest.mark.integration
+
 TASK = "ai_rd_small_scaling_law"
 
 

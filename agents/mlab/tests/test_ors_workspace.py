@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.base import Workspace
 
+pytestmark = pytest.mark.integration
+
 TASK = "ai_rd_small_scaling_law"
 ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import Agents
 
+pytestmark = pytest.mark.integration
+
 EDIT = {"filename": "train.py", "edit_instruction": "set RATE to 2", "save_filename": "train.py"}
 
 

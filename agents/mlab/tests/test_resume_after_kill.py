@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import Agents
 
+pytestmark = pytest.mark.integration
+
 COUNT = """\
 import pathlib
 runs = pathlib.Path("runs.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from mlab_agent.truncate import truncate_middle
 TEXTS = st.text(alphabet="ab \n\r\t_X1\u2028", max_size=4000) | st.text(alphabet="ab\n", min_size=3000, max_size=9000)
 
 
+@pytest.mark.integration
 @given(TEXTS)
 def test_passages_cover_the_text(text: str) -> None:
     passages = split_passages(text)
@@ -20,6 +22,7 @@ def test_passages_cover_the_text(text: str) -> None:
         assert passage.text in "".join(lines[passage.first - 1 : passage.last])
 
 
+@pytest.mark.integration
 @given(TEXTS, st.text(max_size=20), st.integers(1, 5000))
 def test_retrieved_passages_fit_and_are_in_order(text: str, query: str, chars: int) -> None:
     passages = split_passages(text)

@@ -7,12 +7,15 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from fake_server import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agents.mlab.tests.conftest import Agents
+
+pytestmark = pytest.mark.integration
 
 PRICE = ("--price", "1,2")
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import Agents
 
+pytestmark = pytest.mark.integration
+
 FIELDS = "Reflection: a\nResearch Plan and Status: the plan\nFact Check: b\nThought: c\n"
 REFUSED = {
     "no action": (f"{FIELDS}", "Action:"),

@@ -17,6 +17,8 @@ from mlab_agent.workspaces.local import LocalWorkspace
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 def tree(directory: Path) -> dict[str, tuple[str, object, int]]:
     """Return the files and links of a directory, with contents and whether they can be executed."""

@@ -7,6 +7,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from fake_server import ErrorResponse
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agents.mlab.tests.conftest import Agents
+
+pytestmark = pytest.mark.integration
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

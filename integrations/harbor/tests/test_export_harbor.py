@@ -40,6 +40,8 @@ from free_port import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 TOP = Path(__file__).resolve().parents[3]
 TASKS = sorted(path.parent.name for path in (TOP / "tasks").glob("*/task.toml"))
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from re_bench_evaluation.report.data import ReportData
 
+pytestmark = pytest.mark.integration
+
 WRITE = Path(__file__).parent / "support" / "write_logs.py"
 
 

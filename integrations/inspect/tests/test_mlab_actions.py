@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
     from integrations.inspect.tests.evaluations import Evaluated, Request
 
+pytestmark = pytest.mark.integration
+
 ALL = [*ALL_BUT_SCORE[:-1], ("Score", {}, "Score: I"), ALL_BUT_SCORE[-1]]
 
 

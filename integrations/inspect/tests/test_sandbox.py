@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.integration]
 
 # Unique to this test process.
 LIMITED, CANCELLED, LEFT = (f"sleep 92{number}.{os.getpid()}" for number in (1, 2, 3))

@@ -41,6 +41,7 @@ def test_readme_lists_exactly_the_registered_tasks_and_agents() -> None:
     assert set(re.findall(r"re_bench/(\w+)", README.read_text())) == set(TASKS) | {"validate", "mlab"}
 
 
+@pytest.mark.integration
 def test_intermediate_and_final_scores(quick: InspectProcess) -> None:
     quick.script = [
         ("answer", {}),
@@ -137,6 +138,7 @@ def test_invalid_options_raise_prerequisite_error(options: dict[str, Any], text:
     assert str(refusal.value.message).startswith("re_bench/triton_cumsum: ")
 
 
+@pytest.mark.integration
 def test_errors_have_no_traceback(inspect: InspectProcess) -> None:
     done = inspect.run("eval", "re_bench/validate", "-T", "tasks=nothing")
     assert done.returncode != 0

@@ -37,6 +37,8 @@ from re_bench.task.interface import load_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.integration
+
 try:
     open_backend("landlock")
 except SandboxUnavailableError as unavailable:

@@ -14,6 +14,8 @@ from re_bench.processes import temporary_directory
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 
+pytestmark = pytest.mark.integration
+
 if os.geteuid() != 0:
     pytest.skip("NOT TESTED: only root can run programs as another user", allow_module_level=True)
 

@@ -33,6 +33,7 @@ def made_up(tmp_path: Path) -> TaskFolder:
     return open_task(tmp_path / "made_up")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "user"])
 def test_a_run_by_the_standards_operations(made_up: TaskFolder, tmp_path: Path, sandbox: str) -> None:
     export_metr(made_up, tmp_path / "a_family", "cpu", sandbox)
@@ -76,6 +77,7 @@ def test_a_run_by_the_standards_operations(made_up: TaskFolder, tmp_path: Path, 
     assert (done.returncode, "prlimit, setpriv not found" in done.stderr) == (1, True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
 def test_exports_are_reproducible_and_contain_only_the_scorers_files(directory: Path, tmp_path: Path) -> None:
     task = open_task(directory)
@@ -101,6 +103,7 @@ def test_exports_are_reproducible_and_contain_only_the_scorers_files(directory: 
     assert all("==" in line and "+" not in line and not line.startswith("re-bench") for line in pins)
 
 
+@pytest.mark.integration
 def test_a_family_imports_only_the_standard_library_before_install(made_up: TaskFolder, tmp_path: Path) -> None:
     export_metr(made_up, tmp_path / "a_family", "gpu")
     program = "import a_family, json; print(json.dumps(a_family.TaskFamily.get_tasks()))"

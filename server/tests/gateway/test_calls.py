@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from re_bench_gateway import Gateway
 
+pytestmark = pytest.mark.integration
+
 
 def test_call_is_answered_charged_and_logged(
     client: openai.OpenAI, gateway: Gateway, upstream: Upstream, log: Path

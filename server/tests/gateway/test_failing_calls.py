@@ -16,6 +16,8 @@ from re_bench_gateway import Gateway, serving
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 FAILURE = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
 

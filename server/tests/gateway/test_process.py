@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+pytestmark = pytest.mark.integration
+
 MODEL = "gpt-3.5-turbo-0125"
 FORWARD = Path(str(port_forward.__file__))
 PLUG_IN = """

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RawUpstream]:

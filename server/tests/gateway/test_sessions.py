@@ -16,6 +16,8 @@ from re_bench_gateway import Budget, Gateway, serving
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 def test_spent_budget_is_insufficient_quota(gateway: Gateway, upstream: Upstream) -> None:
     token = gateway.open_session(Budget(requests=2), name="spender")

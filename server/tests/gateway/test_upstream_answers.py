@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
+pytestmark = pytest.mark.integration
+
 RESERVED = 4096  # tokens of a completion
 ESCAPED = "".join(f"\\u{ord(character):04x}" for character in KEY)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 PTH, SAFETENSORS = "fixed_model.pth", "fixed_model.safetensors"
 NAME = "transformer.wte.weight"
 

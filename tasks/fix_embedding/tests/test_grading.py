@@ -18,6 +18,8 @@ from re_bench.scoring.language import MOST_NATS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 CONFIG = GPTConfig(300, 16, 2, 2, 16)
 WTE, LN = "transformer.wte.weight", "transformer.ln_f."
 

@@ -10,6 +10,8 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
+pytestmark = pytest.mark.integration
+
 SIZE, RANK = 150, 8
 
 

@@ -24,6 +24,8 @@ from re_bench.text import open_text
 if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 WTE = "transformer.wte.weight"
 FILES = {

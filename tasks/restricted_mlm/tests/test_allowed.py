@@ -15,6 +15,8 @@ from restricted_mlm.sandboxed.restricted.refusal import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 snippets = import_file(Path(__file__).with_name("snippets.py"), "restricted_mlm_snippets")
 
 SHAPE, VOCABULARY = (2, 16), 65

@@ -14,6 +14,8 @@ from restricted_mlm.sandboxed.restricted import graph, interpret, plan
 from restricted_mlm.sandboxed.restricted.allowed import TABLE
 from restricted_mlm.sandboxed.restricted.refusal import RefusedError
 
+pytestmark = pytest.mark.integration
+
 SHAPE, VOCABULARY = (2, 4), 5
 LIMITS = plan.Limits(1 << 16, 1e8)
 HUGE = (1 << 63) - 1

@@ -14,6 +14,8 @@ from re_bench.data.files import import_file
 from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
 from restricted_mlm.sandboxed.restricted.refusal import RefusedError
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 SHAPE, VOCABULARY = (8, 32), 65
 LIMITS = plan.Limits(1 << 20, 1e10)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from re_bench.text import PreparedText
 
+pytestmark = pytest.mark.integration
+
 STEPS = 3
 ROUNDING = 0.005
 """Nats by which a loss may differ between an H200 and a CPU, both in bfloat16 or the CPU in float32."""

@@ -16,6 +16,8 @@ from re_bench.scoring.language import MOST_NATS
 from re_bench.scoring.score import main
 from restricted_mlm import grading
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "restricted_mlm_score")
 MASK = 64

@@ -17,6 +17,8 @@ from rust_codecontests.judge import Test
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
+pytestmark = pytest.mark.integration
+
 PACKAGE = Path(__file__).parents[1] / "rust_codecontests"
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 FIELDS = {

@@ -17,6 +17,8 @@ from rust_codecontests.dataset import Problem
 from rust_codecontests.judge import Judge, Test
 from rust_codecontests.profiles import PROFILES
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "rust_codecontests_score")
 DOUBLE = """

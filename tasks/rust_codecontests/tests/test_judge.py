@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 DOUBLE = """
 use std::io::Read;

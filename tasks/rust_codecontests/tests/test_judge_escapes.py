@@ -16,6 +16,8 @@ from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 LIMITS = Limits(time_s=1.0, memory_mib=256, wall_s=20.0)
 EXPECTED = "hidden-expected-output-4711"

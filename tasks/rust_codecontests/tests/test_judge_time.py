@@ -15,6 +15,8 @@ from rust_codecontests.judge import Judge, Limits, Test, Verdict, judging, runne
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 WAITS = """
 fn main() {

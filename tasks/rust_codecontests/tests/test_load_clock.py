@@ -22,6 +22,7 @@ for _ in range(40): # work of a fixed size, as other programs may have the cores
 """
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("busy_machine")
 def test_the_clock_stands_while_others_have_the_cores() -> None:
     clock, started = LoadClock(), time.monotonic()
@@ -31,6 +32,7 @@ def test_the_clock_stands_while_others_have_the_cores() -> None:
     assert clock.load()["share_of_others"] > 0.5
 
 
+@pytest.mark.integration
 def test_work_of_our_own_is_no_load_even_where_it_is_hidden() -> None:
     cores = os.sched_getaffinity(0)
     before = CpuTimes.read(cores)

@@ -106,6 +106,7 @@ def test_the_ladder_rises_on_a_few_problems(ablation: Any, cache: Path) -> None:
     assert list(cache.rglob("*.json"))
 
 
+@pytest.mark.integration
 def test_extracted_programs_compile_as_their_pool_says(ablation: Any, tmp_path: Path) -> None:
     answer = pool.answer()
     for directory in pool.directories(["test"])[::6]:

@@ -69,6 +69,7 @@ def test_no_statement_or_program_is_shown_with_the_canary(directories: list[Path
         assert not any(program.source.startswith(("//", "\n")) for program in problem.programs)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, SAMPLE))])
 def test_a_few_problems_are_proved_by_the_judge(checks: Any, directories: list[Path], number: int) -> None:
     directory = random.Random(0).sample(directories, SAMPLE)[number]
@@ -136,6 +137,7 @@ TESTS: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("fault", "code"), TESTS, ids=[fault for fault, _code in TESTS])
 def test_a_fault_of_tests_is_found(checks: Any, problem: Path, fault: str, code: str) -> None:
     with (problem / "tests.py").open("a") as file:
@@ -203,6 +205,7 @@ def test_limits_have_a_margin_where_time_decides(judged: tuple[Any, list[Any], l
     assert factors["WRONG_ANSWER"] == 1
 
 
+@pytest.mark.integration
 def test_the_check_lists_the_faults_of_all_problems_and_pins_nothing(python: Any, task: Path) -> None:
     edit(task / "rust_codecontests" / "problems/train/badge_codes/statement.md", "\nInput\n", "\nIn\n")
     with (task / "rust_codecontests" / "problems/valid/tide_steps/tests.py").open("a") as file:
@@ -220,6 +223,7 @@ def test_the_check_lists_the_faults_of_all_problems_and_pins_nothing(python: Any
     assert (task / "rust_codecontests" / "checksums.json").read_bytes() == before
 
 
+@pytest.mark.integration
 def test_the_check_proves_and_pins(python: Any, task: Path) -> None:
     for split in ("valid", "test", "test2"):
         shutil.rmtree(task / "rust_codecontests" / "problems" / split)

@@ -101,6 +101,7 @@ def test_a_template_may_stand_around_what_the_model_wrote(log: Log, put: str) ->
     assert log.origins(stitched[0]) == [REFUSED]  # it is one only if it serves more than one problem
 
 
+@pytest.mark.integration
 def test_an_edit_counts_only_where_the_program_does_not_compile_without_it(log: Log) -> None:
     wrong = 'fn main() {\n    let a = vec![1];\n    let b: i32 = 2;\n    println!("{} {}", a[0], b);\n}\n'
     right = wrong.replace("i32", "i64")
@@ -147,6 +148,7 @@ HIDING = {
 }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("trick", HIDING.values(), ids=HIDING)
 def test_no_text_is_compiled_that_was_not_compared(log: Log, trick: str) -> None:
     for source in MODEL[:2]:
@@ -176,6 +178,7 @@ def test_imports_stand_where_no_string_can_hold_them() -> None:
     assert all(read_program(source) == (texts_of(source), []) and texts_of(source)[-1] in "};]" for source in kept)
 
 
+@pytest.mark.integration
 def test_the_compiler_reads_the_same_program() -> None:
     source = Path(__file__).with_name("every_token.rs")
     with Judge(jobs=1) as judge:

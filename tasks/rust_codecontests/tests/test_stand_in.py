@@ -166,6 +166,7 @@ def test_some_problems_are_never_solved_by_sampling_alone() -> None:
     assert 10 < never < 30
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("difficulty", ["easy", "medium"])
 def test_a_report_raises_the_odds_by_how_much_it_says(difficulty: str) -> None:
     fresh = share_right(user(MARSH), difficulty)
@@ -193,6 +194,7 @@ def share_afresh(program: Program) -> float:
     return share_of(program, user(MARSH), NEVER_RIGHT)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("remark", "kept"), [("Explain it.", KEPT), ("That is wrong.", STUBBORN), (TEST, STUBBORN), ("Too slow.", STUBBORN)]
 )
@@ -203,6 +205,7 @@ def test_whether_a_program_is_right_decides_nothing_about_its_coming_back(remark
         assert abs(back - (kept * (1 - OTHER_LANGUAGE[0]) + (1 - kept) * fresh)) < 0.1
 
 
+@pytest.mark.integration
 def test_a_program_is_known_by_its_tokens() -> None:
     shown = re.sub(r" {4}", "\t", RIGHT).replace("// twice", "// three times\n")
     assert share_right(with_remark(shown, "Explain it.")) > 0.7

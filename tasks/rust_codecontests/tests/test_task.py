@@ -26,6 +26,8 @@ from rust_codecontests.judge import Judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "rust_codecontests_score_2")
 NAMES = ("beacon_pairs", "odd_tags", "kiln_firings")  # whose tests are soon made

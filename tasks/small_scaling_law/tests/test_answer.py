@@ -121,6 +121,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.integration
 @settings(deadline=None, derandomize=True, database=None, max_examples=200)
 @given(st.fixed_dictionaries(dict.fromkeys(("n_embd", "max_iters", "loss_prediction"), json_values)) | json_values)
 def test_any_json_is_an_answer_or_refused(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:

@@ -81,6 +81,7 @@ def scored(task: TaskFolder, workspace: Path) -> dict[str, Any]:
     return score
 
 
+@pytest.mark.integration
 def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
     tiny: TaskFolder, tiny_cache: Path, tmp_path: Path
 ) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).parents[1]
 FILES = {
     "answer.json", "batches.py", "data", "example_config.py", "experiment.py", "gpt.py", "ledger.py", "plot.py",

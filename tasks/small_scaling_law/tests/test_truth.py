@@ -193,6 +193,7 @@ def test_the_stored_truth_is_the_fit_of_the_stored_sweep_and_sound(swept: Stored
     assert made >= {(job.n_embd, job.max_iters, job.seed) for job in planned}
 
 
+@pytest.mark.integration
 def test_the_truth_can_be_extrapolated_to_which_beats_guessing(
     swept: Stored,
 ) -> None:

@@ -42,6 +42,7 @@ def parsed(cheat: Path) -> ast.Module:
     return ast.parse((cheat / "solution.py").read_text(encoding="utf-8"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
 def test_what_a_cheat_names_of_ours_is_there(cheat: Path) -> None:
     taken = attributes(parsed(cheat))

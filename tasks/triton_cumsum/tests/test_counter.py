@@ -13,6 +13,8 @@ from triton_cumsum.sandboxed.counter import FOUND_AGAIN, SECTOR, SPILLED, Bounds
 if TYPE_CHECKING:
     from triton_cumsum.sandboxed.device import Step
 
+pytestmark = pytest.mark.integration
+
 TENSOR = torch.zeros(64 * FOUND_AGAIN, dtype=torch.int32)
 
 

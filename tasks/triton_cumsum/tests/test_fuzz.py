@@ -22,6 +22,8 @@ from triton_cumsum.sandboxed import cpu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.integration
+
 LIMITS = Limits(wall_s=110, memory_mib=3072, processes=64, file_mib=64)
 fuzz = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 

@@ -22,6 +22,8 @@ from triton_cumsum.sandboxed import gpu_runner
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 STRIDE, LENGTH = 64, 50
 ROW = 4 * STRIDE
 STARTS = [7, 0, 14]

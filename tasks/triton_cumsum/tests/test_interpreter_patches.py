@@ -11,6 +11,8 @@ from triton.runtime import interpreter
 
 from triton_cumsum.sandboxed import interpreter_patches
 
+pytestmark = pytest.mark.integration
+
 
 @triton.jit  # type: ignore[untyped-decorator] # triton is not followed by the type checker
 def add_and_flip(parity_a: Any, sum_a: Any, parity_b: Any, sum_b: Any) -> Any:

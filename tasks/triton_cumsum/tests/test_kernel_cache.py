@@ -115,6 +115,7 @@ def test_without_walls_nothing_is_kept(solutions: list[Path]) -> None:
     assert kept_files() == []
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="no bubblewrap here")
 def test_a_runner_of_ours_reads_and_writes_it_and_a_submission_sees_neither(solutions: list[Path]) -> None:
     def printed(writable: Mapping[str, Path], environment: Mapping[str, str], program: str) -> Any:

@@ -15,6 +15,8 @@ from triton_cumsum.measured.figures import claimed_kernels
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.integration
+
 
 def claim(directory: Path, body: str) -> dict[str, Any]:
     module = directory / "runner.py"

@@ -21,6 +21,8 @@ from triton_cumsum.profiles import GIB, GPU
 from triton_cumsum.sandboxed.arena import Ranges
 from triton_cumsum.sandboxed.gpu_runner import Placed
 
+pytestmark = pytest.mark.integration
+
 LENGTH = 100_000_000
 GRAIN = 2 << 20
 

@@ -45,6 +45,7 @@ def source_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
     return lambda name: (task / name / "solution.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.integration
 def test_the_reference_is_near_the_floor_and_simpler_ones_are_slower_in_order(
     milliseconds: Any, source_of: Any
 ) -> None:
@@ -77,6 +78,7 @@ LEAST = {
 """How many times the floor the model says at the least."""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", variants())
 def test_no_variant_is_taken_for_faster_than_it_can_be(milliseconds: Any, name: str) -> None:
     time = milliseconds(variants()[name])
@@ -85,6 +87,7 @@ def test_no_variant_is_taken_for_faster_than_it_can_be(milliseconds: Any, name: 
         assert time < 1.02 * FLOOR_MS
 
 
+@pytest.mark.integration
 def test_memory_that_nothing_was_written_to_is_not_zero_in_the_replay(solution_in: Any, replayed: Any) -> None:
     x = np.zeros(1000, dtype=np.int32)
     source = "import torch\ndef prefix_sum(x):\n    return torch.empty_like(x).copy_(torch.empty_like(x) + x)\n"

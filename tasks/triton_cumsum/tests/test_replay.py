@@ -11,6 +11,8 @@ from re_bench.errors import InvalidSubmissionError
 from triton_cumsum import grading
 from triton_cumsum.sandboxed import trace_codec
 
+pytestmark = pytest.mark.integration
+
 HEADER = """
 import torch, triton
 import triton.language as tl

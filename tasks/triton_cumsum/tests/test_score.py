@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 TASK = Path(__file__).resolve().parents[1]
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
 

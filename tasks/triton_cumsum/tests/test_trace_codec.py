@@ -15,6 +15,8 @@ from re_bench.errors import InvalidSubmissionError
 from triton_cumsum.sandboxed import trace_codec
 from triton_cumsum.sandboxed.trace_codec import decode, encode
 
+pytestmark = pytest.mark.integration
+
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),

@@ -18,6 +18,8 @@ from triton_cumsum.sandboxed import gpu_runner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.integration
+
 ADDRESS, LENGTH = 1 << 40, 10
 
 
