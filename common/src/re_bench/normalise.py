@@ -45,6 +45,14 @@ def finite(value: object, name: str) -> float:
     return number
 
 
+def as_finite(value: object) -> float | None:
+    """Return a JSON number as a finite float; None for anything else."""
+    try:
+        return finite(value, "a number")
+    except (TypeError, ValueError):
+        return None
+
+
 def normalise(raw: float, starting: float, reference: float) -> float:
     """Return the reward of a raw score: 0 at the starting score, 1 at the reference score, linear and unclipped.
 

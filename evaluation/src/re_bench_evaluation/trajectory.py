@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.data.jsonl import read_objects
+from re_bench.normalise import as_finite
 from re_bench.records import TRACE
 from re_bench.tables import number
-from re_bench_evaluation.report.text import as_finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

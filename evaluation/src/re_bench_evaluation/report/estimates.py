@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from re_bench.normalise import as_finite
 from re_bench_evaluation.report.data import BudgetCurve, BudgetPoint, Cell, Curve, Estimate, Flag, Refusal
-from re_bench_evaluation.report.text import as_finite, sum_of_known
+from re_bench_evaluation.report.text import sum_of_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

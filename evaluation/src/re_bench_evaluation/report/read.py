@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.normalise import as_finite
 from re_bench_evaluation.bundle_file import open_bundle
 from re_bench_evaluation.report.data import Problem, ReportData, ValidationInfo, ValidationRow
 from re_bench_evaluation.report.details import Room, with_details
@@ -26,7 +27,7 @@ from re_bench_evaluation.report.sources import (
     open_with,
     reader_of,
 )
-from re_bench_evaluation.report.text import as_finite, plain_json, shortened
+from re_bench_evaluation.report.text import plain_json, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -15,13 +15,12 @@ from pydantic import TypeAdapter, ValidationError
 from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.attempts.log import AttemptLog, anchors_of
 from re_bench.errors import ReBenchError
-from re_bench.normalise import normalise
+from re_bench.normalise import as_finite, normalise
 from re_bench.records import RunRecord, TaskRecord
 from re_bench.tables import number
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
 from re_bench_evaluation.report.text import (
-    as_finite,
     bounded,
     plain_json,
     shortened,

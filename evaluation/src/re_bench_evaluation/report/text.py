@@ -6,8 +6,6 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from re_bench.normalise import finite
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -53,11 +51,3 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that are not None; None if there are none."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
-
-
-def as_finite(value: object) -> float | None:
-    """Return a JSON number as a finite float; None for anything else."""
-    try:
-        return finite(value, "a number")
-    except (TypeError, ValueError):
-        return None

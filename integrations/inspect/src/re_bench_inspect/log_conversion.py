@@ -21,9 +21,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
 from re_bench.data.jsonl import json_object
+from re_bench.normalise import as_finite
 from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
 from re_bench_evaluation.report.runs import anchor_pair
-from re_bench_evaluation.report.text import as_finite, bounded, plain_json, shortened, sum_of_known, valid_unicode
+from re_bench_evaluation.report.text import bounded, plain_json, shortened, sum_of_known, valid_unicode
 from re_bench_evaluation.trajectory import arguments_text
 from re_bench_inspect.eval_logs import ConvertedLog, ConvertedSample
 from re_bench_inspect.store import SessionStore
