@@ -1,4 +1,4 @@
-"""What a server costs: a command over the protocol, laid out workspaces, many sessions at once, memory, the start."""
+"""Cost of a server: a command over the protocol, creating workspaces, many sessions at once, memory, start."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def commands(server: Server, tmp_path: Path) -> None:
     for name in ("workspace", "scratch"):
         (tmp_path / name).mkdir()
     backend, limits = open_backend(None), Limits()
-    anew = [run(backend, ["true"], SandboxSpec(limits=limits)).seconds for _ in range(20)]
+    fresh = [run(backend, ["true"], SandboxSpec(limits=limits)).seconds for _ in range(20)]
     arguments: dict[str, Any] = {"limits": limits, "environment": {}, "scratch": tmp_path / "scratch"}
     shell = await Shell.open(backend, tmp_path / "workspace", tmp_path / "home", **arguments)
     raw = await Connection(server.url, "raw").open()
@@ -94,7 +94,7 @@ async def commands(server: Server, tmp_path: Path) -> None:
         await shell.close()
     columns = zip(ways, zip(*turns, strict=True), strict=True)
     shown(**{f"{name}_p50_ms": 1e3 * statistics.median(times) for name, times in columns})
-    shown(in_a_new_sandbox_p50_ms=1e3 * statistics.median(anew))
+    shown(in_a_new_sandbox_p50_ms=1e3 * statistics.median(fresh))
 
 
 async def timed(doing: Any) -> float:

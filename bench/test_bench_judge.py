@@ -98,7 +98,7 @@ def reap() -> None:
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Have the first processes of sandboxes become ours when bwrap ends: nobody else counts what they used."""
+    """Adopt the first processes of sandboxes when bwrap ends, so that their CPU time is counted."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     yield

@@ -35,7 +35,7 @@ _REFUSED_AT = -2.05
 _KEY = (
     ("baseline", "o", ACCENT),
     ("reference", "o", GOOD),
-    ("cheats that are valid, and no better than the solution they are at heart", "x", BAD),
+    ("cheats that are valid, and no better than the solution they are derived from", "x", BAD),
 )
 
 

@@ -28,7 +28,7 @@ look();
 
 
 def problems(browser: Browser, page: Path, width: int, *, dark: bool) -> list[str]:
-    """Return what is wrong with a page at a width, in words."""
+    """Return what is wrong with a page at a width."""
     browser.open(SITE / page, width=width, dark=dark)
     found = [f"console: {message}" for message in browser.console()]
     found += [f"asks for {address}" for address in browser.requests() if not address.startswith(("file:", "data:"))]
