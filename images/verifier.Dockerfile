@@ -14,8 +14,9 @@ ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_NO_INDEX
 ARG PIP_FIND_LINKS=/wheels
+ARG PIP_CACHE_DIR=/var/cache/pip
 COPY images/locks/build.txt /opt/locks/
-RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
+RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/var/cache/pip \
     python3 -m venv /opt/venv && /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/build.txt
 COPY common /src/common
 COPY server /src/server
@@ -30,6 +31,7 @@ ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_NO_INDEX
 ARG PIP_FIND_LINKS=/wheels
+ARG PIP_CACHE_DIR=/var/cache/pip
 
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev \
@@ -37,7 +39,7 @@ RUN apt-get update \
 
 COPY images/locks/torch.txt /opt/locks/
 ARG TORCH=torch==2.13.0
-RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
+RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/var/cache/pip \
     python3 -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/torch.txt \
     && echo "${TORCH}" > /opt/locks/chosen-torch.txt \
@@ -47,7 +49,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap util-linux libseccomp2 \
     && rm -rf /var/lib/apt/lists/*
 COPY images/locks/verifier.txt /opt/locks/
-RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
+RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/var/cache/pip \
     /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/verifier.txt
 ENV PATH=/opt/venv/bin:$PATH RE_BENCH_CACHE=/opt/re-bench/cache
 

@@ -74,6 +74,17 @@ def test_final_score_uses_private_scores(log: AttemptLog) -> None:
         log.append(dataclasses.replace(BAD, private_raw=1.0))
 
 
+def test_private_scores_of_older_logs_are_read(log: AttemptLog) -> None:
+    log.append(dataclasses.replace(GOOD, private_raw=1.4))
+    fields = json.loads(log.path.read_bytes())["attempt"]
+    fields["final_raw"] = fields.pop("private_raw")
+    canonical: dict[str, Any] = {"ensure_ascii": True, "sort_keys": True, "separators": (",", ":")}
+    crc = zlib.crc32(json.dumps(fields, **canonical).encode())
+    log.path.write_text(json.dumps({"v": 1, "crc": f"{crc:08x}", "attempt": fields}, **canonical) + "\n")
+    (attempt,) = log.read().attempts
+    assert (attempt.raw, attempt.private_raw) == (GOOD.raw, 1.4)
+
+
 def test_reading_a_missing_log_does_not_create_it(log: AttemptLog) -> None:
     assert log.read() == LogContents((), 0)
     assert log.final("min", (1.0, 0.0)) == FinalScore(0, None, None, 0, 0)

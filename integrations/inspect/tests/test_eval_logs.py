@@ -169,6 +169,15 @@ def test_missing_samples_are_a_problem(logs: Path) -> None:
     ]
 
 
+def test_private_scores_of_older_logs_are_read(logs: Path) -> None:
+    path = change(logs, "older.json")
+    log = json.loads(path.read_bytes())
+    log["samples"][0]["store"]["SessionStore:attempts"][0] |= {"status": "valid", "raw": 1.0, "final_raw": 2.0}
+    path.write_text(json.dumps(log))
+    (run,) = read(path).runs
+    assert (run.attempts[0].raw, run.attempts[0].private_raw) == (1.0, 2.0)
+
+
 def test_a_forged_log_is_validated(logs: Path) -> None:
     data = read(logs / "hostile.eval")
     (run,) = data.runs

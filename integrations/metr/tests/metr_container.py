@@ -20,6 +20,8 @@ from metr_driver import SEPARATOR
 
 TOP = Path(__file__).resolve().parents[3]
 AGENT = 1000
+FAMILY = Path("/root")
+"""Where the standard puts a family, in the container."""
 _ENTER = """
 set -eu
 place=$1 cache=$2 hidden=$3
@@ -52,12 +54,12 @@ for path in $KEPT; do
     mount --bind "$place/kept/$count" "$path"
     count=$((count + 1))
 done
-if [ -n "$cache" ]; then
-    mkdir -p -m 700 /root/re-bench-state
-    mkdir -p /root/re-bench-state/cache
-    mount --bind "$place/kept/cache" /root/re-bench-state/cache
-fi
 cd /root
+if [ -n "$cache" ]; then
+    mkdir -p -m 700 re-bench-state
+    mkdir -p re-bench-state/cache
+    mount --bind "$place/kept/cache" re-bench-state/cache
+fi
 exec "$@"
 """
 

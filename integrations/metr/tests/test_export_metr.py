@@ -14,7 +14,7 @@ import yaml  # type: ignore[import-untyped]
 
 sys.path.append(str(Path(__file__).parent))
 
-from metr_container import TOP, Container
+from metr_container import FAMILY, TOP, Container
 
 from re_bench.errors import UsageError
 from re_bench.export import digest_of
@@ -50,7 +50,9 @@ def test_a_run_by_the_standards_operations(made_up: TaskFolder, tmp_path: Path, 
     container.operate("start", "--task", "cpu")
     shown = container.as_agent("cat solution/data; echo; ls solution; whoami")
     assert shown.stdout.split() == ["prepared", "for", "cpu", "both", "data", "look_for", "notes", "number", "agent"]
-    look = container.as_agent("ls /root/assets || ls /root/re-bench-state || cat /root/assets/tasks/made_up/score.py")
+    look = container.as_agent(
+        f"ls {FAMILY}/assets || ls {FAMILY}/re-bench-state || cat {FAMILY}/assets/tasks/made_up/score.py"
+    )
     assert (look.returncode, look.stdout) == (1, ""), look
 
     log = []

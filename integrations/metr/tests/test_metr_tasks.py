@@ -14,7 +14,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from metr_container import TOP, Container
+from metr_container import FAMILY, TOP, Container
 
 from re_bench.data.cache import cache_directory
 from re_bench.processes import temporary_directory
@@ -63,7 +63,7 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     container = started(task, python, tmp_path, "bubblewrap")
     where = container.run(python, "-c", "import importlib.util as u; print(u.find_spec('re_bench'))")
     assert where.stdout == "None\n", "re_bench must only come from the export"
-    secret = f"/root/assets/tasks/{task.name}"
+    secret = f"{FAMILY}/assets/tasks/{task.name}"
     assert container.run("ls", f"{secret}/score.py").returncode == 0
     assert container.as_agent(f"cat {secret}/score.py {secret}/task.toml; ls {secret}/reference").stdout == ""
 

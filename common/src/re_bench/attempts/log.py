@@ -193,6 +193,11 @@ def encoded(attempt: Attempt) -> bytes:
     return _line(attempt)[0]
 
 
+def with_current_names(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an attempt, with the names of older logs replaced."""
+    return {_OLD_NAMES.get(name, name): value for name, value in fields.items()}
+
+
 def _check(attempt: Attempt) -> None:
     """Raise TypeError or ValueError if the attempt is malformed."""
     for name in _TEXTS:
@@ -248,7 +253,7 @@ def _decode(line: bytes) -> Attempt | None:
         fields = json.loads(line)["attempt"]
         if _encode(fields) != line:
             return None
-        attempt = Attempt(**{_OLD_NAMES.get(name, name): value for name, value in fields.items()})
+        attempt = Attempt(**with_current_names(fields))
         _check(attempt)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return None

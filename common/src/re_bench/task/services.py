@@ -40,9 +40,7 @@ def command(service: str, task: TaskFolder, *arguments: str) -> list[str]:
 
 def defined_by(task: Task[Any]) -> list[str]:
     """Return which of the methods in :data:`SERVICES` the class of a task defines."""
-    kind = type(task)
-    pairs = {"stand_in": (kind.stand_in, Task.stand_in), "meter": (kind.meter, Task.meter)}
-    return [name for name, (own, default) in pairs.items() if own is not default]
+    return [name for name in SERVICES.values() if getattr(type(task), name) is not getattr(Task, name)]
 
 
 def stand_in(directory: str) -> StandIn:

@@ -19,7 +19,7 @@ from inspect_ai.event import InfoEvent, SandboxEvent, ToolEvent
 from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from pydantic import TypeAdapter, ValidationError
 
-from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
+from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded, with_current_names
 from re_bench.data.jsonl import json_object
 from re_bench.normalise import as_finite
 from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
@@ -179,7 +179,7 @@ def _attempts(values: Sequence[dict[str, Any]]) -> Iterator[Attempt]:
     number = 0
     for value in values:
         try:
-            attempt = _ATTEMPT.validate_json(json.dumps(value), strict=True)
+            attempt = _ATTEMPT.validate_json(json.dumps(with_current_names(value)), strict=True)
             line = encoded(replace(attempt, n=number + 1))
         except (ValueError, TypeError, RecursionError):
             continue  # the record still counts it, so the report shows that it is missing
