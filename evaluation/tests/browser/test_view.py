@@ -41,7 +41,7 @@ def server(evaluation: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     env = os.environ | {"RE_BENCH_CACHE": str(evaluation.with_name("cache"))}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     assert process.stdout is not None
-    address = process.stdout.readline().split()[0]
+    address = next(word for word in process.stdout.readline().split() if word.startswith("http://"))
     yield process, address
     process.kill()
     process.communicate()
