@@ -226,10 +226,14 @@ def system_programs(session: nox.Session) -> None:
         session.warn(f"system programs are missing; run: sudo {' '.join(command)} (or your system's equivalent)")
 
 
-SCORED = "Score every task's baseline, reference and cheats: about 0, about 1, refused."
-add_session("score", "validate", text=SCORED, default=("--repeats", "1"))
+ONCE = ("--repeats", "1")
+SOLVABLE = ("validate", "--only", "baseline", "--only", "reference")
+CHEATS = ("validate", "--only", "cheats")
+add_session("score", *SOLVABLE, text="Score baseline and reference of every task: about 0, about 1.", default=ONCE)
+add_session("cheats", *CHEATS, text="Score every cheat of every task: refused, or no better than its base.", default=ONCE)
 add_session("serve", "serve", text="Serve the tasks to agents over the Open Reward Standard.")
 add_session("doctor", "doctor", text="Report what this machine lacks for the tasks, with the commands to install it.")
 for name in (task.name for task in TASKS):
-    add_session(f"score-{name}", "validate", name, text=f"Score baseline, reference and cheats of {name}.")
+    add_session(f"score-{name}", *SOLVABLE, name, text=f"Score baseline and reference of {name}.")
+    add_session(f"cheats-{name}", *CHEATS, name, text=f"Score every cheat of {name}.")
     add_session(f"calibrate-{name}", "calibrate", name, text=f"Measure and write the anchors of {name}.")

@@ -222,3 +222,28 @@ def test_a_refused_cheat_fails_if_no_better_is_expected(made_up: TaskFolder, bac
     status, rows, _stderr = validated(made_up, "--repeats", "1")
     assert status == 1
     assert "refused, but no_better is expected without a reason" in rows["cheats/words"]["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("only", "scored"),
+    [
+        ("--only baseline --only reference", ["baseline", "reference"]),
+        ("--only cheats", ["baseline", "cheats/spoils", "cheats/spoils_too", "cheats/words"]),
+        ("--only words", ["cheats/words"]),
+    ],
+)
+def test_only_scores_what_is_named_and_the_bases_of_cheats(randomized: TaskFolder, only: str, scored: list[str]) -> None:
+    status, rows, stderr = validated(randomized, "--repeats", "1", *only.split())
+    assert (status, sorted(rows)) == (0, scored), stderr
+
+
+def test_a_refused_cheat_that_becomes_valid_is_compared_with_its_base(randomized: TaskFolder) -> None:
+    (randomized.directory / "cheats" / "words" / "make.sh").write_text("printf 6 > number")
+    status, rows, stderr = validated(randomized, "--only", "words")
+    assert (status, sorted(rows)) == (1, ["baseline", "cheats/words"]), stderr
+    assert rows["cheats/words"]["verdict"] == "scores above the baseline"
+
+
+def test_only_names_the_solution_that_is_missing(made_up: TaskFolder) -> None:
+    done = run_command("validate", made_up.directory, "--only", "wrods", "--profile", "cpu")
+    assert (done.returncode, done.stderr) == (2, "re-bench: made_up has no solution 'wrods' (did you mean words?)\n")

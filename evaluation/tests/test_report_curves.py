@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench_evaluation.report.data import AttemptInfo, RunInfo, TaskInfo
+from re_bench_evaluation.report.data import AttemptInfo, Clock, RunInfo, TaskInfo
 from re_bench_evaluation.report.estimates import budget_curves, make_cells, mean_curve, scores_at
 
 TASK = TaskInfo("t/cpu/v1", "t", "t", "T", "cpu", 1, "higher", "max", "points", None, modelled=False, model=None,
@@ -44,6 +44,20 @@ def test_score_counts_from_submission_and_is_clipped() -> None:
     times = np.array([0.0, 0.99, 1.0, 1.99, 2.0, 3.0, 9.0]) * HOUR
     assert scores_at(one, times, "wall").tolist() == [0, 0, 0, 0, 0.4, 0.3, 0.3]
     assert scores_at(run("none"), times, "working").tolist() == [0] * 7
+
+
+@pytest.mark.parametrize("clock", ["wall", "working"])
+def test_curves_keep_the_best_score_after_a_worse_or_invalid_attempt(clock: Clock) -> None:
+    made = run("r", (1.0, 0.8), (2.0, 0.8), (3.0, 0.8))
+    rewards = (0.8, 0.3, None)
+    attempts = (dataclasses.replace(one, reward=own) for one, own in zip(made.attempts, rewards, strict=True))
+    one = dataclasses.replace(made, attempts=tuple(attempts))
+    curve = mean_curve([one], clock)
+    assert curve is not None
+    assert curve.mean == (0.0, 0.8, 0.8, 0.8, 0.8)
+    (cell,) = make_cells([one], {TASK.key: TASK}, curves=True)
+    budget = budget_curves([cell], {one.key: one}, {TASK.key: TASK}, None)[0]
+    assert cell.reward.value == budget.points[0].reward.value == curve.mean[-1]
 
 
 def test_mean_curve_steps_with_its_runs() -> None:

@@ -87,6 +87,8 @@ def test_evaluation(evaluation: Path) -> None:
     assert len(data.runs) == 2 * 3 * 3
     assert [task.key for task in data.tasks] == ["alpha/cpu/v1", "beta/cpu/v1", "gamma/cpu/v1"]
     assert len(data.cells) == 2 * 3
+    for cell in data.cells:
+        assert [curve.mean[-1] for curve in cell.curves] == pytest.approx([cell.reward.value] * 2, abs=2e-6)
     for run in data.runs:
         record = RunRecord.load(Path(run.path))
         assert (run.reward, run.raw) == (record.reward, record.raw)

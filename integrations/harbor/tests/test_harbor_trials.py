@@ -29,7 +29,7 @@ CHEATS = {
     "small_scaling_law": ("nan_prediction", "tiny_width", "claimed_flops"),
     "triton_cumsum": ("early_exit", "late_output", "one_program"),
 }
-"""Three of each task's cheats; ``nox -s score`` runs all."""
+"""Three of each task's cheats; ``nox -s cheats`` runs all."""
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from re_bench_server.catalog import ServedTask
     from re_bench_server.settings import Settings
@@ -50,7 +50,7 @@ def _workspace_lines(
         hours = f"{left}; this session continues after a restart of the server"
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
     yield f"This is profile `{served.profile_name}`: {profile.description}.{modelled}"
-    yield f"Your workspace is `{workspace}`. It has the files above; commands start there, and you submit all of it."
+    yield f"Your workspace is `{workspace}`. It has the files above; commands start there. {_submitted(staging.names)}"
     if settings.link_data and served.manifest.shared_data:
         names = ", ".join(f"`{name}`" for name in served.manifest.shared_data)
         yield f"The initial files in {names} cannot be changed in place; you may replace them."
@@ -62,6 +62,14 @@ def _workspace_lines(
         yield f"`HTTP_PROXY` and similar variables point to the proxy, {bound}; hosts, times and sizes are logged."
     yield f"You have {hours}. After that only `answer` works."
     yield "Waiting in the scoring queue or for the GPU does not count against your hours."
+
+
+def _submitted(names: Sequence[str] | None) -> str:
+    """Say which of the workspace's top-level names are part of a submission."""
+    if not names:
+        return "You submit all of it."
+    listed = ", ".join(f"`{name.removeprefix('!')}`" for name in names)
+    return f"You submit all of it except {listed}." if names[0].startswith("!") else f"You submit only {listed}."
 
 
 def _service_lines(served: ServedTask, settings: Settings, *, stand_in: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent import prompt
-from mlab_agent.actions import FINAL_ANSWER, SCORE, Context, Limits, actions_for
+from mlab_agent.actions import ACTIONS, FINAL_ANSWER, SCORE, Context, Limits, actions_for
 from mlab_agent.conversation import Conversation
 from mlab_agent.models import BudgetSpent, ModelError
 from mlab_agent.replies import Response, plain, read_response
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
 
-_READ_ONLY_ACTIONS = frozenset(
-    {"List Files", "Read File", "Inspect Script Lines", "Understand File", "Score", "Final Answer"}
-)
 _MAX_ATTEMPTS = 3  # at an action during which the agent is killed
 _GIVEN_UP = f"The agent was killed during this action {_MAX_ATTEMPTS} times. The workspace is as it was before it."
 _REPEATED = "[{0} was carried out {1} times in a row, with the same arguments. Try something else.]"
@@ -238,7 +235,7 @@ class Agent:
 
     def _snapshot(self, action: str) -> str | None:
         """Save the workspace after an action; None if it cannot have changed, or cannot be saved."""
-        if not self.snapshots or action in _READ_ONLY_ACTIONS or self.workspace.finished:
+        if not self.snapshots or ACTIONS[action].read_only or self.workspace.finished:
             return None
         try:
             return self.workspace.snapshot()

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 @app.command(group=AUTHORS)
 def validate(
     *tasks: TaskNames,
+    only: Annotated[
+        tuple[str, ...],
+        Parameter(help="Score only this: baseline, reference, cheats (all of them) or a cheat's name; repeatable."),
+    ] = (),
     solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
     repeats: Annotated[
         Positive | None,
@@ -58,6 +62,7 @@ def validate(
 ) -> int:
     """Score baseline, reference and every cheat of tasks, and check the results."""
     from re_bench.cli.run_tables import summary_table, validation_table
+    from re_bench.runs.validate import choose_solutions
     from re_bench.tables import terminal_width
     from re_bench.task.discovery import find_task, find_tasks
 
@@ -65,6 +70,8 @@ def validate(
         raise UsageError(f"--solution {solution}: no such directory")
     named = [find_task(name) for name in tasks]
     selected = named or [task for task in find_tasks().values() if task.scorer.is_file()]
+    for task in selected:
+        choose_solutions(task, only)
     chosen, blocked = _choose_runnable(selected, profile, sandbox, ray)
     on_gpu = any(target.task.profile(target.profile).device == "cuda" for target in chosen)
     if ray and scoring_gpu:
@@ -78,6 +85,7 @@ def validate(
             wanted,
             place,
             alone=len(selected) == 1,
+            only=only,
             repeats=repeats,
             jobs=jobs,
             sandbox=sandbox,

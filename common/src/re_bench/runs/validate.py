@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.gpu.devices import GpuPlan
 from re_bench.processes import print_progress, temporary_directory
 from re_bench.runs.executor import job_gpus, open_executor
@@ -21,7 +22,7 @@ from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from re_bench.task.discovery import TaskFolder
@@ -47,10 +48,11 @@ def validate(
     gpu_type: str | None = None,
     cluster: str | None = None,
     show: Callable[[Scorings], object] | None = None,
+    only: Sequence[str] = (),
 ) -> Report:
     """Prepare a profile, and score baseline, reference and the profile's cheats.
 
-    The solutions that cheats are derived from are scored once too. If a measured cheat scores above its base, both are
+    The solutions that valid cheats are compared with are scored once too. If a measured cheat scores above its base, both are
     scored until each has three scores.
 
     A solution that fails to build or to score gets the status ``error`` and does not stop the others. Cheats share
@@ -70,20 +72,23 @@ def validate(
         cluster: address of a Ray cluster to run on; its nodes must meet
             :class:`re_bench.runs.job_resources.NodeRequirements`.
         show: called with all scorings after some are submitted and after each one ends.
+        only: solutions to score, as for :func:`choose_solutions`; empty for all.
 
     Raises:
-        UsageError: if the task cannot be validated on this machine.
+        UsageError: if the task cannot be validated on this machine, or has no such solution.
         ReBenchError: if the profile cannot be prepared.
     """
     started, scorings, show = time.monotonic(), Scorings(), show or len
-    skipped = _skipped(task, profile)
-    ours = [name for name in variants(task) if name not in skipped]
-    names = [*ours, *_base_directories(task, profile, ours), *([SUBMISSION] if solution else [])]
+    chosen = choose_solutions(task, only)
+    skipped = [name for name in _skipped(task, profile) if name in chosen]
+    ours = [name for name in chosen if name not in skipped]
+    compared = [name for name in ours if _may_be_valid(task, name, profile)]
+    names = [*ours, *_bases(task, profile, compared, ours), *([SUBMISSION] if solution else [])]
     if skipped:
         print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
     order = [(name, seed) for name in _start_order(names) for seed in range(repeats if name in ANCHORED else 1)]
-    scores: dict[str, list[Score]] = {name: [] for name in names}
-    elapsed: dict[str, list[float]] = {name: [] for name in names}
+    scores: defaultdict[str, list[Score]] = defaultdict(list, {name: [] for name in names})
+    elapsed: defaultdict[str, list[float]] = defaultdict(list)
     plan = gpus or GpuPlan((), ())
     score_on = plan.other if task.profile(profile).parallel else plan.timed
     with (
@@ -111,7 +116,7 @@ def validate(
                 scores[name].append(score)
                 elapsed[name].append(seconds)
             order = _repeats_to_run(task, profile, scores)
-    rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
+    rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in tuple(scores)]
     note, seconds = _note(task, profile, skipped), time.monotonic() - started
     return Report(task.name, profile, rows, note, _problems(task), skipped, seconds)
 
@@ -186,10 +191,15 @@ def _start_order(names: Sequence[str]) -> list[str]:
 
 
 def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
-    """Return the repeats to run: name and index for measured cheats that score above their base, and for the bases.
+    """Return the scorings still to run, each a name and an index.
 
-    Measurements vary, and one of many cheats may score higher by chance; means of :data:`_REPEATS` decide.
+    These are the bases of valid cheats that have no score yet, and otherwise the repeats of measured cheats that score
+    above their base, and of those bases. Measurements vary, and one of many cheats may score higher by chance; means of
+    :data:`_REPEATS` decide.
     """
+    valid = [name for name in scores if name.startswith("cheats/") and scores[name][0].status == "valid"]
+    if bases := _bases(task, profile, valid, scores):
+        return [(name, 0) for name in bases]
     if task.manifest.profiles[profile].parallel:  # not measured: the score would be the same
         return []
     above = [name for name in scores if name.startswith("cheats/") and scores_above_base(task, name, scores)]
@@ -197,11 +207,38 @@ def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequenc
     return [(name, number) for name in names for number in range(len(scores[name]), _REPEATS)]
 
 
-def _base_directories(task: TaskFolder, profile: str, names: Sequence[str]) -> list[str]:
-    """Return the existing directories that cheats are derived from and that are not in ``names``."""
-    cheats = [cheat for name, cheat in task.manifest.cheats.items() if f"cheats/{name}" in names]
-    bases = {cheat.expectation(profile).derived_from for cheat in cheats}
-    return sorted(base for base in bases if base and base not in names and (task.directory / base).is_dir())
+def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
+    """Return the solutions to score: all, or those named.
+
+    Args:
+        task: the task.
+        only: ``baseline``, ``reference``, ``cheats`` (all of them), or names of cheats; empty for all.
+
+    Raises:
+        UsageError: if the task has no such solution.
+    """
+    known = variants(task)
+    chosen: set[str] = set()
+    for name in only:
+        found = [one for one in known if one in {name, f"cheats/{name}"} or one.startswith(f"{name}/")]
+        if not found:
+            hint = did_you_mean(name, (*ANCHORED, "cheats", *task.cheats))
+            raise UsageError(f"{task.name} has no solution {name!r}{hint}")
+        chosen.update(found)
+    return [name for name in known if name in chosen or not only]
+
+
+def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Container[str]) -> list[str]:
+    """Return the solutions, among those that exist and are not ``known``, that cheats are compared with."""
+    bases = {base_solution(task, name, profile) for name in cheats}
+    here = {base for base in bases if base in ANCHORED or (task.directory / base).is_dir()}
+    return sorted(base for base in here if base not in known)
+
+
+def _may_be_valid(task: TaskFolder, name: str, profile: str) -> bool:
+    """Return whether ``name`` is a cheat that is expected to be valid and no better than its base."""
+    cheat = task.manifest.cheats.get(name.removeprefix("cheats/"))
+    return cheat is not None and cheat.expectation(profile).expect == "no_better"
 
 
 def _skipped(task: TaskFolder, profile: str) -> list[str]:

@@ -193,13 +193,13 @@ def _check_instances(files: TaskFiles) -> Found:
 
 
 def _check_anchors(files: TaskFiles) -> Found:
-    """Yield anchors that are old, in the wrong file, or edited by hand; note profiles without anchors."""
+    """Yield anchors that are old, in the wrong file, or not written by ``calibrate``; note profiles without anchors."""
     manifest, measured = files.manifest, anchors_file(files.toml)
     if manifest is None:
         return
     text, in_manifest = text_of(measured), tomllib.loads(text_of(files.toml)).get("profiles", {})
     if text and text != anchors_text(tomllib.loads(text)):
-        yield Problem(measured, 1, "edited by hand (differs from the output of re-bench calibrate): calibrate again")
+        yield Problem(measured, 1, "not formatted as re-bench calibrate writes it; calibrate again")
     for name, profile in manifest.profiles.items():
         again = f"re-bench calibrate {files.name} --profile {name}"
         if not (profile.anchors or profile.devices or profile.models or profile.in_run):

@@ -80,8 +80,10 @@ class Action:
     ``Returns:`` with the result.
     """
 
-    def __init__(self, run: Callable[..., str]) -> None:
+    def __init__(self, run: Callable[..., str], *, read_only: bool = False) -> None:
         self.run = run
+        self.read_only = read_only
+        """Whether it leaves the workspace as it is, so that no snapshot is taken after it."""
         self.tool_name = run.__name__
         """The name for native tool calls, such as ``edit_script``."""
         self.name = run.__name__.replace("_", " ").title()
@@ -154,3 +156,8 @@ class Action:
 
 def _key(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def read_only_action(run: Callable[..., str]) -> Action:
+    """Make an action of a function that leaves the workspace as it is."""
+    return Action(run, read_only=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from mlab_agent.actions.action import Action, Context, EndLine, Filename, StartLine, argument
+from mlab_agent.actions.action import Action, Context, EndLine, Filename, StartLine, argument, read_only_action
 from mlab_agent.truncate import truncate_middle
 from mlab_agent.workspaces.files import WorkspaceError
 
@@ -29,7 +29,7 @@ _Seconds = Annotated[float, Field(gt=0), argument("seconds after which it is sto
 _Answer = Annotated[str, argument("the answer", "answer", "final answer", "submission")]
 
 
-@Action
+@read_only_action
 def list_files(context: Context, directory: _Directory = ".") -> str:
     """Lists a directory.
 
@@ -49,7 +49,7 @@ def list_files(context: Context, directory: _Directory = ".") -> str:
     return truncate_middle("\n".join(lines), context.limits.observation_chars)
 
 
-@Action
+@read_only_action
 def read_file(context: Context, filename: Filename) -> str:
     """Shows a whole text file. For long ones use Understand File or Inspect Script Lines.
 
@@ -99,7 +99,7 @@ def copy_file(context: Context, source: _Source, destination: _Destination) -> s
     return f"Copied {source} to {destination}."
 
 
-@Action
+@read_only_action
 def inspect_script_lines(
     context: Context, filename: Filename, start_line_number: StartLine, end_line_number: EndLine
 ) -> str:
@@ -184,7 +184,7 @@ FILES = (
 )
 
 
-@Action
+@read_only_action
 def score(context: Context) -> str:
     """Scores the workspace as it is now. Can be used again.
 
@@ -196,7 +196,7 @@ def score(context: Context) -> str:
     return message
 
 
-@Action
+@read_only_action
 def final_answer(context: Context, final_answer: _Answer) -> str:
     """Submits the answer and ends the work; use it once, when nothing is left to do.
 

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Annotated, NamedTuple
 
-from mlab_agent.actions.action import Action, Context, Filename, TruncatedReply, argument
+from mlab_agent.actions.action import Context, Filename, TruncatedReply, argument, read_only_action
 from mlab_agent.truncate import truncate_middle
 
 _SHOWN_CHARS = 24_000  # of a file
@@ -28,7 +28,7 @@ _Query = Annotated[
 ]
 
 
-@Action
+@read_only_action
 def understand_file(context: Context, filename: Filename, query: _Query) -> str:
     """Answers a question about a file, which may be long.
 
