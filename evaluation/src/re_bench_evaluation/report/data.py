@@ -183,6 +183,7 @@ class AttemptInfo:
     status: Status
     raw: float | None
     reward: float | None
+    """Of this attempt alone; curves and means use ``so_far``."""
     private_raw: float | None
     """The score that counts in the end, if not ``raw``."""
     so_far: float | None
