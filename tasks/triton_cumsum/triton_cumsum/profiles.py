@@ -26,7 +26,8 @@ class Cpu:
     environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"})
     """Extra environment variables of the sandboxed processes."""
     length: int = 1 << 20
-    """The length at which costs are counted; launches are also counted at a quarter of it."""
+    """The length at which costs are counted; launches are also counted at a quarter of it. A greater length
+    may need higher limits here and in ``task.toml``."""
     checked: range = range(100_000, 500_000)
     """Range of the secret checked length."""
 

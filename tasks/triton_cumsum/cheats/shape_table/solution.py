@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-CHECKED = {1, 2, 3, 1023, 1024, 1025, 20_011, 65_537, 1_000_003, 1 << 18, 1 << 20}
+CHECKED = {1, 2, 3, 1023, 1024, 1025, 20_011, 65_537, 1_000_003, *(1 << power for power in range(31))}
 
 
 @triton.jit
