@@ -232,7 +232,7 @@ def test_a_refused_cheat_fails_if_no_better_is_expected(made_up: TaskFolder, bac
         ("--only words", ["cheats/words"]),
     ],
 )
-def test_only_scores_what_is_named_and_the_bases_of_cheats(randomized: TaskFolder, only: str, scored: list[str]) -> None:
+def test_only_scores_the_named_and_the_bases_of_cheats(randomized: TaskFolder, only: str, scored: list[str]) -> None:
     status, rows, stderr = validated(randomized, "--repeats", "1", *only.split())
     assert (status, sorted(rows)) == (0, scored), stderr
 

@@ -52,8 +52,8 @@ def validate(
 ) -> Report:
     """Prepare a profile, and score baseline, reference and the profile's cheats.
 
-    The solutions that valid cheats are compared with are scored once too. If a measured cheat scores above its base, both are
-    scored until each has three scores.
+    The solutions that valid cheats are compared with are scored once too. If a measured cheat scores above its base,
+    both are scored until each has three scores.
 
     A solution that fails to build or to score gets the status ``error`` and does not stop the others. Cheats share
     copies of the same prepared files; baseline and reference get new ones each time. Each finished scoring prints a

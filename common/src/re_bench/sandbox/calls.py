@@ -12,6 +12,7 @@ import fcntl
 import json
 import math
 import os
+import select
 import shutil
 import socket
 import tempfile
@@ -30,6 +31,7 @@ from re_bench.guest import ipc
 from re_bench.guest.signature import ArrayType, Signature, array_type, device_access, signature_of, to_json
 from re_bench.sandbox import deadline
 from re_bench.sandbox.process import Running, accept, describe_exit
+from re_bench.time_limits import MAX_STRETCH, TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +49,7 @@ SANDBOXED = "sandboxed"
 
 _MAX_REPLY = 4 << 20
 _START_S = 60.0
+_POLL_S = 0.01
 _TAIL = 600
 
 
@@ -131,7 +134,7 @@ class SandboxedProcess:
         return self._call(self._limits.wall_s, function, *args, **kwargs)
 
     def call_within(self, seconds: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function like :meth:`call`, with a limit of ``seconds`` of wall-clock time."""
+        """Call a function like :meth:`call`, with ``seconds`` as :class:`~re_bench.time_limits.TimeLimit`."""
         return self._call(seconds, function, *args, **kwargs)
 
     def output(self) -> tuple[str, str]:
@@ -206,17 +209,20 @@ class SandboxedProcess:
         self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
     ) -> Any:
         """Send ``request``, if given, and return the value of the reply."""
-        latest = time.monotonic() + timeout_s
-        self._channel.settimeout(timeout_s)
+        limit = TimeLimit(timeout_s)
+        self._channel.settimeout(MAX_STRETCH * timeout_s)
         try:
             if request is not None:
                 ipc.send(self._channel, request, list(descriptors))
+            _wait_for_reply(self._channel, limit)
+            latest = time.monotonic() + timeout_s  # for a reply that comes in pieces
             reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
             deadline.raise_if_expired()
-            late = f"{what} took longer than {timeout_s:g} s"
+            late = f"{what} took longer than {limit.describe(self.cpu_seconds())}"
             self._running.stop(late)
-            raise SandboxTimeoutError(*self._reason(late, self._why(what, None))) from None
+            short = f"{what} took longer than {timeout_s:g} s"  # with held-out data, times would tell more
+            raise SandboxTimeoutError(*self._reason(short, self._why(what, None))) from None
         except (ValueError, RecursionError) as error:
             # For example, an argument from another untrusted process that is nested too deeply.
             raise self._crash(f"{what} failed", f"{what}: cannot send the arguments: {error}") from None
@@ -250,6 +256,19 @@ class SandboxedProcess:
         tail = self._running.stderr.text().strip()[-_TAIL:]
         message = reason if reason.startswith(what) else f"{what} failed: {reason}"
         return message + (f"; the end of its stderr:\n{tail}" if tail else "")
+
+
+def _wait_for_reply(channel: socket.socket, limit: TimeLimit) -> None:
+    """Wait until a reply begins or the connection ends.
+
+    Raises:
+        TimeoutError: if the limit is reached before.
+    """
+    readable = select.poll()
+    readable.register(channel, select.POLLIN)
+    while not readable.poll(1000 * min(limit.remaining_s + _POLL_S, 1.0)):
+        if limit.reached:
+            raise TimeoutError
 
 
 def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[ModuleType]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError
+from re_bench.time_limits import TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,22 +19,23 @@ class TimeLimitError(InvalidSubmissionError):
 
 
 class Deadline:
-    """A deadline for sandboxed programs, ``limit_s`` seconds from now; the latest one created applies."""
+    """A :class:`~re_bench.time_limits.TimeLimit` for sandboxed programs; the latest one created applies."""
 
     def __init__(self, limit_s: float) -> None:
         self.enforced = False
         """Whether it has ended a program, or prevented a start."""
-        self._limit_s, self._at = limit_s, time.monotonic() + limit_s
+        self._limit = TimeLimit(limit_s)
 
     @property
-    def remaining_s(self) -> float:
-        """Seconds left, at least 0."""
-        return max(0.0, self._at - time.monotonic())
+    def reached(self) -> bool:
+        """Whether it has passed."""
+        return self._limit.reached
 
     @property
     def reason(self) -> str:
         """The message when it was reached."""
-        return f"the scoring reached its limit of {self._limit_s:g} s while the submission's code or its programs ran"
+        limit = self._limit.describe()
+        return f"the scoring reached its limit of {limit} while the submission's code or its programs ran"
 
 
 @contextmanager
@@ -50,7 +51,7 @@ def deadline(limit_s: float) -> Iterator[Deadline]:
 
 def violation() -> str:
     """Return why programs must end if the deadline has passed, otherwise an empty string."""
-    if not _deadlines or _deadlines[-1].remaining_s:
+    if not _deadlines or not _deadlines[-1].reached:
         return ""
     _deadlines[-1].enforced = True
     return _deadlines[-1].reason

@@ -15,6 +15,7 @@ from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.processes import raise_if_stop_requested, runs, stop_requested, tree
 from re_bench.sandbox import deadline, resource_usage
+from re_bench.time_limits import TimeLimit
 
 if TYPE_CHECKING:
     import socket
@@ -55,6 +56,7 @@ class Running:
         deadline.raise_if_expired()
         self._limits = spec.limits
         self._started = time.monotonic()
+        self._time_limit = TimeLimit(self._limits.wall_s)
         self._stopped = ""
         self._ended = threading.Event()
         launch = backend.launch(program, spec)
@@ -159,8 +161,8 @@ class Running:
         root, limits = self._process.pid, self._limits
         if stop_requested():
             return "re-bench was stopped"
-        if time.monotonic() - self._started > limits.wall_s:
-            return f"it ran longer than {limits.wall_s:g} s"
+        if self._time_limit.reached:
+            return f"it ran longer than {self._time_limit.describe(self.cpu_seconds())}"
         with resource_usage.as_user(self._user):
             memory = resource_usage.memory_violation(root, limits)
         return (

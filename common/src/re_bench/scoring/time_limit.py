@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.sandbox.deadline import TimeLimitError, deadline
+from re_bench.time_limits import MAX_STRETCH, TimeLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MIN_GRACE_S = 5.0
 _GRACE_SHARE = 0.1
+_POLL_S = 0.1
 
 
 class _OverdueError(BaseException):
@@ -22,13 +24,18 @@ class _OverdueError(BaseException):
 
 
 def scorer_limit_s(limit_s: float) -> float:
-    """Return the seconds after which a scorer stops itself: the limit, and time to finish after its sandboxes."""
+    """Return the seconds after which a scorer has stopped itself, even on a busy machine."""
+    return MAX_STRETCH * _with_grace(limit_s)
+
+
+def _with_grace(limit_s: float) -> float:
+    """Return the limit with time for the scorer to finish after its sandboxes."""
     return limit_s + max(_MIN_GRACE_S, _GRACE_SHARE * limit_s)
 
 
 @contextmanager
 def time_limit(limit_s: float) -> Iterator[None]:
-    """Stop sandboxed programs in the block after ``limit_s`` seconds, and the block after :func:`scorer_limit_s`.
+    """Stop sandboxed programs in the block after ``limit_s`` seconds, and the block a little later.
 
     If a program was stopped at the limit, any later failure of the block is the submission's fault.
 
@@ -38,7 +45,7 @@ def time_limit(limit_s: float) -> Iterator[None]:
     """
     with deadline(limit_s) as limit:
         try:
-            with _alarm(scorer_limit_s(limit_s)):
+            with _alarm(_with_grace(limit_s)):
                 yield
         except (Exception, _OverdueError) as error:
             if limit.enforced:
@@ -52,13 +59,17 @@ def time_limit(limit_s: float) -> Iterator[None]:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise _OverdueError in the block after ``seconds``; only in the main thread, where signals arrive."""
+    """Raise _OverdueError in the block at a time limit; only in the main thread, where signals arrive."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    limit = TimeLimit(seconds)
+
     def ring(_number: int, _frame: object) -> None:
-        raise _OverdueError
+        if limit.reached:
+            raise _OverdueError
+        signal.setitimer(signal.ITIMER_REAL, max(limit.remaining_s, _POLL_S))
 
     before = signal.signal(signal.SIGALRM, ring)
     timer = signal.setitimer(signal.ITIMER_REAL, seconds)

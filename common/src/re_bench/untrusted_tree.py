@@ -1,0 +1,173 @@
+"""Walk, measure and remove directory trees that untrusted programs have written.
+
+Such a tree may be thousands of levels deep, have paths that are longer than the system allows, names of any bytes and
+unreadable directories, and may change during a walk. These functions use neither recursion nor long paths, and never
+follow links.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from itertools import count, islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BATCH = 10_000
+"""Entries that are read at a time during a removal."""
+_BLOCK = 512
+_ENTRY = 4096
+"""Bytes that count for a file or directory at least."""
+
+
+def walk(top: Path) -> Iterator[tuple[int, Sequence[os.DirEntry[str]]]]:
+    """Yield each directory of a tree, parents first: an open descriptor, valid until the next step, and its entries.
+
+    Directories that disappear during the walk are left out.
+
+    Raises:
+        OSError: if a directory cannot be read, or is moved during the walk.
+    """
+    current = os.open(top, _DIRECTORY)
+    levels: list[tuple[tuple[int, int], list[str]]] = []
+    """For each open level: the directory's device and inode, and its subdirectories still to visit."""
+    try:
+        while True:
+            with os.scandir(current) as found:
+                entries = list(found)
+            yield current, entries
+            levels.append((_identity(current), [entry.name for entry in entries if _is_directory(entry)]))
+            while (child := _next_directory(current, levels[-1][1])) is None:
+                levels.pop()
+                if not levels:
+                    return
+                current = _replace(current, os.open("..", _DIRECTORY, dir_fd=current))
+                if _identity(current) != levels[-1][0]:
+                    raise OSError(f"{top}: a directory was moved during the walk")
+            current = _replace(current, child)
+    finally:
+        os.close(current)
+
+
+def disk_usage(directories: Iterable[Path]) -> int:
+    """Return the bytes on disk of all files under ``directories``, at least 4096 for each file and directory.
+
+    Files with several links count once.
+
+    Raises:
+        OSError: if a part cannot be read.
+    """
+    seen: dict[tuple[int, int], int] = {}
+    for directory in directories:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for _descriptor, entries in walk(directory):
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        status = entry.stat(follow_symlinks=False)
+                        seen[status.st_dev, status.st_ino] = max(status.st_blocks * _BLOCK, _ENTRY)
+    return sum(seen.values())
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file or a directory with all its contents, if it exists. What cannot be removed stays.
+
+    Nested directories are first moved into one directory at the top, so that the depth does not matter.
+    """
+    with suppress(OSError):
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            path.unlink()
+            return
+        with _opened(os.fspath(path)) as top:
+            nested = f"removing-{secrets.token_hex(8)}"
+            with suppress(OSError):
+                os.mkdir(nested, stat.S_IRWXU, dir_fd=top)
+                with _opened(nested, top) as trash:
+                    _empty_into(top, trash, keep=nested)
+                os.rmdir(nested, dir_fd=top)
+        path.rmdir()
+
+
+def _empty_into(top: int, trash: int, keep: str) -> None:
+    """Remove everything in ``top`` except ``keep``; nested directories are moved to ``trash`` and emptied there."""
+    names = count()
+    waiting: list[str] = []
+
+    def move(directory: int, name: str) -> None:
+        target = str(next(names))
+        with suppress(OSError), _opened(name, directory):
+            pass  # a directory that is not writable cannot be moved
+        os.rename(name, target, src_dir_fd=directory, dst_dir_fd=trash)
+        waiting.append(target)
+
+    _empty(top, move, keep)
+    while waiting:
+        name = waiting.pop()
+        with suppress(OSError):
+            with _opened(name, trash) as directory:
+                _empty(directory, move)
+            os.rmdir(name, dir_fd=trash)
+
+
+def _empty(directory: int, move: Callable[[int, str], None], keep: str = "") -> None:
+    """Unlink the files of a directory and move its subdirectories away, until nothing more can be removed."""
+    while True:
+        with os.scandir(directory) as found:
+            batch = list(islice((entry for entry in found if entry.name != keep), _BATCH))
+        removed = False
+        for entry in batch:
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    move(directory, entry.name)
+                else:
+                    os.unlink(entry.name, dir_fd=directory)
+                removed = True
+        if not removed:
+            return
+
+
+@contextmanager
+def _opened(name: str, parent: int | None = None) -> Iterator[int]:
+    """Open a directory and make it accessible to its owner, which it may not have been."""
+    descriptor = os.open(name, _PATH, dir_fd=parent)
+    try:
+        with suppress(OSError):
+            os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IRWXU)  # noqa: PTH101 - of the open directory
+        readable = os.open(".", _DIRECTORY, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    try:
+        yield readable
+    finally:
+        os.close(readable)
+
+
+def _next_directory(parent: int, names: list[str]) -> int | None:
+    """Open the next of the subdirectories ``names`` that still exists; None if there is none."""
+    while names:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return os.open(names.pop(), _DIRECTORY, dir_fd=parent)
+    return None
+
+
+def _replace(old: int, new: int) -> int:
+    os.close(old)
+    return new
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
