@@ -126,9 +126,9 @@ async def laid_out(server: Server, task_ids: list[str]) -> None:
         sessions = [await Connection(server.url, f"{count}-{number}").open() for number in range(count)]
         ids = [task_ids[number % len(task_ids)] for number in range(count)]
         seconds = await timed(asyncio.gather(*map(create, sessions, ids)))
-        disk = resource_usage.disk(server.state.glob("sessions/*/workspace"))
+        disk_usage = resource_usage.disk_usage(server.state.glob("sessions/*/workspace"))
         print(", ".join(task_ids), end=" ")
-        shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk / count / (1 << 20))
+        shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk_usage / count / (1 << 20))
         await delete(sessions)
         until(lambda: server.workspaces() == [], 120)
 

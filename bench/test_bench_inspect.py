@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROVIDERS: dict[str, type[SandboxEnvironment]] = {"rebench": ReBenchSandbox, "local": LocalSandboxEnvironment}
 STARTS, ROUNDS, AT_ONCE = 20, 100, 20
 FILE = bytes(1 << 20)
-MOST_FOR_A_COMMAND = 3
+MAX_COMMAND_RATIO = 3
 """How many times as long as with ``local`` a command may take."""
 
 
@@ -33,7 +33,7 @@ def test_beside_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ms = {name: 1e3 * statistics.median(values[name]) for name in PROVIDERS}
         ratio = ms["rebench"] / ms["local"]
         print(json.dumps({"step": step, "ratio": round(ratio, 2)} | {name: round(ms[name], 2) for name in PROVIDERS}))
-        assert step != "true" or ratio < MOST_FOR_A_COMMAND
+        assert step != "true" or ratio < MAX_COMMAND_RATIO
 
 
 async def measure() -> dict[str, dict[str, list[float]]]:

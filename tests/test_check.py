@@ -148,8 +148,8 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no description": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: has no cheat\.toml"),
     "stale": (append("Dockerfile", "USER root\n"), r"Dockerfile:1: differs from its template's output"),
     "template": (
-        replace("instructions.md.j2", "constants.LEAST_SHARE", "constants.LEAST"),
-        r"instructions\.md\.j2:1: .*LEAST",
+        replace("instructions.md.j2", "constants.MIN_SHARE", "constants.MIN"),
+        r"instructions\.md\.j2:1: .*MIN",
     ),
     "few": (
         lambda task: [remove(f"cheats/{path.name}")(task) for path in sorted((task / "cheats").iterdir())[1:]],

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parent))
 from evaluation_process import TOP, Evaluating, RayCluster, model_tables, scripted_models
 
 TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/task.toml"))
-LEAST = {"small_scaling_law": 0.4, "triton_cumsum": 0.8, "fix_embedding": 0.8, "rust_codecontests": 0.8}
+MIN_REWARD = {"small_scaling_law": 0.4, "triton_cumsum": 0.8, "fix_embedding": 0.8, "rust_codecontests": 0.8}
 """Required reward of the better model, by task; it submits the others unchanged."""
 NEAR = 0.15
 """Maximum distance from 0 of the reward of an unchanged workspace."""
@@ -70,5 +70,5 @@ def test_all_tasks(tmp_path: Path) -> None:
     for record in records.values():
         assert (record["state"], record["reason"]) == ("ended", "finished"), record
         assert 1 <= record["valid"] <= 2, record  # the interrupt may have come during an attempt
-        least = LEAST.get(record["task"]) if record["model"] == "careful" else None
+        least = MIN_REWARD.get(record["task"]) if record["model"] == "careful" else None
         assert abs(record["reward"]) <= NEAR if least is None else record["reward"] >= least, record

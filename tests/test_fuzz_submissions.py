@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 TASKS = [task for task in find_tasks().values() if task.scorer.is_file() and "cpu" in task.manifest.profiles]
-LONGEST_MESSAGE = 5000
+MAX_MESSAGE = 5000
 OWN = "the file that is submitted"
 fuzz = settings(derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -113,7 +113,7 @@ def check(result: Score) -> None:
     """Assert that a score is valid JSON, and valid or invalid with a reason."""
     assert result.status in {"valid", "invalid"}, result.message
     assert result.message.strip()
-    assert len(result.message) <= LONGEST_MESSAGE
+    assert len(result.message) <= MAX_MESSAGE
     assert "Traceback (most recent call last)" not in result.message
     assert json.loads(result.to_json(), parse_constant=pytest.fail)["message"] == result.message
 

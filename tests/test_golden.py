@@ -42,7 +42,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
 
 def test_an_attempt_log(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     contents = AttemptLog(golden / "attempts.jsonl").read()
-    assert contents.torn == 0
+    assert contents.incomplete_lines == 0
     assert [(attempt.n, attempt.status, attempt.raw, attempt.reward) for attempt in contents.attempts] == [
         (1, "valid", 0.0, 0.0), (2, "valid", -1.5, 0.75), (3, "invalid", None, None), (4, "error", None, None),
         (5, "valid", -1.0, 0.5), (6, "invalid", None, None),

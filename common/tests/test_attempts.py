@@ -109,7 +109,7 @@ def test_appending_to_a_truncated_log_keeps_intact_attempts(log: AttemptLog) -> 
         log.path.write_bytes(data[:cut])
         before = log.read()
         added = log.append(GOOD)
-        assert log.read() == LogContents((*before.attempts, added), before.torn)
+        assert log.read() == LogContents((*before.attempts, added), before.incomplete_lines)
         assert added.n == len(before.attempts) + 1
         assert log.path.read_bytes().startswith(data[:cut])
 
@@ -124,7 +124,7 @@ def test_a_changed_byte_invalidates_only_its_line(log: AttemptLog, mask: int) ->
         lost = {hit, hit + 1} if byte == ord("\n") else {hit}
         read = log.read()
         assert read.attempts == tuple(attempt for number, attempt in enumerate(attempts) if number not in lost), index
-        assert read.torn >= 1
+        assert read.incomplete_lines >= 1
 
 
 @given(st.lists(st.binary() | st.sampled_from([b"\n", b"{}", b"[1]", b'{"attempt":{}}', b"[" * 100_000])))
@@ -134,14 +134,14 @@ def test_malformed_content_never_raises(parts: list[bytes]) -> None:
         log.path.write_bytes(b"\n".join(parts))
         read = log.read()
     assert read.attempts == ()
-    assert read.torn == sum(bool(line) for part in parts for line in part.split(b"\n"))
+    assert read.incomplete_lines == sum(bool(line) for part in parts for line in part.split(b"\n"))
 
 
 @pytest.mark.parametrize(
     "change",
     [{"raw": "1"}, {"raw": None}, {"status": "fine"}, {"n": 0}, {"n": 1.0}, {"n": True}, {"extra": 1}, {"details": []}],
 )
-def test_invalid_content_with_a_valid_checksum_counts_as_torn(log: AttemptLog, change: dict[str, Any]) -> None:
+def test_invalid_content_with_a_valid_checksum_counts_as_incomplete(log: AttemptLog, change: dict[str, Any]) -> None:
     fields = dataclasses.asdict(dataclasses.replace(GOOD, n=1)) | change
     spelled = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     crc = f"{zlib.crc32(spelled.encode()):08x}"
@@ -162,7 +162,7 @@ def test_an_attempt_is_not_acknowledged_if_the_disk_is_full(log: AttemptLog, mon
         with pytest.raises(OSError, match="No space left"):
             log.append(GOOD)
     assert log.append(GOOD).n == 1
-    assert log.read().torn == 1
+    assert log.read().incomplete_lines == 1
 
 
 def test_file_and_directory_are_synced(log: AttemptLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ def test_concurrent_appends_do_not_interleave(log: AttemptLog) -> None:
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     read = log.read()
-    assert read.torn == 0
+    assert read.incomplete_lines == 0
     assert [attempt.n for attempt in read.attempts] == list(range(1, 101))
     assert sum(len(attempt.message) == 10 for attempt in read.attempts) == 50
 

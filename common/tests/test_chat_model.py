@@ -26,8 +26,8 @@ def test_model_options_round_trip() -> None:
     assert chosen() is None
     model = chosen("--model", "m", "--model-price", "0.5", "2", "--model-context", "900", "--model-output", "50")
     assert model == ChatModel("m", 0.5, 2.0, 900, 50)
-    assert chosen(*model.words()) == model
-    assert chosen(*ChatModel("m").words()) == ChatModel("m")
+    assert chosen(*model.argv()) == model
+    assert chosen(*ChatModel("m").argv()) == ChatModel("m")
     assert ChatModel.from_details({"model": "m", "model_terms": model.terms}) == model
     assert ChatModel.from_details({"model": "m"}) is None
 

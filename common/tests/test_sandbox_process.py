@@ -126,7 +126,7 @@ def test_unknown_backend_is_refused() -> None:
 def test_program_can_be_pid_1() -> None:
     backend = open_backend("bubblewrap")
     number = ["sh", "-c", "kill -STOP $$; kill -KILL $$; echo $$"]
-    assert run(backend, number, SandboxSpec(first=True)).stdout == "1\n"
+    assert run(backend, number, SandboxSpec(as_pid1=True)).stdout == "1\n"
 
 
 def test_entry_point_adds_a_backend_and_cannot_replace_one(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from re_bench.errors import InvalidSubmissionError, UsageError
-from re_bench.limits import Bounds
+from re_bench.limits import SubmissionLimits
 from re_bench.task.staging import stage
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_names_select_top_level_entries(
         (source / directory).mkdir()
         (source / directory / "data").write_text("in either")
     (source / "fixed.pth").touch()
-    staged = stage(source, tmp_path / "copy", Bounds(names=chosen))
+    staged = stage(source, tmp_path / "copy", SubmissionLimits(names=chosen))
     assert {path.name for path in (tmp_path / "copy").iterdir()} == copied
     assert (tmp_path / "copy" / "weights" / "data").read_text() == "in either"
     assert staged.skipped == []
@@ -96,8 +96,8 @@ def test_excluded_entries_are_neither_read_nor_counted(source: Path, tmp_path: P
     (source / "deep" / "er").mkdir(parents=True)
     for number in range(20):
         (source / f"{number}").touch()
-    bounds = Bounds(names=("solution.py",), mib=1, entries=1, depth=0)
-    staged = stage(source, tmp_path / "copy", bounds)
+    limits = SubmissionLimits(names=("solution.py",), mib=1, entries=1, depth=0)
+    staged = stage(source, tmp_path / "copy", limits)
     assert [path.name for path in (tmp_path / "copy").iterdir()] == ["solution.py"]
     (tmp_path / "alone").mkdir()
     (tmp_path / "alone" / "solution.py").write_text("x = 1\n")
@@ -167,16 +167,16 @@ def test_too_many_entries_and_too_deep_trees_are_refused(source: Path, tmp_path:
     for number in range(6):
         (source / str(number)).mkdir()
     with pytest.raises(InvalidSubmissionError, match="more than 5 files and directories"):
-        stage(source, tmp_path / "copy", Bounds(entries=5))
+        stage(source, tmp_path / "copy", SubmissionLimits(entries=5))
     (source / "0" / "cache").mkdir()
     for number in range(6):
         (source / "0" / "cache" / str(number)).touch()
     with pytest.raises(InvalidSubmissionError, match="more than 9 files and directories, of which 0 has at least 4;"):
-        stage(source, tmp_path / "another", Bounds(entries=9))
+        stage(source, tmp_path / "another", SubmissionLimits(entries=9))
     deep = source.joinpath(*["d"] * 6)
     deep.mkdir(parents=True)
     with pytest.raises(InvalidSubmissionError, match="nests more than 4 directories"):
-        stage(source, tmp_path / "other", Bounds(depth=4))
+        stage(source, tmp_path / "other", SubmissionLimits(depth=4))
 
 
 @pytest.mark.parametrize("name", ["missing", "solution.py"])
@@ -273,9 +273,9 @@ def test_a_file_swapped_during_the_copy_is_skipped(source: Path, tmp_path: Path,
             assert kept in (["harmless"], [])
 
 
-def stages(source: Path, target: Path, bounds: Bounds) -> bool:
+def stages(source: Path, target: Path, limits: SubmissionLimits) -> bool:
     try:
-        stage(source, target, bounds)
+        stage(source, target, limits)
     except InvalidSubmissionError:
         return False
     return True
@@ -294,7 +294,7 @@ def test_a_growing_file_is_limited(source: Path, tmp_path: Path) -> None:
     copy, copied = tmp_path / "copy", True
     try:
         while copied:  # until the file exceeds the limit
-            copied = stages(source, copy, Bounds(mib=8))
+            copied = stages(source, copy, SubmissionLimits(mib=8))
             assert all(path.stat().st_size <= 8 << 20 for path in copy.glob("growing"))
             shutil.rmtree(copy, ignore_errors=True)
     finally:

@@ -16,7 +16,7 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
 from re_bench.text.__main__ import main
 from re_bench.text.corpus import Wheel, find_wheels, pinned_wheels
-from re_bench.text.prepared import FILES, Recipe, pinned_checksums
+from re_bench.text.prepared import FILES, TextSpec, pinned_checksums
 
 TOP = Path(__file__).resolve().parents[2]
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
@@ -42,7 +42,7 @@ def test_wheels_have_the_pinned_versions_and_are_pure_python() -> None:
 def test_checksums_are_of_the_current_wheels_and_rules() -> None:
     assert set(pinned_checksums()) == {"docstrings-2048", "sources-4096"}
     for name, pins in pinned_checksums().items():
-        assert pins["key"] == Recipe.named(name).key(pinned_wheels())
+        assert pins["key"] == TextSpec.named(name).key(pinned_wheels())
         assert set(pins) == {"key", *FILES}
 
 

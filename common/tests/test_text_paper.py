@@ -23,7 +23,7 @@ from re_bench.text.__main__ import main
 from re_bench.text.paper import (
     SEED,
     SHARE,
-    PaperRecipe,
+    PaperSpec,
     heldout_documents,
     prepare_paper,
 )
@@ -53,9 +53,9 @@ def tokenizer_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def recipe(tmp_path: Path, tokenizer_directory: Path) -> PaperRecipe:
+def spec(tmp_path: Path, tokenizer_directory: Path) -> PaperSpec:
     """Save the documents as two parquet files."""
-    return PaperRecipe(write_parquet(tmp_path / "data"), tokenizer_directory, COUNT)
+    return PaperSpec(write_parquet(tmp_path / "data"), tokenizer_directory, COUNT)
 
 
 def write_parquet(directory: Path) -> Path:
@@ -66,8 +66,8 @@ def write_parquet(directory: Path) -> Path:
     return directory
 
 
-def make(tmp_path: Path, recipe: PaperRecipe) -> Preparation:
-    return prepare_paper(recipe, cache=tmp_path / "cache")
+def build(tmp_path: Path, spec: PaperSpec) -> Preparation:
+    return prepare_paper(spec, cache=tmp_path / "cache")
 
 
 def decoded(tokens: np.ndarray, tokenizer: object, end: int) -> list[str]:
@@ -76,8 +76,8 @@ def decoded(tokens: np.ndarray, tokenizer: object, end: int) -> list[str]:
     return [tokenizer.decode(piece[:-1].tolist(), skip_special_tokens=False) for piece in pieces]  # type: ignore[attr-defined]
 
 
-def test_tokens_decode_to_the_documents(tmp_path: Path, recipe: PaperRecipe) -> None:
-    text = make(tmp_path, recipe).text
+def test_tokens_decode_to_the_documents(tmp_path: Path, spec: PaperSpec) -> None:
+    text = build(tmp_path, spec).text
     heldout = heldout_documents(COUNT).tolist()
     tokenizer = text.tokenizer()
     end = tokenizer.token_to_id(END_OF_TEXT)
@@ -89,8 +89,8 @@ def test_tokens_decode_to_the_documents(tmp_path: Path, recipe: PaperRecipe) -> 
     ]
 
 
-def test_tokens_equal_those_of_transformers(tmp_path: Path, recipe: PaperRecipe, tokenizer_directory: Path) -> None:
-    text = make(tmp_path, recipe).text
+def test_tokens_equal_those_of_transformers(tmp_path: Path, spec: PaperSpec, tokenizer_directory: Path) -> None:
+    text = build(tmp_path, spec).text
     theirs = transformers.GPT2TokenizerFast.from_pretrained(tokenizer_directory)
     kept = [DOCUMENTS[number] for number in heldout_documents(COUNT)]
     expected = [[*ids, theirs.eos_token_id] for ids in theirs(kept)["input_ids"]]
@@ -104,32 +104,32 @@ def test_split_equals_train_test_split_of_datasets() -> None:
         assert heldout_documents(count).tolist() == list(theirs["number"])
 
 
-def test_prepared_text_opens_without_packages_or_source(tmp_path: Path, recipe: PaperRecipe) -> None:
+def test_prepared_text_opens_without_packages_or_source(tmp_path: Path, spec: PaperSpec) -> None:
     lines: list[str] = []
-    first = prepare_paper(recipe, cache=tmp_path / "cache", log=lines.append)
+    first = prepare_paper(spec, cache=tmp_path / "cache", log=lines.append)
     assert set(first.seconds) == {"fetch", "count", "encode"}
     assert lines[:3] == [f"openwebtext: {stage} ..." for stage in ("fetch", "count", "encode")]
     assert lines[-1] == f"openwebtext: encode: 4,500 of 4,500 documents, {len(first.text.train):,} tokens"
     for path in (tmp_path / "data").iterdir():
         path.unlink()
-    assert make(tmp_path, recipe).seconds == {}
+    assert build(tmp_path, spec).seconds == {}
     program = (
         "import sys\n"
         "for name in ('datasets', 'huggingface_hub', 'tokenizers', 'transformers'):\n    sys.modules[name] = None\n"
         "from pathlib import Path\n"
-        "from re_bench.text.paper import PaperRecipe, open_paper_text\n"
+        "from re_bench.text.paper import PaperSpec, open_paper_text\n"
         "data, tokenizer, cache = map(Path, sys.argv[1:])\n"
-        "print(len(open_paper_text(PaperRecipe(data, tokenizer), cache=cache).train))\n"
+        "print(len(open_paper_text(PaperSpec(data, tokenizer), cache=cache).train))\n"
     )
-    places = [str(recipe.dataset), str(recipe.tokenizer), str(tmp_path / "cache")]
+    places = [str(spec.dataset), str(spec.tokenizer), str(tmp_path / "cache")]
     done = subprocess.run([sys.executable, "-c", program, *places], check=True, capture_output=True, text=True)
     assert int(done.stdout) == len(first.text.train)
 
 
-def test_wrong_number_of_documents_is_refused(tmp_path: Path, recipe: PaperRecipe) -> None:
-    whole = PaperRecipe(recipe.dataset, recipe.tokenizer, documents=COUNT + 1)
+def test_wrong_number_of_documents_is_refused(tmp_path: Path, spec: PaperSpec) -> None:
+    whole = PaperSpec(spec.dataset, spec.tokenizer, documents=COUNT + 1)
     with pytest.raises(UsageError, match=r"4,500 documents, expected 4,501; files may be missing"):
-        make(tmp_path, whole)
+        build(tmp_path, whole)
     assert [path for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
 
@@ -147,40 +147,40 @@ def test_unexpected_data_is_refused(
     (tmp_path / "data").mkdir()
     datasets.Dataset.from_dict(rows).to_parquet(str(tmp_path / "data" / "train.parquet"))
     with pytest.raises(UsageError, match=reason):
-        make(tmp_path, PaperRecipe(tmp_path / "data", tokenizer_directory))
+        build(tmp_path, PaperSpec(tmp_path / "data", tokenizer_directory))
 
 
 @pytest.mark.parametrize("package", ["datasets", "transformers"])
 def test_missing_package_is_a_usage_error(
-    tmp_path: Path, recipe: PaperRecipe, package: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spec: PaperSpec, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError, match=rf"openwebtext: needs {package}; run: pip install .* 'common\[paper\]'"):
-        make(tmp_path, recipe)
+        build(tmp_path, spec)
 
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from re_bench.data.huggingface import Repository
-from re_bench.text.paper import PaperRecipe, prepare_paper
+from re_bench.text.paper import PaperSpec, prepare_paper
 data = Repository("tiny/text", "dataset", "0" * 40)
 tokenizer = Repository("tiny/gpt2", "model", "1" * 40)
-print(prepare_paper(PaperRecipe(data, tokenizer), cache=Path(sys.argv[1])).text.directory)
+print(prepare_paper(PaperSpec(data, tokenizer), cache=Path(sys.argv[1])).text.directory)
 """
 
 
-def test_pinned_commits_are_read_from_the_hub_cache(tmp_path: Path, recipe: PaperRecipe) -> None:
+def test_pinned_commits_are_read_from_the_hub_cache(tmp_path: Path, spec: PaperSpec) -> None:
     hub = tmp_path / "hub"
     write_parquet(hub / "datasets--tiny--text" / "snapshots" / ("0" * 40) / "plain_text")
     (hub / "models--tiny--gpt2" / "snapshots").mkdir(parents=True)
-    (hub / "models--tiny--gpt2" / "snapshots" / ("1" * 40)).symlink_to(Path(str(recipe.tokenizer)))
+    (hub / "models--tiny--gpt2" / "snapshots" / ("1" * 40)).symlink_to(Path(str(spec.tokenizer)))
     environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "cache")]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     manifest = json.loads((Path(done.stdout.strip()) / "manifest.json").read_text())
     assert (manifest["dataset"], manifest["tokenizer"]) == (f"tiny/text@{'0' * 40}", f"tiny/gpt2@{'1' * 40}")
-    assert manifest["files"] == make(tmp_path, recipe).text.manifest["files"]
+    assert manifest["files"] == build(tmp_path, spec).text.manifest["files"]
 
 
 def test_command_without_hub_is_a_usage_error(tmp_path: Path) -> None:

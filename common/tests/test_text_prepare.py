@@ -57,12 +57,12 @@ def wheel(tmp_path: Path) -> Wheel:
     return make_wheel(tmp_path / "wheels")
 
 
-def make(tmp_path: Path, wheel: Wheel) -> Preparation:
+def build(tmp_path: Path, wheel: Wheel) -> Preparation:
     return prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "cache", wheels=[wheel])
 
 
 def test_tokens_decode_to_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> None:
-    text = make(tmp_path, wheel).text
+    text = build(tmp_path, wheel).text
     expected: dict[bool, list[str]] = {True: [], False: []}
     for path in sorted(f"{PACKAGE}/m{number}.py" for number in range(60)):
         expected[is_held_out(path)].append(document(int(path[len(PACKAGE) + 2 : -3])))
@@ -77,17 +77,17 @@ def test_tokens_decode_to_the_documents_in_order(tmp_path: Path, wheel: Wheel) -
 
 
 def test_second_preparation_reuses_the_text(tmp_path: Path, wheel: Wheel) -> None:
-    first = make(tmp_path, wheel)
+    first = build(tmp_path, wheel)
     written = (first.text.directory / "train.bin").stat().st_mtime_ns
     (tmp_path / "wheels" / wheel.file).unlink()
-    second = make(tmp_path, wheel)
+    second = build(tmp_path, wheel)
     assert set(first.seconds) == {"wheels", "read", "split", "vocabulary", "encode"}
     assert second.seconds == {}
     assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
 
 
 def test_text_from_other_wheels_is_refused(tmp_path: Path, wheel: Wheel) -> None:
-    directory = make(tmp_path, wheel).text.directory
+    directory = build(tmp_path, wheel).text.directory
     manifest = json.loads((directory / "manifest.json").read_text())
     manifest["wheels"] = {wheel.file: "0" * 64}
     (directory / "manifest.json").write_text(json.dumps(manifest))
@@ -98,14 +98,14 @@ def test_text_from_other_wheels_is_refused(tmp_path: Path, wheel: Wheel) -> None
 def test_wheel_with_another_checksum_is_refused(tmp_path: Path, wheel: Wheel) -> None:
     make_wheel(tmp_path / "wheels", modules=59)
     with pytest.raises(UsageError, match=rf"{wheel.file}: SHA-256 [0-9a-f]+, pinned is {wheel.sha256}; delete"):
-        make(tmp_path, wheel)
+        build(tmp_path, wheel)
     assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
 
 def test_wheels_without_held_out_text_are_refused(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "wheels", modules=2)
     with pytest.raises(UsageError, match="no training text, or no held-out text"):
-        make(tmp_path, wheel)
+        build(tmp_path, wheel)
     assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
 
@@ -123,7 +123,7 @@ def test_unknown_names_are_refused(name: str) -> None:
 def test_files_that_differ_from_pinned_checksums_are_refused(
     tmp_path: Path, wheel: Wheel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manifest = make(tmp_path, wheel).text.manifest
+    manifest = build(tmp_path, wheel).text.manifest
     pins = {NAME: {"key": manifest["key"]} | manifest["files"] | {"train.bin": "0" * 64}}
     monkeypatch.setattr("re_bench.text.prepared.pinned_checksums", lambda: pins)
     with pytest.raises(ReBenchError, match=r"train.bin has SHA-256 .* 000.*the tools differ.*constraints.txt"):
@@ -176,13 +176,13 @@ def test_killed_preparation_can_be_repeated(tmp_path: Path, wheel: Wheel) -> Non
         time.sleep(0.001)
     process.kill()
     process.communicate()
-    directory = make(tmp_path, wheel).text.directory
+    directory = build(tmp_path, wheel).text.directory
     assert [path for path in text.iterdir() if path.is_dir()] == [directory]
 
 
 @pytest.mark.integration
 def test_text_opens_without_tokenizers(tmp_path: Path, wheel: Wheel) -> None:
-    directory = make(tmp_path, wheel).text.directory
+    directory = build(tmp_path, wheel).text.directory
     program = (
         "import sys; sys.modules['tokenizers'] = None\n"
         "from pathlib import Path\n"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.task.workspace import create_and_make, create_workspace, make
+from re_bench.task.workspace import build, create_and_build, create_workspace
 from re_bench.testing import run_process
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def contents(directory: Path) -> dict[str, str]:
 
 def made(task: TaskFolder, workspace: Path) -> dict[str, Any]:
     """Create the reference's workspace, run its command, and return what the command saw."""
-    create_and_make(task, workspace, "reference", profile="cpu")
+    create_and_build(task, workspace, "reference", profile="cpu")
     seen: dict[str, Any] = json.loads((workspace / "seen.json").read_text())
     return seen
 
@@ -89,7 +89,7 @@ def test_an_existing_directory_is_not_changed(made_up: TaskFolder, tmp_path: Pat
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work").write_text("of days")
     with pytest.raises(UsageError, match="File exists; give a directory that does not exist yet"):
-        create_and_make(made_up, tmp_path / "mine", "reference", profile="cpu")
+        create_and_build(made_up, tmp_path / "mine", "reference", profile="cpu")
     assert contents(tmp_path / "mine") == {"work": "of days"}
 
 
@@ -133,7 +133,7 @@ def test_a_cache_in_site_packages_is_hidden(
 
 def test_a_cheats_command_is_run(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
     del backend
-    create_and_make(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
+    create_and_build(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
     assert (tmp_path / "workspace" / "number").read_text() == "ten"
 
 
@@ -164,7 +164,7 @@ def test_a_failing_command_is_an_error_and_leaves_no_workspace(
     task = change(made_up, "task.toml", '"train.py", "10"]\ntime_limit_s = 30', '"train.py", "10"]\ntime_limit_s = 2')
     task = change(task, "reference/train.py", 'print("trained")', new)
     with pytest.raises(ReBenchError, match=rf"^made_up: reference: the command python train.py 10 failed {reason}"):
-        create_and_make(task, tmp_path / "workspace", "reference", profile="cpu")
+        create_and_build(task, tmp_path / "workspace", "reference", profile="cpu")
     assert not (tmp_path / "workspace").exists()
 
 
@@ -176,7 +176,7 @@ def test_the_end_of_the_commands_output_is_shown(
     task = change(made_up, "reference/train.py", 'print("trained")', failing)
     create_workspace(task, tmp_path / "workspace", "reference", profile="cpu")
     with pytest.raises(ReBenchError, match=r"\(exit status 7\):\n") as caught:
-        make(task, tmp_path / "workspace", "reference", profile="cpu")
+        build(task, tmp_path / "workspace", "reference", profile="cpu")
     assert str(caught.value).endswith("step\n loss nan\n")
     assert len(str(caught.value)) < 2200
 
@@ -185,9 +185,9 @@ def test_only_the_command_of_a_gpu_profile_needs_a_gpu(backend: Backend, made_up
     del backend
     if any(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("this machine has a GPU")
-    create_and_make(made_up, tmp_path / "agent", profile="gpu")
+    create_and_build(made_up, tmp_path / "agent", profile="gpu")
     with pytest.raises(UsageError, match="no GPU 0 here"):
-        create_and_make(made_up, tmp_path / "workspace", "reference", profile="gpu")
+        create_and_build(made_up, tmp_path / "workspace", "reference", profile="gpu")
     assert not (tmp_path / "workspace").exists()
 
 
@@ -263,7 +263,7 @@ def test_a_workspace_is_not_writable_for_others_after_its_command(
     (made_up.directory / "starter" / "notes").chmod(0o664)
     script = f"printf 1 > number; mkdir -m 777 deep/mine; ln -s {outside} link"
     (made_up.directory / "cheats" / "words" / "make.sh").write_text(script)
-    create_and_make(made_up, workspace, "cheats/words", profile="cpu")
+    create_and_build(made_up, workspace, "cheats/words", profile="cpu")
     assert (workspace / "deep" / "mine").is_dir()
     assert (workspace / "link").is_symlink()
     ours = [path for path in (workspace, *workspace.rglob("*")) if not path.is_symlink()]

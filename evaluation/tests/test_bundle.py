@@ -173,7 +173,7 @@ FORGED: list[tuple[str, Callable[[Path, Path], object], str]] = [
     ("attempts' rewards", lambda _run, log: rewrite(log, reward=9.0), "but 9.0 in the attempt log"),
     ("attempts' task", lambda _run, log: rewrite(log, task="beta", profile="gpu"), "another task or profile"),
     ("attempt removed", lambda _run, log: log.write_bytes(log.read_bytes().partition(b"\n")[2]), "some are missing"),
-    ("attempt torn", lambda _run, log: log.write_bytes(log.read_bytes() + b'{"half'), "incomplete lines"),
+    ("incomplete attempt", lambda _run, log: log.write_bytes(log.read_bytes() + b'{"half'), "incomplete lines"),
     ("submission", lambda _run, log: rewrite(log, submission="0" * 64), "cannot be checked"),
 ]
 

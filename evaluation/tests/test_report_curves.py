@@ -32,7 +32,7 @@ def run(key: str, *moments: tuple[float | None, float | None], hours: float = 4.
     fields = {field.name: None for field in dataclasses.fields(RunInfo)}
     known = {
         "key": key, "path": key, "evaluation": "e", "agent": "a", "task": task, "state": "ended",
-        "wall_s": hours * HOUR, "working_s": hours * HOUR, "tries": 1, "torn": 0, "attempts": attempts,
+        "wall_s": hours * HOUR, "working_s": hours * HOUR, "tries": 1, "incomplete_lines": 0, "attempts": attempts,
         "reward": last, "flags": (),
         "counted": max(0.0, last or 0.0), "instances": (), "scorers": (), "sandboxes": (),
     }  # fmt: skip

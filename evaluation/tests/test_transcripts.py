@@ -140,7 +140,7 @@ def test_malformed_lines(tmp_path: Path) -> None:
     (written,) = write_trajectories(run, tmp_path / "out")
     document = json.loads(written.path.read_text().encode("ascii"))
     assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
-    assert written.torn == 4
+    assert written.incomplete_lines == 4
     (run / "trace.jsonl").unlink()
     (run / "trace.jsonl").symlink_to("/etc/passwd")
     with pytest.raises(UsageError, match="symbolic link"):
@@ -151,7 +151,7 @@ def test_transcripts_command(tmp_path: Path, re_bench: Callable[..., subprocess.
     evaluation = make_evaluation(tmp_path / "evaluation", shape=replace(SHAPE, tasks=TASKS[:1]))
     done = re_bench("transcripts", evaluation, "--json", cwd=tmp_path)
     files = json.loads(done.stdout)["trajectories"]
-    assert [(entry["attempts"], entry["torn"]) for entry in files] == [(3, 0)] * 2
+    assert [(entry["attempts"], entry["incomplete_lines"]) for entry in files] == [(3, 0)] * 2
     assert all((tmp_path / entry["path"]).is_file() for entry in files)
     refused = re_bench("transcripts", tmp_path / "out", cwd=tmp_path)
     assert (refused.returncode, "no agent's trace.jsonl" in refused.stderr) == (2, True), refused.stderr

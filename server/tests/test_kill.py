@@ -32,7 +32,7 @@ pytestmark = pytest.mark.integration
 
 KILLS = int(os.environ.get("RE_BENCH_KILLS", "3"))
 SEED = int(os.environ.get("RE_BENCH_KILL_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
-LONGEST_LIFE_S = 3.0
+MAX_LIFE_S = 3.0
 LOST = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
@@ -135,7 +135,7 @@ def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, site: Path, temporary
             if not agents:
                 agents = [Agent(server, task, step) for task, step in zip(tasks, steps, strict=True)]
             if kill < KILLS:
-                time.sleep(randomness.uniform(0, LONGEST_LIFE_S))
+                time.sleep(randomness.uniform(0, MAX_LIFE_S))
                 server.end(signal.SIGKILL)
                 left = wait_for_ends(tmp_path)
                 continue

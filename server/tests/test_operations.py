@@ -74,7 +74,7 @@ def test_transcript_of_a_session(watched: Server) -> None:
     ran = session.call("bash", command="echo out; echo err >&2; exit 3", timeout=20)["output"]
     session.call("bash", command=f"echo -1 > answer.txt; echo {TOKEN}")
     scored = session.call("answer")["output"]
-    entries, _torn = read_objects(directory / "transcript.jsonl")
+    entries, _incomplete = read_objects(directory / "transcript.jsonl")
     assert [(one["kind"], one["seq"]) for one in entries] == [("begin", 0), *[("call", n) for n in (1, 2, 3, 4)]]
     assert entries[0]["prompt"].startswith("# quick")
     assert "You have 8 hours" in entries[0]["prompt"]
@@ -187,7 +187,7 @@ def test_transcript_and_sessions_end_across_restarts(tmp_path: Path, site: Path)
     with serving(tmp_path, site) as server:
         Raw(server, "example_quick", sid=kept.sid).call("bash", command="cat answer.txt")
         server.end()
-    entries, _torn = read_objects(state / "sessions" / name / "transcript.jsonl")
+    entries, _incomplete = read_objects(state / "sessions" / name / "transcript.jsonl")
     kinds = ["begin", "call", "call", "suspended", "resumed", "call", "suspended"]
     assert [(entry["seq"], entry["kind"]) for entry in entries] == list(enumerate(kinds))
     hours = [entry["hours_used"] for entry in entries]

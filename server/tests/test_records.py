@@ -28,7 +28,7 @@ def test_transcript_is_shortened_at_its_limit(tmp_path: Path) -> None:
     for number in range(300):
         transcript.append(call(f"echo {number}", "x" * 5000), ())
     assert path.stat().st_size < limit + 200
-    entries, _torn = read_objects(path)
+    entries, _incomplete = read_objects(path)
     assert [entry["seq"] for entry in entries] == list(range(len(entries)))
     marks = [(entry["seq"], entry["from_here"]) for entry in entries if entry["kind"] == "limit"]
     assert [kept for _seq, kept in marks] == ["brief", "nothing"]
@@ -50,7 +50,7 @@ def test_transcript_continues_after_an_incomplete_line(tmp_path: Path) -> None:
     for end in range(whole.rindex(b"{", 0, -2), len(whole)):
         path.write_bytes(whole[:end])
         Transcript(path, 1 << 20).append(call("next"), ())
-        entries, _torn = read_objects(path)
+        entries, _incomplete = read_objects(path)
         numbers = [entry["seq"] for entry in entries]
         assert numbers == sorted(set(numbers))
         assert entries[-1]["arguments"]["command"] == "next"

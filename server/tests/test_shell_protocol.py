@@ -21,7 +21,7 @@ from re_bench_server.shell.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-LONGEST = 1 << 20
+MAX_REPLY = 1 << 20
 
 
 def frame(message: Any, descriptors: int = 0) -> bytes:
@@ -37,7 +37,7 @@ def started() -> subprocess.Popen[bytes]:
 async def connected() -> AsyncIterator[tuple[Sandbox, socket.socket]]:
     """Yield the server's side of a sandbox, and the other end of its connection."""
     process = started()
-    sandbox = Sandbox(process, lambda: None, LONGEST)
+    sandbox = Sandbox(process, lambda: None, MAX_REPLY)
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.settimeout(0)
@@ -76,12 +76,12 @@ def test_fragmented_replies_are_reassembled() -> None:
 @pytest.mark.parametrize(
     "sent",
     [
-        ipc.HEADER.pack(LONGEST + 1, 0),
+        ipc.HEADER.pack(MAX_REPLY + 1, 0),
         frame({"number": 1}, descriptors=1),
         ipc.HEADER.pack(3, 0) + b"\xff\xff\xff",
         frame([1, 2]),
         ipc.HEADER.pack(200_000, 0) + b"[" * 200_000,
-        bytes(4 * LONGEST),
+        bytes(4 * MAX_REPLY),
         *(frame({"number": number, "status": 0}) for number in (7, "1", None, 2**70, True)),
         *(frame({"number": 1, "stdout": size}) for size in ("1", True, 0, -1, 1 << 17)),
     ],

@@ -31,7 +31,7 @@ from re_bench.runs.local_executor import machine_memory_mib
 from re_bench.sandbox import BACKENDS, open_backend
 from re_bench.sandbox.bubblewrap import find_bwrap
 from re_bench.sandbox.spec import SandboxUnavailableError
-from re_bench.scoring.score import refuse_backend
+from re_bench.scoring.score import check_backend
 from re_bench.task.choices import profile_name
 from re_bench.task.requirements import requirements_of, with_dependencies
 from re_bench.text.corpus import pinned_wheels
@@ -253,7 +253,7 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
     refused = {}
     for target in targets:
         try:
-            refuse_backend(target.task, backend)
+            check_backend(target.task, backend)
         except SandboxUnavailableError as error:
             refused[target.task.name] = str(error)
     if refused:

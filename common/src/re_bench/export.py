@@ -32,7 +32,7 @@ FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
 """Which score counts, by the manifest's aggregation."""
 
 _CORES = {"cpu": 2, "cuda": 8}
-_LEAST_MEMORY_MIB = 6144
+_MIN_MEMORY_MIB = 6144
 _SPARE_MEMORY_MIB = 2048
 _SPARE_STORAGE_MIB = 12_288
 _FILE, _EXECUTABLE = 0o644, 0o755
@@ -74,7 +74,7 @@ class TaskFacts:
     def resources(self) -> Resources:
         """The limits of a submission's process, plus resources for tools or the scorer."""
         limits, device = self.profile.limits, self.profile.device
-        memory = max(_LEAST_MEMORY_MIB, limits.memory_mib + _SPARE_MEMORY_MIB)
+        memory = max(_MIN_MEMORY_MIB, limits.memory_mib + _SPARE_MEMORY_MIB)
         return Resources(_CORES[device], memory, limits.disk_mib + _SPARE_STORAGE_MIB, int(device == "cuda"))
 
     @property

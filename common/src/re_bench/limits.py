@@ -58,7 +58,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SubmissionLimits:
     """Which files of a submission are copied, and their maximum size."""
 
     __pydantic_config__: ClassVar = _PYDANTIC_CONFIG

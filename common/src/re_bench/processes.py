@@ -217,7 +217,7 @@ def terminate(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def tree(root: int) -> Iterator[int]:
+def process_tree(root: int) -> Iterator[int]:
     """Yield the PIDs of ``root`` and its visible descendants, parents first.
 
     Sandboxes call this several times a second, and psutil would read the files of all processes of the machine.
@@ -252,7 +252,7 @@ def initial_environment(pid: int, variable: str) -> str | None:
     return None
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Return whether a process exists and is not a zombie."""
     with suppress(psutil.Error, OSError):
         return psutil.Process(pid).status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
@@ -270,5 +270,5 @@ def end_processes(pids: Iterable[int], *steps: tuple[signal.Signals, float]) -> 
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
         deadline = time.monotonic() + seconds
-        while (left := {pid for pid in left if runs(pid)}) and time.monotonic() < deadline:
+        while (left := {pid for pid in left if is_running(pid)}) and time.monotonic() < deadline:
             time.sleep(_SHORT_POLL_S)

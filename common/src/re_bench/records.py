@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
-_LONGEST = 32 << 20
+_MAX_BYTES = 32 << 20
 PLAN = "plan.toml"
 """In an evaluation's directory: the plan as given."""
 EVENTS = "events.jsonl"
@@ -51,10 +51,10 @@ WAITS = "waits.jsonl"
 """In a run's directory: the agent's waits for external servers, a line of JSON each:
 ``{"began": s, "ended": s, "reason": "..."}`` in seconds since 1970."""
 
-_MOST = 1 << 53
-Amount = Annotated[float, Field(ge=0, le=_MOST)]
+_MAX_NUMBER = 1 << 53
+Amount = Annotated[float, Field(ge=0, le=_MAX_NUMBER)]
 """Seconds or dollars; bounded, so that sums stay exact enough."""
-Count = Annotated[int, Field(ge=0, le=_MOST)]
+Count = Annotated[int, Field(ge=0, le=_MAX_NUMBER)]
 
 RunState = Literal["waiting", "running", "ended", "failed"]
 """``ended``: the agent exited, or a limit was reached. ``failed``: internal error without tries left."""
@@ -85,7 +85,7 @@ class Record(BaseModel):
         """
         path = directory / cls.file_name()
         try:
-            return cls.model_validate_json(read_plain(path, _LONGEST))
+            return cls.model_validate_json(read_plain(path, _MAX_BYTES))
         except OSError as error:
             raise ReBenchError(f"{path}: it cannot be read: {error.strerror}") from None
         except ValidationError as error:
@@ -141,7 +141,7 @@ class TaskRecord(BaseModel):
             anchors=entry.anchors.model_dump(mode="json") if entry.anchors else None,
             modelled=entry.modelled,
             model=manifest.model.name if manifest.model else None,
-            stand_in=manifest.model is not None and not manifest.asks_model(profile),
+            stand_in=manifest.model is not None and not manifest.calls_model(profile),
         )
 
 

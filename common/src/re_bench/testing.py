@@ -26,7 +26,7 @@ from re_bench.sandbox import open_backend
 from re_bench.task.staging import stage
 from re_bench.task.workspace import create_workspace
 from re_bench.text.corpus import pinned_wheels
-from re_bench.text.prepared import Recipe, wheel_text_entry
+from re_bench.text.prepared import TextSpec, wheel_text_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -206,8 +206,8 @@ def keep_submission(log: Path, submission: Path) -> Path:
 
 def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
     """Put a prepared text of random words from the vocabulary ``words`` into a cache; return the cache."""
-    recipe, wheels = Recipe.named(TINY_TEXT), pinned_wheels()
-    directory = wheel_text_entry(recipe, wheels, cache).directory
+    spec, wheels = TextSpec.named(TINY_TEXT), pinned_wheels()
+    directory = wheel_text_entry(spec, wheels, cache).directory
     directory.mkdir(parents=True)
     generator = np.random.default_rng(0)
     for name, length in (("train.bin", 60_000), ("heldout.bin", 3000)):
@@ -217,7 +217,7 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
     (directory / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
     manifest = {
         "name": TINY_TEXT,
-        "key": recipe.key(wheels),
+        "key": spec.key(wheels),
         "files": {path.name: sha256_of(path) for path in directory.iterdir()},
         "made_with": "nothing",
         "wheels": {wheel.file: wheel.sha256 for wheel in wheels},
@@ -227,9 +227,9 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
 
 
 @pytest.fixture(scope="module")  # tasks of one session have different fixtures
-def laid_out(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template_workspace(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a read-only workspace of the task of the fixture ``tiny``, in profile ``cpu``."""
-    target = tmp_path_factory.mktemp("laid_out") / "workspace"
+    target = tmp_path_factory.mktemp("template_workspace") / "workspace"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
         create_workspace(tiny, target, profile="cpu")
@@ -237,6 +237,6 @@ def laid_out(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def workspace(laid_out: Path, tmp_path: Path) -> Path:
+def workspace(template_workspace: Path, tmp_path: Path) -> Path:
     """Return a copy of that workspace, for a test to change."""
-    return shutil.copytree(laid_out, tmp_path / "workspace")
+    return shutil.copytree(template_workspace, tmp_path / "workspace")

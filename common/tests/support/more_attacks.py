@@ -1,4 +1,4 @@
-"""All attacks that a sandbox must hold: those of ``re-bench sandbox``, and more.
+"""All attacks that a sandbox must block: those of ``re-bench sandbox``, and more.
 
 Run it directly for another user or sandbox: ``python more_attacks.py [--sandbox NAME] [--json] [ATTACK ...]``.
 """
@@ -864,7 +864,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 def main() -> int:
-    """Try the attacks; return 0 if all were held, 1 if not, 2 if the sandbox is unavailable."""
+    """Try the attacks; return 0 if all were blocked, 1 if not, 2 if the sandbox is unavailable."""
     parser = argparse.ArgumentParser(description="Try every attack on a sandbox.")
     parser.add_argument("--sandbox")
     parser.add_argument("--json", action="store_true")
@@ -878,12 +878,12 @@ def main() -> int:
     outcomes = []
     for outcome in try_attacks(backend, {name: ATTACKS[name] for name in options.attacks or ATTACKS}):
         outcomes.append(outcome)
-        print(f"{'held' if outcome.held else 'NOT HELD'}  {outcome.name}  {outcome.why}", file=sys.stderr)
+        print(f"{'blocked' if outcome.blocked else 'NOT BLOCKED'}  {outcome.name}  {outcome.why}", file=sys.stderr)
     if options.json:
         print(json.dumps({"sandbox": backend.name, "checks": [asdict(outcome) for outcome in outcomes]}))
-    held = sum(outcome.held for outcome in outcomes)
-    print(f"{backend.name}: {held} of {len(outcomes)} attacks were held", file=sys.stderr)
-    return 0 if held == len(outcomes) else 1
+    blocked = sum(outcome.blocked for outcome in outcomes)
+    print(f"{backend.name}: {blocked} of {len(outcomes)} attacks were blocked", file=sys.stderr)
+    return 0 if blocked == len(outcomes) else 1
 
 
 if __name__ == "__main__":

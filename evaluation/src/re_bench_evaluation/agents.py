@@ -45,7 +45,7 @@ PLACEHOLDERS = (
 """Placeholders of a command."""
 
 _MAX_USAGE = 1 << 16
-_MOST_USED = 1 << 53
+_MAX_USED = 1 << 53
 """Larger reported amounts are invalid."""
 
 
@@ -54,9 +54,9 @@ class Usage(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
-    dollars: float | None = Field(default=None, ge=0, le=_MOST_USED)
-    tokens: int | None = Field(default=None, ge=0, le=_MOST_USED)
-    steps: int | None = Field(default=None, ge=0, le=_MOST_USED)
+    dollars: float | None = Field(default=None, ge=0, le=_MAX_USED)
+    tokens: int | None = Field(default=None, ge=0, le=_MAX_USED)
+    steps: int | None = Field(default=None, ge=0, le=_MAX_USED)
     reason: str | None = Field(default=None, max_length=200)
     """Why it ended; None while it runs."""
 

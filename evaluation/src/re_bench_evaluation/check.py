@@ -35,7 +35,7 @@ def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
             if task.name in tasks:
                 problems.append(f"tasks[{index}]: duplicate task {task.name}")
             profile = choose_profile(task, plan.profile)[0] if here else profile_name(task, plan.profile)
-            chosen = plan.chat_model if task.profile(profile) and task.manifest.asks_model(profile) else None
+            chosen = plan.chat_model if task.profile(profile) and task.manifest.calls_model(profile) else None
             task = choose_model(task, profile, chosen)
         except UsageError as error:
             problems.append(f"tasks[{index}]: {error}")
@@ -88,7 +88,7 @@ def _check_resources(plan: Plan, ray: str | None) -> None:
 
 def _task_problems(plan: Plan, tasks: list[PlannedTask]) -> Iterator[str]:
     for planned in tasks:
-        if not planned.task.manifest.asks_model(planned.profile):
+        if not planned.task.manifest.calls_model(planned.profile):
             continue
         name = planned.task.name
         if plan.server.key_variable is None:

@@ -78,7 +78,7 @@ _NAMES_VARIABLES = re.compile(r"(?:^|_)(?:variables?|secrets?)$")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST = 8
 """Minimum length of a value that is a secret only by its name; shorter ones occur by chance."""
-_LONGEST_TOKEN = 1 << 10
+_MAX_TOKEN = 1 << 10
 _MAX_TEXT_MIB = 1024
 """Maximum size of a log or record, which is redacted in memory."""
 _CHUNK = 1 << 20
@@ -295,7 +295,7 @@ def _secrets(evaluation: Path, texts: Iterable[tuple[tuple[str, ...], str]], var
     guessed = [value for name, value in named if _SECRET_NAME.search(name)]
     # Only files written by servers: an agent that chose what is redacted could hide its work.
     files = [file for run in ("*", f"*/{TRIES}/*") for file in sorted(evaluation.glob(f"{RUNS}/{run}/{TOKEN}"))]
-    tokens = [read_plain(file, _LONGEST_TOKEN).decode(errors="replace").strip() for file in files]
+    tokens = [read_plain(file, _MAX_TOKEN).decode(errors="replace").strip() for file in files]
     long_enough = [value for value in (*guessed, *tokens) if len(value) >= _SHORTEST]
     return [value for value in dict.fromkeys([*chosen, *long_enough]) if forms(value)]
 

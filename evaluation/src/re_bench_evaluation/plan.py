@@ -18,7 +18,7 @@ from re_bench_evaluation.plan_tables import (
     Name,
     RunResources,
     ServerOptions,
-    Table,
+    StrictModel,
     Words,
 )
 
@@ -28,7 +28,7 @@ Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 _SESSION_MIB = 8192
 
 
-class Plan(Table):
+class Plan(StrictModel):
     """A plan: every agent with each of its models on every task, once per seed."""
 
     name: Name | None = None

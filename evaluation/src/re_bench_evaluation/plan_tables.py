@@ -14,13 +14,13 @@ Price = Annotated[tuple[Dollars, Dollars], Field(strict=False)]
 """Dollars per million prompt and completion tokens."""
 
 
-class Table(BaseModel):
+class StrictModel(BaseModel):
     """A table of a plan; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Model(Table):
+class Model(StrictModel):
     """A model for agents."""
 
     name: Line | None = None
@@ -34,7 +34,7 @@ class Model(Table):
     context_tokens: int | None = Field(default=None, ge=1000)
 
 
-class Agent(Table):
+class Agent(StrictModel):
     """An agent of the kind ``command`` or of an installed kind."""
 
     kind: Line
@@ -49,7 +49,7 @@ class Agent(Table):
     """Additional environment variables."""
 
 
-class Budget(Table):
+class Budget(StrictModel):
     """The limits of one run; None is unlimited."""
 
     hours: float = Field(default=8.0, gt=0)
@@ -64,7 +64,7 @@ class Budget(Table):
     steps: int | None = Field(default=None, gt=0)
 
 
-class RunResources(Table):
+class RunResources(StrictModel):
     """The resources of one run, including its scorings."""
 
     cores: float = Field(default=1.0, gt=0)
@@ -76,7 +76,7 @@ class RunResources(Table):
     """Part of the GPU's name; on Ray the node's accelerator type."""
 
 
-class TaskModel(Table):
+class TaskModel(StrictModel):
     """A replacement for the chat model of tasks, like ``re-bench serve --model``."""
 
     name: Line
@@ -85,7 +85,7 @@ class TaskModel(Table):
     output: int | None = Field(default=None, ge=1)
 
 
-class ServerOptions(Table):
+class ServerOptions(StrictModel):
     """Options of ``re-bench serve`` for the server of each run."""
 
     network: Literal["none", "proxy", "open"] = "none"

@@ -292,8 +292,8 @@ def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> 
     """Return the maximum total cost of a run, earlier tries included, if it keeps to its budget."""
     budget = plan.budget
     before = record.earlier_dollars if can_resume(run, record, plan) else cost_so_far(run, record, plan)
-    asks_model = task.model is not None and not task.stand_in
-    return before + (budget.dollars or 0.0) + ((budget.task_dollars or 0.0) if asks_model else 0.0)
+    calls_model = task.model is not None and not task.stand_in
+    return before + (budget.dollars or 0.0) + ((budget.task_dollars or 0.0) if calls_model else 0.0)
 
 
 def cost_so_far(run: Path, record: RunRecord, plan: Plan) -> float:

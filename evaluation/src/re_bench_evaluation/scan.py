@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 JUMP = 0.5
 """Improvement of the best reward by one attempt above which it is reported."""
-_LONGEST = 300
+_MAX_LINE = 300
 _MAX_TEXT = 256 << 10
 """Bytes scanned per file."""
 _MAX_FILES = 200
@@ -167,10 +167,10 @@ def _hidden_paths(scanned: LoggedEvaluation) -> Iterator[Finding]:
 def _line_with(text: str, hidden: list[str]) -> tuple[int, str, str] | None:
     """Return number, match and content of the first line that names something hidden."""
     for number, line in enumerate(text.splitlines(), 1):
-        match = _HIDDEN_FILES.search(line[: _LONGEST * 10])
+        match = _HIDDEN_FILES.search(line[: _MAX_LINE * 10])
         name = match[0] if match else next((path for path in hidden if len(path) > 1 and path in line), None)
         if name is not None:
-            return number, name[:_LONGEST], _shortened(line)
+            return number, name[:_MAX_LINE], _shortened(line)
     return None
 
 
@@ -228,7 +228,7 @@ def _listed(names: list[str]) -> str:
 
 def _shortened(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
+    return line if len(line) <= _MAX_LINE else line[:_MAX_LINE] + "..."
 
 
 CHECKS: dict[str, tuple[str, Callable[[LoggedEvaluation], Iterator[Finding]]]] = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TICK_S = 1.0
 _FIRST_WAIT_S = 5.0
-_LONGEST_WAIT_S = 300.0
+_MAX_WAIT_S = 300.0
 OVER_CAP = "dollar cap: not enough left for its budget"
 
 
@@ -179,7 +179,7 @@ class _Scheduler:
             reward = "no valid attempt" if record.reward is None else f"reward {record.reward:z.4f}"
             self._log(name, record.state, f"{record.reason}; {reward}" if record.state == "ended" else record.reason)
             return
-        seconds = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** (record.failures - 1))
+        seconds = min(_MAX_WAIT_S, _FIRST_WAIT_S * 2 ** (record.failures - 1))
         self._waiting[name] = time.monotonic() + seconds
         self._log(name, "tried again", f"in {seconds:g} s: {record.reason}")
 

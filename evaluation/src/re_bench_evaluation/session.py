@@ -24,8 +24,8 @@ from re_bench.processes import (
     command_line,
     end_processes,
     initial_environment,
+    process_tree,
     raise_if_stop_requested,
-    tree,
 )
 from re_bench.records import AGENT, AGENT_LOG, ATTEMPTS, SERVER, SERVER_LOG, SESSION, SESSIONS, WAITS
 from re_bench_evaluation.working_time import SessionSummary, read_waits, scorings
@@ -84,7 +84,7 @@ class Child:
 
     def kill(self) -> None:
         """Kill the program and its descendants."""
-        descendants = tree(self.process.pid) if self.process.poll() is None else ()
+        descendants = process_tree(self.process.pid) if self.process.poll() is None else ()
         end_processes({*descendants, *_group(self.process.pid)}, (signal.SIGKILL, _END_S))
         self.process.wait()
 
@@ -172,9 +172,9 @@ def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
             directory, kinds, command_line(pid)
         ):
             agents.append(pid)
-    end_processes({pid for agent in agents for pid in tree(agent)}, (signal.SIGKILL, _END_S))
+    end_processes({pid for agent in agents for pid in process_tree(agent)}, (signal.SIGKILL, _END_S))
     # A server ends its own children, so interrupt it first, then any that are left.
-    started = {pid for server in servers for pid in tree(server)}
+    started = {pid for server in servers for pid in process_tree(server)}
     leaders = {pid for pid in servers if "serve" in command_line(pid)}
     end_processes(leaders, (signal.SIGINT, _END_S), (signal.SIGKILL, _END_S))
     end_processes(started, (signal.SIGTERM, _END_S), (signal.SIGKILL, _END_S))
@@ -222,7 +222,7 @@ def server_options(plan: Plan, task: TaskRecord) -> list[str]:
     argv += ["--wait-hours", f"{extra:g}"] if extra > 0 else []
     argv += ["--model-dollars", f"{budget.task_dollars:g}"] if budget.task_dollars is not None else []
     model = plan.chat_model
-    return argv + (model.words() if model is not None and task.model is not None and not task.stand_in else [])
+    return argv + (model.argv() if model is not None and task.model is not None and not task.stand_in else [])
 
 
 def session_of(run: Path) -> Path | None:

@@ -90,8 +90,8 @@ def read_trajectory(path: Path) -> tuple[Trajectory, int]:
     Raises:
         LogError: if it is not a regular file.
     """
-    entries, torn = read_objects(path)
-    return (of_trace(entries) if path.name == TRACE else of_transcript(entries)), torn
+    entries, incomplete_lines = read_objects(path)
+    return (of_trace(entries) if path.name == TRACE else of_transcript(entries)), incomplete_lines
 
 
 def arguments_text(arguments: Mapping[str, object]) -> str:

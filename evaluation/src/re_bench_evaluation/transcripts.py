@@ -41,7 +41,7 @@ VERSION = "ATIF-v1.7"
 _MAX_MIB = 512
 """Maximum size of a trace or transcript, which is converted in memory."""
 _TOKENS = ("prompt_tokens", "completion_tokens")
-_MOST_DOLLARS = 1e9
+_MAX_DOLLARS = 1e9
 """Larger costs of a call are ignored, so that sums stay finite."""
 _ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
 """Fields of the run's record that are copied to the document."""
@@ -55,7 +55,7 @@ class Written:
     source: Path
     steps: int
     attempts: int
-    torn: int
+    incomplete_lines: int
     """Number of incomplete lines in the source."""
 
 
@@ -123,7 +123,7 @@ def _sources_of_run(directory: Path) -> Iterator[_Source]:
 def _write(source: _Source, out: Path) -> Written:
     if source.path.stat().st_size > _MAX_MIB << 20:
         raise UsageError(f"{source.path}: larger than {_MAX_MIB} MiB")
-    trajectory, torn = read_trajectory(source.path)
+    trajectory, incomplete_lines = read_trajectory(source.path)
     attempts = None if source.attempts is None else AttemptLog(source.attempts).read().attempts
     run, session = source.run, source.path.parent.name
     agent: dict[str, Any] = {} if run is None else {"name": run.agent, "model_name": run.model}
@@ -136,7 +136,7 @@ def _write(source: _Source, out: Path) -> Written:
     replace_file(path, (json.dumps(document, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())
     steps = document["steps"]
     scored = sum(step.get("extra", {}).get("event") == "attempt" for step in steps)
-    return Written(path, source.path, len(steps), scored, torn)
+    return Written(path, source.path, len(steps), scored, incomplete_lines)
 
 
 def document_of(
@@ -246,7 +246,7 @@ def _metrics(spent: Spent) -> dict[str, Any]:
         value = getattr(spent, name)
         if isinstance(value, int) and value >= 0:
             metrics[name] = value
-    if isinstance(spent.dollars, int | float) and 0 <= spent.dollars <= _MOST_DOLLARS:
+    if isinstance(spent.dollars, int | float) and 0 <= spent.dollars <= _MAX_DOLLARS:
         metrics["cost_usd"] = spent.dollars
     return metrics
 

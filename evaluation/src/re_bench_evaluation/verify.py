@@ -138,8 +138,8 @@ def _examine(
 def _problems_of(run: LoggedRun) -> Iterator[str]:
     """Yield damage of a run's attempt log, and contradictions to its record."""
     record, place = run.record, (run.record.task, run.record.profile)
-    if run.contents.torn:
-        yield f"incomplete lines in the attempt log: {run.contents.torn}"
+    if run.contents.incomplete_lines:
+        yield f"incomplete lines in the attempt log: {run.contents.incomplete_lines}"
     if [attempt.n for attempt in run.attempts] != [*range(1, len(run.attempts) + 1)]:
         yield "attempts are not numbered 1, 2, 3, ...: some are missing or out of order"
     if any((attempt.task, attempt.profile) != place for attempt in run.attempts):

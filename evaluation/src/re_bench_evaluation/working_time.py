@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from re_bench.attempts.log import Attempt
 
-_LONGEST = 4 << 20
+_MAX_BYTES = 4 << 20
 """Maximum size of the file of waits (about 40,000 lines), which is read twice a second."""
 
 
@@ -125,7 +125,7 @@ def read_waits(path: Path) -> list[Interval]:
     """
     lines: list[dict[str, Any]] = []
     with suppress(OSError):
-        lines = [entry for line in read_lines(path, _LONGEST) if (entry := json_object(line)) is not None]
+        lines = [entry for line in read_lines(path, _MAX_BYTES) if (entry := json_object(line)) is not None]
     waits = []
     for line in lines:
         with suppress(ValueError, KeyError):

@@ -45,7 +45,7 @@ except SandboxUnavailableError as unavailable:
     pytest.skip(f"NOT TESTED: {unavailable}", allow_module_level=True)
 
 NEWEST = min(kernel.abi(), kernel.NEWEST_ABI)
-NOT_HELD = {"existence of files", "names in hidden directories"}
+NOT_BLOCKED = {"existence of files", "names in hidden directories"}
 """Attacks that no version of Landlock can stop, as documented in ``docs/sandboxes.md``."""
 WITHOUT_NAMESPACES = [
     "reading outside", "secrets in proc", "signals", "daemons", "limits of others", "changing what is outside",
@@ -67,7 +67,7 @@ def tried(name: str) -> Outcome:
 @pytest.mark.parametrize("name", WITHOUT_NAMESPACES)
 def test_attacks_that_other_backends_stop_with_namespaces(name: str) -> None:
     outcome = tried(name)
-    assert outcome.held, outcome.why
+    assert outcome.blocked, outcome.why
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's limit counts all processes of that user")
@@ -90,24 +90,24 @@ def readable() -> Iterator[Path]:
         yield place
 
 
-def not_held_by_ordinary_user(readable: Path, version: int, *names: str) -> dict[str, str]:
+def not_blocked_for_ordinary_user(readable: Path, version: int, *names: str) -> dict[str, str]:
     command = (python_for_everybody(readable), str(readable / PROGRAM), "--sandbox", "landlock", "--json")
     finished = as_ordinary_user(readable, *command, *names, **{VERSION: str(version)})
     assert finished.stdout, finished.stderr
     report = json.loads(finished.stdout)
     assert report["sandbox"] == f"landlock ABI {version}"
     assert [each["name"] for each in report["checks"]] == list(names or ATTACKS)
-    return {each["name"]: each["why"] for each in report["checks"] if not each["held"]}
+    return {each["name"]: each["why"] for each in report["checks"] if not each["blocked"]}
 
 
 def test_attacks_as_an_ordinary_user_on_the_oldest_version(readable: Path) -> None:
-    assert not_held_by_ordinary_user(readable, 1, *WITHOUT_NAMESPACES) == {}
+    assert not_blocked_for_ordinary_user(readable, 1, *WITHOUT_NAMESPACES) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
 def test_every_attack_as_an_ordinary_user(readable: Path, version: int) -> None:
-    assert set(not_held_by_ordinary_user(readable, version)) == NOT_HELD
+    assert set(not_blocked_for_ordinary_user(readable, version)) == NOT_BLOCKED
 
 
 @pytest.mark.slow
@@ -120,15 +120,15 @@ def test_every_attack_as_root_with_dockers_capabilities(readable: Path) -> None:
     finished = subprocess.run([*command, *suite], cwd="/", capture_output=True, text=True, check=False)
     report = json.loads(finished.stdout)
     assert report["sandbox"] == f"landlock ABI {NEWEST}"
-    assert {each["name"] for each in report["checks"] if not each["held"]} == NOT_HELD
+    assert {each["name"] for each in report["checks"] if not each["blocked"]} == NOT_BLOCKED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 def test_every_attack_as_the_current_user(name: str) -> None:
     outcome = tried(name)
-    expected = NOT_HELD | ({"privileges"} if Landlock().name.endswith("as root") else set())
-    assert outcome.held == (name not in expected), outcome.why
+    expected = NOT_BLOCKED | ({"privileges"} if Landlock().name.endswith("as root") else set())
+    assert outcome.blocked == (name not in expected), outcome.why
 
 
 def own_directory() -> str: ...

@@ -19,7 +19,7 @@ from metr_container import FAMILY, TOP, Container
 from re_bench.data.cache import cache_directory
 from re_bench.processes import temporary_directory
 from re_bench.task.discovery import TaskFolder, open_task
-from re_bench.task.workspace import recipe_of, solution_files
+from re_bench.task.workspace import build_spec_of, solution_files
 from re_bench_metr.export import export_metr
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_as_another_user(directory: Path, python: Path, tmp_path: Path) -> None:
     assert baseline["score"] == pytest.approx(0, abs=task.profile(PROFILE).tolerance.baseline)
     cheat = score_of(container, task, f"cheats/{first_invalid_cheat(task)}")
     assert math.isnan(cheat["score"]), cheat
-    if recipe_of(task, "reference") is None:  # the next test runs the others' commands
+    if build_spec_of(task, "reference") is None:  # the next test runs the others' commands
         reference = score_of(container, task, "reference")
         assert reference["score"] == pytest.approx(1, abs=task.profile(PROFILE).tolerance.reference)
 
@@ -110,9 +110,9 @@ def score_of(container: Container, task: TaskFolder, variant: str) -> dict[str, 
     for path, name in solution_files(task, variant, PROFILE):
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, workspace / name)
-    recipe = recipe_of(task, variant)
-    if recipe is not None:
-        command = " ".join(recipe.command).replace("python", str(container.python), 1)
+    build_spec = build_spec_of(task, variant)
+    if build_spec is not None:
+        command = " ".join(build_spec.command).replace("python", str(container.python), 1)
         variables = ("env", f"RE_BENCH_PROFILE={PROFILE}", "RE_BENCH_SEED=0")
         made = container.run(*variables, "sh", "-c", f"cd /home/agent/solution && exec {command}")
         assert made.returncode == 0, made.stderr[-2000:]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _UNITS = ("dollars", "tokens", "requests")
 _FRAME_TOKENS = 64  # overhead of the chat format
-_MOST_TOKENS = 1 << 31  # larger reports are wrong
+_MAX_TOKENS = 1 << 31  # larger reports are wrong
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -175,7 +175,7 @@ def reported(usage: object, terms: Terms) -> Amount | None:
     if not isinstance(usage, dict):
         return None
     counts: list[Any] = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    right = all(type(count) is int and 0 <= count < _MOST_TOKENS for count in counts)
+    right = all(type(count) is int and 0 <= count < _MAX_TOKENS for count in counts)
     return terms.cost(*counts) if right else None
 
 

@@ -125,7 +125,7 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
         except UsageError as error:
             not_served[task.manifest.id] = str(error)
             continue
-        chosen = model if task.manifest.asks_model(name) else None
+        chosen = model if task.manifest.calls_model(name) else None
         by_id[task.manifest.id] = ServedTask(choose_model(task, name, chosen), name, instance)
     if not by_id:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "no tasks found"

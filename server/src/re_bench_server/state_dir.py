@@ -12,7 +12,7 @@ from pathlib import Path
 
 from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import all_processes, command_line, end_processes, tree
+from re_bench.processes import all_processes, command_line, end_processes, process_tree
 from re_bench.records import ATTEMPTS, SESSION, TRANSCRIPT
 from re_bench_server.session_record import SessionRecord
 
@@ -141,7 +141,9 @@ def _end_processes(directories: set[str]) -> None:
     roots = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
     # They end by themselves without their server, and clean up if they get the time.
     end_processes(
-        {pid for root in roots for pid in tree(root)}, (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _KILL_TIMEOUT_S)
+        {pid for root in roots for pid in process_tree(root)},
+        (signal.SIGTERM, _GRACE_S),
+        (signal.SIGKILL, _KILL_TIMEOUT_S),
     )
 
 
@@ -156,7 +158,7 @@ def _is_half_started_sandbox(pid: int) -> bool:
             return False
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines())
         parent = Path(f"/proc/{status['PPid']}/comm").read_text("utf-8").strip()
-        return status["NSpid"].split()[1:] == ["1"] and parent != "bwrap" and list(tree(pid)) == [pid]
+        return status["NSpid"].split()[1:] == ["1"] and parent != "bwrap" and list(process_tree(pid)) == [pid]
     except (OSError, ValueError, KeyError):
         return False
 

@@ -8,7 +8,7 @@ import re
 import signal
 from contextlib import suppress
 
-from re_bench.processes import tree
+from re_bench.processes import process_tree
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|^OPENAI_|^OPENREWARD_|^ANTHROPIC_", re.IGNORECASE)
 _GRACE_S = 15.0
@@ -27,7 +27,7 @@ async def terminate(process: asyncio.subprocess.Process) -> None:
         try:
             await asyncio.wait_for(process.wait(), _GRACE_S)
         except TimeoutError:
-            for pid in list(tree(process.pid)):
+            for pid in list(process_tree(process.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             await process.wait()

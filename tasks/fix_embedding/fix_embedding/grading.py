@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from re_bench.scoring.language import MOST_NATS
+from re_bench.scoring.language import MAX_NATS
 from re_bench.text.batches import consecutive_windows
 
 if TYPE_CHECKING:
@@ -48,5 +48,5 @@ def mean_loss(
         part = losses(windows[start : start + batch]).astype(np.float64)
         if not np.isfinite(part).all():
             return math.nan
-        total += float(np.minimum(part, MOST_NATS).sum())
+        total += float(np.minimum(part, MAX_NATS).sum())
     return total / windows[:, 1:].size

@@ -39,7 +39,7 @@ def prepare(setup: Setup[Profile]) -> None:
             fetch_gpt2(PUBLISHED[recipe.published], log=setup.log)
         return
 
-    def make(directory: Path) -> dict[str, Any]:
+    def train_models(directory: Path) -> dict[str, Any]:
         if not torch.cuda.is_available():
             raise UsageError(
                 f"the models of profile {setup.profile_name} must be trained first, and this machine has no CUDA "
@@ -49,7 +49,7 @@ def prepare(setup: Setup[Profile]) -> None:
         return build(setup.profile_name, text, directory, setup.log)
 
     if setup.profile_name not in SHIPPED:
-        models_entry(setup.profile_name, text).prepare(make, setup.log)
+        models_entry(setup.profile_name, text).prepare(train_models, setup.log)
 
 
 def create(setup: Setup[Profile], directory: Path) -> None:

@@ -19,7 +19,7 @@ CANDIDATES = 128
 """Candidate rows for each token in an assignment."""
 INCREMENT = 0.02
 """Increment of bids, in nats; the assignment is optimal to within this much per token."""
-LEAST = 1.0
+GIVE_UP_MARGIN = 1.0
 """Nats below its last candidate at which a token gives up."""
 ROUNDS = 5_000
 """Rounds of bids; tokens that still compete after them get none of these rows."""
@@ -84,7 +84,7 @@ def auction(values: Tensor, rows: Tensor, size: int) -> Tensor:
     """Return for each token the row that it wins, or -1 (Bertsekas 1988, all tokens at once).
 
     A token without a row bids for the best one at the current prices and outbids its owner. It gives up when the
-    prices leave it with less than LEAST under its last candidate.
+    prices leave it with less than GIVE_UP_MARGIN under its last candidate.
 
     Args:
         values: each token's values of its candidates, in falling order, in nats, [tokens, candidates].
@@ -93,7 +93,7 @@ def auction(values: Tensor, rows: Tensor, size: int) -> Tensor:
     """
     prices, owners = values.new_zeros(size), rows.new_full((size,), -1)
     order, waiting = rows.new_full((len(rows),), -1), torch.arange(len(rows), device=rows.device)
-    least = values[:, -1] - LEAST
+    least = values[:, -1] - GIVE_UP_MARGIN
     for _ in range(ROUNDS):
         best = (values[waiting] - prices[rows[waiting]]).topk(2)
         bidding = best.values[:, 0] > least[waiting]

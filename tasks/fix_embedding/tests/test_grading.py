@@ -13,7 +13,7 @@ import torch
 from fix_embedding import grading, sandboxed
 from fix_embedding.profiles import PROFILES
 from re_bench.lm.gpt import GPT, GPTConfig
-from re_bench.scoring.language import MOST_NATS
+from re_bench.scoring.language import MAX_NATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def test_one_token_adds_a_bounded_loss() -> None:
     """Else a few tokens could carry labels in the digits of the mean."""
     losses = np.full((2, 4), 1.0, np.float32)
     losses[0, 0] = 1e30
-    assert grading.mean_loss(lambda _part: losses, np.zeros((2, 5), np.int64), PROFILES["cpu"]) == (MOST_NATS + 7) / 8
+    assert grading.mean_loss(lambda _part: losses, np.zeros((2, 5), np.int64), PROFILES["cpu"]) == (MAX_NATS + 7) / 8
 
 
 def test_windows_are_spread_over_the_text() -> None:

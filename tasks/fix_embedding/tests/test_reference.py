@@ -56,7 +56,7 @@ def test_an_assignment_uses_each_row_once_and_is_about_the_best(matching: Any, f
     table = matching.Table(left, right)
     entries = (left @ right.T).double().numpy()
     best = entries[linear_sum_assignment(entries, maximize=True)].sum()
-    matching.LEAST = 100.0  # none gives up
+    matching.GIVE_UP_MARGIN = 100.0  # none gives up
     mine = table.assign()
     assert sorted(mine.tolist()) == list(range(SIZE))
     assert best - entries[range(SIZE), mine].sum() <= matching.INCREMENT * SIZE

@@ -18,7 +18,7 @@ import torch
 from fix_embedding.workspace import corrupted
 from re_bench.errors import ReBenchError
 from re_bench.runs.score_process import score_submission
-from re_bench.task.workspace import create_and_make, create_workspace
+from re_bench.task.workspace import create_and_build, create_workspace
 from re_bench.text import open_text
 
 if TYPE_CHECKING:
@@ -39,33 +39,35 @@ def load(path: Path) -> dict[str, Any]:
     return state
 
 
-def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
-    assert {path.name for path in laid_out.iterdir()} == FILES
-    assert {path.name for path in (laid_out / "data").iterdir()} == {"train.bin", "tokenizer.json"}
+def test_a_workspace_has_what_the_instructions_say(template_workspace: Path) -> None:
+    assert {path.name for path in template_workspace.iterdir()} == FILES
+    assert {path.name for path in (template_workspace / "data").iterdir()} == {"train.bin", "tokenizer.json"}
     instructions = (TASK / "instructions.md").read_text()
     assert all(name in instructions for name in FILES)
 
 
-def test_only_the_order_of_the_embeddings_rows_is_changed(laid_out: Path, intact: Any) -> None:
-    large = load(laid_out / "large_model.pth")
+def test_only_the_order_of_the_embeddings_rows_is_changed(template_workspace: Path, intact: Any) -> None:
+    large = load(template_workspace / "large_model.pth")
     for name, tensor in intact["large"].items():
         assert torch.equal(large[name], tensor.half().float()) == (name != WTE), name
     ours = intact["large"][WTE].half().float()
     assert sorted(large[WTE].tolist()) == sorted(ours.tolist())
-    small = load(laid_out / "small_correct_model.pth")
+    small = load(template_workspace / "small_correct_model.pth")
     assert all(torch.equal(small[name], tensor.half().float()) for name, tensor in intact["small"].items())
-    assert (laid_out / "fixed_model.pth").read_bytes() == (laid_out / "large_model.pth").read_bytes()
+    assert (template_workspace / "fixed_model.pth").read_bytes() == (
+        template_workspace / "large_model.pth"
+    ).read_bytes()
 
 
-def test_every_workspace_has_an_order_of_its_own(tiny: TaskFolder, laid_out: Path, tmp_path: Path) -> None:
+def test_every_workspace_has_an_order_of_its_own(tiny: TaskFolder, template_workspace: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     create_workspace(tiny, other, profile="cpu")
-    one, two = (load(directory / "large_model.pth")[WTE] for directory in (laid_out, other))
+    one, two = (load(directory / "large_model.pth")[WTE] for directory in (template_workspace, other))
     assert (one != two).any(1).float().mean() > 0.9
     # All else is equal, byte by byte: nothing but the rows themselves tells of their order.
-    assert layout_of(laid_out / "large_model.pth") == layout_of(other / "large_model.pth")
+    assert layout_of(template_workspace / "large_model.pth") == layout_of(other / "large_model.pth")
     for name in ("profile.json", "small_correct_model.pth"):
-        assert (laid_out / name).read_bytes() == (other / name).read_bytes()
+        assert (template_workspace / name).read_bytes() == (other / name).read_bytes()
 
 
 def layout_of(path: Path) -> list[Any]:
@@ -76,9 +78,9 @@ def layout_of(path: Path) -> list[Any]:
         return [*entries, archive.read(pickle)]
 
 
-def test_no_heldout_text_is_in_a_workspace(laid_out: Path) -> None:
+def test_no_heldout_text_is_in_a_workspace(template_workspace: Path) -> None:
     heldout = open_text("docstrings-300").heldout
-    for path in laid_out.rglob("*"):
+    for path in template_workspace.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
             for start in range(0, len(heldout) - 16, 97):
@@ -146,7 +148,7 @@ def test_models_are_built_and_belong_to_a_text(tiny: TaskFolder, tmp_path: Path)
 @pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_and_the_example_run(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
     made = tmp_path / "reference"
-    create_and_make(tiny, made, "reference", profile="cpu")
+    create_and_build(tiny, made, "reference", profile="cpu")
     assert not (made / "fixed_model.pth").exists()
     command = [sys.executable, "check.py"]
     assert subprocess.run(command, cwd=made, check=False, capture_output=True).returncode == 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from re_bench.data.instances import secret_seed
 from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.language import MOST_NATS, public_windows
+from re_bench.scoring.language import MAX_NATS, public_windows
 from restricted_mlm.profiles import MASKED_SHARE
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _masked(
 
 
 def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return -ln softmax(logits)[label] for each row, computed in float64, capped at :data:`MOST_NATS`.
+    """Return -ln softmax(logits)[label] for each row, computed in float64, capped at :data:`MAX_NATS`.
 
     Args:
         logits: [positions, vocabulary].
@@ -107,7 +107,7 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
     """
     wide = logits - logits.max(1, keepdims=True).astype(np.float64)
     chosen = wide[np.arange(len(labels)), labels]
-    loss: NDArray[np.float64] = np.minimum(np.log(np.exp(wide, out=wide).sum(1)) - chosen, MOST_NATS)
+    loss: NDArray[np.float64] = np.minimum(np.log(np.exp(wide, out=wide).sum(1)) - chosen, MAX_NATS)
     return loss
 
 

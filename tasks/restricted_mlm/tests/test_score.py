@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from re_bench.data.files import import_file
-from re_bench.scoring.language import MOST_NATS
+from re_bench.scoring.language import MAX_NATS
 from re_bench.scoring.score import main
 from restricted_mlm import grading
 
@@ -118,7 +118,7 @@ def test_the_loss_is_the_one_that_torch_computes() -> None:
 def test_one_position_adds_a_bounded_loss() -> None:
     logits = np.zeros((2, 65), np.float32)
     logits[:, 0] = 1e30
-    assert grading.cross_entropy(logits, np.array([0, 64])).tolist() == [0.0, MOST_NATS]
+    assert grading.cross_entropy(logits, np.array([0, 64])).tolist() == [0.0, MAX_NATS]
 
 
 WINDOWS = TOKENS[: 62 * 16].reshape(62, 16)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 CHANGED, LARGE = 10, 8
 """Inputs that are made for a problem: with a few numbers changed, and as large as the statement allows."""
-LONGEST = 20_000
-LARGEST = 200_000
+MAX_CHANGED_CHARS = 20_000
+MAX_LARGE_CHARS = 200_000
 """Characters of an input that is changed, and of a large one."""
 _NUMBER = re.compile(r"-?\d+")
 _LIMIT = re.compile(r"\b10\^(\d{1,2})\b|\b(\d{2,19})\b")
@@ -26,7 +26,7 @@ def made_inputs(known: Sequence[str], statement: str) -> list[str]:
     The draws depend on the arguments alone.
     """
     draw = random.Random("\0".join(known))
-    short = [text for text in known if len(text) <= LONGEST] or [""]
+    short = [text for text in known if len(text) <= MAX_CHANGED_CHARS] or [""]
     limits = limits_in(statement)
     made = [_changed(draw.choice(short), limits, draw) for _ in range(CHANGED)]
     large = [_large(draw.choice(short), limits, place % 2 == 1, draw) for place in range(LARGE)]
@@ -77,15 +77,15 @@ def _changed(text: str, limits: Sequence[int], draw: random.Random) -> str:
 def _large(text: str, limits: Sequence[int], magnified: bool, draw: random.Random) -> str:
     """Return an input in which what the first line counts is repeated, and the other numbers are large if asked for."""
     first, *rest = [line.split() for line in text.splitlines() if line.strip()] or [[]]
-    count = draw.choice([limit for limit in limits if limit <= LARGEST] or [1000])
+    count = draw.choice([limit for limit in limits if limit <= MAX_LARGE_CHARS] or [1000])
     if not rest:
         return " ".join(str(draw.choice(limits[-2:])) if _NUMBER.fullmatch(word) else word for word in first) + "\n"
     for place, word in enumerate(first):
         if word == str(len(rest)):
-            repeated = min(count, LARGEST // (1 + max(len(" ".join(line)) for line in rest)))
+            repeated = min(count, MAX_LARGE_CHARS // (1 + max(len(" ".join(line)) for line in rest)))
             rest = [rest[number % len(rest)] for number in range(repeated)]
         elif word == str(len(rest[0])):
-            repeated = min(count, LARGEST // (1 + max(map(len, rest[0]))))
+            repeated = min(count, MAX_LARGE_CHARS // (1 + max(map(len, rest[0]))))
             rest[0] = [rest[0][number % len(rest[0])] for number in range(repeated)]
         else:
             continue

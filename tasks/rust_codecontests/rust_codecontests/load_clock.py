@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from re_bench.processes import tree
+from re_bench.processes import process_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-MOST_SLOWDOWN = 3
+MAX_SLOWDOWN = 3
 """Maximum wall-clock seconds that count as one, however busy the machine is."""
 _CHILDREN = Path("/proc/thread-self/children")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -38,7 +38,7 @@ class CpuTimes:
     @classmethod
     def read(cls, cores: set[int]) -> Self:
         """Return the current times."""
-        own = list(tree(os.getpid()))
+        own = list(process_tree(os.getpid()))
         others = set[int]()
         if _CHILDREN.exists():  # missing in some kernels; without it our descendants would count as others
             others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
@@ -71,7 +71,7 @@ class LoadClock:
     def seconds(self) -> float:
         """Return the time since the creation of the clock, as it would be on an idle machine."""
         elapsed = time.monotonic() - self._started
-        return max(elapsed / MOST_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
+        return max(elapsed / MAX_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
 
     def load(self) -> dict[str, float]:
         """Return figures for the log: others' share of our cores, the number of cores, and the wall-clock time."""

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _BLOCK_MARK = re.compile(r"/\*|\*/")
-_LONGEST_DECLARATION = 200  # in tokens; bounds the time for unterminated ones
+_MAX_DECLARATION = 200  # in tokens; bounds the time for unterminated ones
 _LIBRARY = ("std", "core", "alloc")
 _PATH_MARKS = ("::", "{", "}", ",", "*")
 _BELONG_TO_USE = ("pub", ")", "]")  # visibility or an attribute before it
@@ -123,7 +123,7 @@ def _declaration_end(texts: list[str], start: int, before: list[str]) -> int:
 
 def _index(texts: list[str], text: str, start: int) -> int:
     try:
-        return texts.index(text, start, start + _LONGEST_DECLARATION)
+        return texts.index(text, start, start + _MAX_DECLARATION)
     except ValueError:
         return -1
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def prepare(profile: str, log: Callable[[str], None]) -> None:
     """Prepare the problems of the profile, unless they exist."""
 
-    def make(directory: Path) -> dict[str, Any]:
+    def build(directory: Path) -> dict[str, Any]:
         if profile in dataset.OWN:
             dataset.pinned_checksums(profile)  # fails for changed problems before making their tests
         return write(profile, directory, log)
 
-    dataset.entry(profile, dataset.SPLITS[profile]).prepare(make, log)
+    dataset.entry(profile, dataset.SPLITS[profile]).prepare(build, log)
 
 
 def create(profile: str, target: Path) -> None:

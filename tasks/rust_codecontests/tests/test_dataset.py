@@ -179,7 +179,7 @@ def test_damage_is_named_and_mended(prepare: Any, python: Any, task: Path, cache
     done = python("-c", program, PYTHONPATH=str(task))
     assert re.search(r"ReBenchError: .*run: re-bench prepare rust_codecontests --profile cpu", done.stderr)
     assert file in done.stderr or "damaged" in done.stderr
-    assert "making it again: " in prepare().stderr
+    assert "building it again: " in prepare().stderr
     assert path.read_bytes() == whole
 
 

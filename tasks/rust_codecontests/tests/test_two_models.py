@@ -69,12 +69,12 @@ def test_each_model_has_its_anchors(python: Any, tmp_path: Path, monkeypatch: py
     directories = [TASK / "rust_codecontests" / "problems" / "test" / name for name in NAMES]
     problems = [problem_source.make_problem(directory) for directory in directories]
 
-    def make(directory: Path) -> dict[str, Any]:
+    def build(directory: Path) -> dict[str, Any]:
         for split in dataset.SPLITS["paper"]:
             (directory / f"{split}.jsonl").write_text("".join(map(dataset.to_json_line, problems)))
         return {"profile": "paper", "key": dataset.key("paper")}
 
-    dataset.entry("paper", dataset.SPLITS["paper"]).prepare(make, print)
+    dataset.entry("paper", dataset.SPLITS["paper"]).prepare(build, print)
     task = tmp_path / TASK.name
     shutil.copytree(TASK, task, ignore=shutil.ignore_patterns("problems", "tests", "cheats", "__pycache__"))
     programs = [pool.read(directory).correct[0].source for directory in directories]

@@ -30,7 +30,7 @@ SEEDS = 2
 FIRST_SEED = SEEDS * int(os.environ.get("RE_BENCH_SEED", "0")) + 1
 RATIO = 1.4
 """Ratio of neighbouring widths, before rounding to multiples of the heads."""
-MOST_WIDTHS = 7
+MAX_WIDTHS = 7
 """Of one budget."""
 
 
@@ -77,7 +77,7 @@ def explore(pool, flops, guess):
             wanted = [beside(best, 1)]
         elif best == widths[0] and best > SCALE.n_head:
             wanted = [beside(best, -1)]
-        if len(tried) >= MOST_WIDTHS or not tried.isdisjoint(wanted):
+        if len(tried) >= MAX_WIDTHS or not tried.isdisjoint(wanted):
             break
     return {width: found for width, found in losses.items() if np.isfinite(found).all()}
 

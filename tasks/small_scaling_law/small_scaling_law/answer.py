@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 FILE = "answer.json"
 KEYS = ("n_embd", "max_iters", "loss_prediction")
-MOST_BYTES = 4096
-MOST_STEPS = 10**12
+MAX_BYTES = 4096
+MAX_STEPS = 10**12
 """Maximum width and number of steps: far beyond any budget, and exact in a float."""
-MOST_LOSS = 1000.0
+MAX_LOSS = 1000.0
 """Maximum prediction, in nats; larger ones could overflow when converted to rewards."""
-_MOST_SHOWN = 40
-_MOST_DEPTH = 16
+_MAX_SHOWN = 40
+_MAX_DEPTH = 16
 _FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
 
 
@@ -68,9 +68,9 @@ def _content(path: Path) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             _refuse(f"{FILE} is not a regular file")
-        if status.st_size > MOST_BYTES:
-            _refuse(f"{FILE} has {status.st_size:,} bytes; three numbers need no more than {MOST_BYTES:,}")
-        return os.read(descriptor, MOST_BYTES)
+        if status.st_size > MAX_BYTES:
+            _refuse(f"{FILE} has {status.st_size:,} bytes; three numbers need no more than {MAX_BYTES:,}")
+        return os.read(descriptor, MAX_BYTES)
     finally:
         os.close(descriptor)
 
@@ -81,7 +81,7 @@ def _parsed(content: bytes) -> Any:
     if content.startswith(b"\xef\xbb\xbf"):
         _refuse(f"{FILE} begins with a byte-order mark; save it as UTF-8 without one")
     try:
-        check_depth(content, _MOST_DEPTH)
+        check_depth(content, _MAX_DEPTH)
     except ValueError:
         _refuse(f"{FILE} is nested too deeply; {_FORM}")
     try:
@@ -111,8 +111,8 @@ def _integer(key: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         hint = "; write it without point and exponent" if isinstance(value, float) else ""
         _refuse(f"{key} must be an integer, got {_kind(value)}{hint}")
-    if not 1 <= value <= MOST_STEPS:
-        _refuse(f"{key} must be from 1 to {MOST_STEPS:,}, got {_digits(value)}")
+    if not 1 <= value <= MAX_STEPS:
+        _refuse(f"{key} must be from 1 to {MAX_STEPS:,}, got {_digits(value)}")
     return value
 
 
@@ -121,15 +121,15 @@ def _loss(value: object) -> float:
         _refuse(f"loss_prediction must be a number, got {_kind(value)}")
     if isinstance(value, float) and not math.isfinite(value):
         _refuse("loss_prediction is too large for a float")
-    if not 0 < value <= MOST_LOSS:
-        _refuse(f"loss_prediction must be above 0 and at most {MOST_LOSS:g} nats, got {_digits(value)}")
+    if not 0 < value <= MAX_LOSS:
+        _refuse(f"loss_prediction must be above 0 and at most {MAX_LOSS:g} nats, got {_digits(value)}")
     return float(value)
 
 
 def _digits(value: float) -> str:
     """Return a number as text, or its length."""
     text = str(value)
-    return text if len(text) <= _MOST_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
+    return text if len(text) <= _MAX_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
 
 
 def _kind(value: object) -> str:
@@ -142,7 +142,7 @@ def _kind(value: object) -> str:
 
 
 def _shown(key: str) -> str:
-    return ascii(key if len(key) <= _MOST_SHOWN else key[:_MOST_SHOWN] + "...")
+    return ascii(key if len(key) <= _MAX_SHOWN else key[:_MAX_SHOWN] + "...")
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -40,11 +40,11 @@ def prepare_bytes(name: str, log: Callable[[str], None]) -> None:
     """Prepare the text ``name`` and its bytes, unless they exist."""
     text = prepare_text(name, log=log).text
 
-    def make(directory: Path) -> dict[str, Any]:
+    def build(directory: Path) -> dict[str, Any]:
         log(f"{name}: spelling out its bytes ...")
-        return _make(text, directory)
+        return _build(text, directory)
 
-    _entry(text).prepare(make, log)
+    _entry(text).prepare(build, log)
 
 
 def open_bytes(name: str) -> Path:
@@ -66,7 +66,7 @@ def _entry(text: PreparedText) -> CacheEntry:
     return CacheEntry(directory, f"{name} in bytes", FILES, "run: re-bench prepare small_scaling_law")
 
 
-def _make(text: PreparedText, directory: Path) -> dict[str, Any]:
+def _build(text: PreparedText, directory: Path) -> dict[str, Any]:
     """Write the files of the bytes into ``directory`` and return their manifest, without checksums."""
     tokenizer = json.loads((text.directory / "tokenizer.json").read_text(encoding="utf-8"))
     content = spelled_out(np.asarray(text.train), vocabulary_bytes(tokenizer["model"]["vocab"]))

@@ -20,7 +20,7 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError
 from re_bench.task import CANARY
 from small_scaling_law.grading import TERMS, Surface, runs_file
-from small_scaling_law.profiles import MOST_SHARE, Scale
+from small_scaling_law.profiles import MAX_SHARE, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]
         target_flops=scale.target_flops,
         flops_of_a_step=scale.flops(1, 1),
         multiple_of=scale.n_head,
-        most_share=MOST_SHARE,
+        most_share=MAX_SHARE,
     )
 
     def residuals(coefficients: Sequence[float]) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from re_bench.api import RunAnchors
 from re_bench.data.cache import cache_directory
 from re_bench.errors import InvalidSubmissionError, UsageError
-from small_scaling_law.profiles import LEAST_SHARE, MOST_SHARE
+from small_scaling_law.profiles import MAX_SHARE, MIN_SHARE
 
 if TYPE_CHECKING:
     from small_scaling_law.answer import Answer
@@ -217,8 +217,8 @@ def share_of_target(answer: Answer, scale: Scale) -> float:
         raise InvalidSubmissionError(f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}")
     flops = scale.flops(answer.n_embd, answer.max_iters)
     share = float(flops / scale.target_flops)
-    if not LEAST_SHARE <= share <= MOST_SHARE:
-        side = f"over {MOST_SHARE:g} times" if share > MOST_SHARE else f"under {LEAST_SHARE:g} times"
+    if not MIN_SHARE <= share <= MAX_SHARE:
+        side = f"over {MAX_SHARE:g} times" if share > MAX_SHARE else f"under {MIN_SHARE:g} times"
         raise InvalidSubmissionError(
             f"the answer spends {flops:.4g} FLOPs, {side} the target of {scale.target_flops:g} ({share:.3g} of it)"
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-LEAST_SHARE, MOST_SHARE = 0.5, 1.1
+MIN_SHARE, MAX_SHARE = 0.5, 1.1
 """Of the target's FLOPs that an answer may spend; the upper one is the original's."""
 
 

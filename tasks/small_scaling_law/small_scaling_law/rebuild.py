@@ -23,7 +23,7 @@ from re_bench.processes import cli_entry_point, temporary_directory
 from re_bench.runs.executor import open_executor
 from re_bench.task.discovery import open_task
 from re_bench.task.manifest import Anchors, Source, Spread
-from re_bench.task.workspace import create_and_make
+from re_bench.task.workspace import create_and_build
 from small_scaling_law.answer import FILE, Answer, read_answer
 from small_scaling_law.fit import write_fit
 from small_scaling_law.grading import open_truth, raw_score, rebuild_command, runs_file, truth_file
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 REFERENCES = 3
-FURTHEST = 0.1
+MAX_DISTANCE = 0.1
 """Maximum distance of a reference from the mean of all, in rewards."""
-LEAST = 0.8
+MIN_MEAN = 0.8
 """Minimum mean raw score of references; below it, experiments do not predict the target's run."""
 
 
@@ -90,7 +90,7 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
     for seed in range(REFERENCES):
         with temporary_directory("re-bench-anchors-") as directory:
             workspace = directory / "workspace"
-            create_and_make(task, workspace, "reference", profile=profile, seed=seed)
+            create_and_build(task, workspace, "reference", profile=profile, seed=seed)
             answers.append(read_answer(workspace / FILE))
     starting, *references = (
         raw_score(truth, answer) for answer in (Answer(*scale_of(profile, instance).default), *answers)
@@ -116,10 +116,10 @@ def check_references(starting: float, references: Sequence[float]) -> None:
     """
     mean = statistics.fmean(references)
     rewards = ", ".join(f"{normalise(raw, starting, mean):.2f}" for raw in references)
-    if mean < LEAST or max(abs(raw - mean) for raw in references) > FURTHEST * (mean - starting):
+    if mean < MIN_MEAN or max(abs(raw - mean) for raw in references) > MAX_DISTANCE * (mean - starting):
         raise ReBenchError(
-            f"the references have the mean raw score {mean:.3f}, the rewards {rewards}: wanted are {LEAST:g} and "
-            f"rewards within {FURTHEST:g} of 1; take another number"
+            f"the references have the mean raw score {mean:.3f}, the rewards {rewards}: wanted are {MIN_MEAN:g} and "
+            f"rewards within {MAX_DISTANCE:g} of 1; take another number"
         )
 
 

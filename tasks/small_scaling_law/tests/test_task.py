@@ -103,12 +103,12 @@ def test_a_profile_without_a_truth_is_a_usage_error(tiny: TaskFolder, workspace:
     assert "has no truth for profile cpu yet; run: python -m small_scaling_law.rebuild --profile cpu" in done.stderr
 
 
-def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
-    assert {path.name for path in laid_out.iterdir()} == FILES
+def test_a_workspace_has_what_the_instructions_say(template_workspace: Path) -> None:
+    assert {path.name for path in template_workspace.iterdir()} == FILES
     instructions = (TASK / "instructions.md").read_text()
     assert all(name in instructions for name in FILES)
-    assert {path.name for path in (laid_out / "data").iterdir()} == {"train.bin", "valid.bin"}
-    for path in laid_out.glob("*.py"):
+    assert {path.name for path in (template_workspace / "data").iterdir()} == {"train.bin", "valid.bin"}
+    for path in template_workspace.glob("*.py"):
         assert not re.search(r"^\s*(from|import) re_bench", path.read_text(), re.MULTILINE), path.name
 
 
@@ -123,11 +123,11 @@ def test_the_instructions_say_the_numbers_of_the_table() -> None:
         assert all(figure in row for figure in figures), (row, figures)
 
 
-def test_bytes_are_the_text_and_are_split_by_documents(laid_out: Path) -> None:
+def test_bytes_are_the_text_and_are_split_by_documents(template_workspace: Path) -> None:
     words = bytes_text.vocabulary_bytes({"<|endoftext|>": 0, "the": 1, "Ġfox": 2, "Ġjumps": 3, "é": 4, "Ċ": 5, "Ā": 6})
     assert words == [b"\0", b"the", b" fox", b" jumps", b"\xe9", b"\n", b"\0"]
     assert bytes_text.spelled_out(np.array([1, 2, 5, 0], np.uint16), words) == b"the fox\n\0"
-    train, valid = ((laid_out / "data" / name).read_bytes() for name in ("train.bin", "valid.bin"))
+    train, valid = ((template_workspace / "data" / name).read_bytes() for name in ("train.bin", "valid.bin"))
     assert b" jumps" in train
     assert 0.01 < len(valid) / len(train) < 0.03
     documents = [

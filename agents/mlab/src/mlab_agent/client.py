@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
-_LONGEST_WAIT_S = 60.0
-_LONGEST_REQUESTED_WAIT_S = 3600.0  # a server that asks for more has no temporary failure
+_MAX_WAIT_S = 60.0
+_MAX_REQUESTED_WAIT_S = 3600.0  # a server that asks for more has no temporary failure
 
 
 class Model(LanguageModel):
@@ -82,7 +82,7 @@ class Model(LanguageModel):
         if attempt > settings.attempts:
             raise ModelError(f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}")
         seconds = wait_before(attempt, headers, settings.first_wait_s)
-        if seconds > _LONGEST_REQUESTED_WAIT_S:
+        if seconds > _MAX_REQUESTED_WAIT_S:
             raise ModelError(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
         self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
         time.sleep(seconds)
@@ -135,4 +135,4 @@ def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) 
         requested.append(float(headers.get("retry-after-ms", "")) / 1000)
     if 0 <= requested[-1] < float("inf"):
         return requested[-1]
-    return float(min(_LONGEST_WAIT_S, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))
+    return float(min(_MAX_WAIT_S, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))

@@ -1,7 +1,7 @@
 """The append-only log of a run's attempts, one line of JSON each.
 
 A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in canonical form: a line is intact if re-encoding its content
-gives the same bytes. Lines torn by a kill stay in the log; readers count them.
+gives the same bytes. Lines left incomplete by a kill stay in the log; readers count them.
 """
 
 import dataclasses
@@ -104,10 +104,10 @@ class FinalScore:
 
 @dataclass(frozen=True, slots=True)
 class LogContents:
-    """The intact attempts of a log in file order, and the number of torn lines."""
+    """The intact attempts of a log in file order, and the number of incomplete lines."""
 
     attempts: tuple[Attempt, ...]
-    torn: int
+    incomplete_lines: int
 
     def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
         """Combine the attempts into the final score.
@@ -176,7 +176,7 @@ class AttemptLog:
     def read(self) -> LogContents:
         """Read all intact attempts; a missing log is empty.
 
-        Takes no lock: a line that is being written may count as torn. Malformed content raises nothing.
+        Takes no lock: a line that is being written may count as incomplete. Malformed content raises nothing.
 
         Raises:
             LogError: if the path is not a plain file.

@@ -69,7 +69,7 @@ class Store:
         """Remove the oldest copies until the others take at most ``size`` bytes on disk."""
         copies = [path for path in self.directory.glob("*") if path.is_dir()]
         for copy in sorted(copies, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-            size -= resource_usage.disk([copy])
+            size -= resource_usage.disk_usage([copy])
             if size < 0:
                 shutil.rmtree(copy)
 
@@ -146,7 +146,7 @@ class AttemptRecords:
     def _trim(self) -> None:
         """Remove the records of the oldest attempts, but not of the newest, until the rest is within the limit."""
         numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
-        sizes = {number: resource_usage.disk([self.directory / str(number)]) for number in numbers}
+        sizes = {number: resource_usage.disk_usage([self.directory / str(number)]) for number in numbers}
         excess = sum(sizes.values()) - self._max_bytes
         for number in numbers[:-1]:
             if excess > 0:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _VALIDATION = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
 _REGRADED = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
 _SUMMARY = ("task", "profile", "passed", "seconds", "verdict")
-_LONGEST_MESSAGE = 80
+_MAX_MESSAGE = 80
 
 
 def validation_table(report: Report, width: int | None = None) -> str:
@@ -67,6 +67,6 @@ def _regraded_cells(entry: Regraded) -> list[str]:
     if entry.score is None:
         now = ["-", "-", "-", entry.reason]
     else:
-        message = " ".join(entry.score.message.split())[:_LONGEST_MESSAGE]
+        message = " ".join(entry.score.message.split())[:_MAX_MESSAGE]
         now = [entry.score.status, number(entry.score.raw), number(entry.score.reward), message]
     return [str(entry.attempt.n), entry.attempt.submission[:12] or "-", *then, *now]

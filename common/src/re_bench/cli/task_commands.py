@@ -146,12 +146,12 @@ def workspace(
     """Create the workspace that an agent starts from, or one with another solution of the task."""
     from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.workspace import create_and_make
+    from re_bench.task.workspace import create_and_build
 
     found = find_task(task)
     chosen = profile_name(found, profile)
     found.profile(chosen)
-    create_and_make(found, directory, solution, profile=chosen, sandbox=sandbox)
+    create_and_build(found, directory, solution, profile=chosen, sandbox=sandbox)
     if json:
         print_json({"task": found.name, "profile": chosen, "directory": str(directory.resolve()), "with": solution})
     else:

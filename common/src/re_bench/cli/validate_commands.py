@@ -159,16 +159,16 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
 
     backend = open_backend(sandbox)
     outcomes = list(try_attacks(backend, ATTACKS))
-    passed = all(outcome.held for outcome in outcomes)
+    passed = all(outcome.blocked for outcome in outcomes)
     if json:
         print_json({"sandbox": backend.name, "passed": passed, "checks": [asdict(outcome) for outcome in outcomes]})
         return 0 if passed else 1
     rows = [
-        [outcome.name, f"{outcome.seconds:.2f} s", "yes" if outcome.held else f"NO: {outcome.why}"]
+        [outcome.name, f"{outcome.seconds:.2f} s", "yes" if outcome.blocked else f"NO: {outcome.why}"]
         for outcome in outcomes
     ]
     print(table(("attack", "took", "blocked"), rows))
-    print(f"{backend.name}: {sum(outcome.held for outcome in outcomes)} of {len(outcomes)} attacks were blocked")
+    print(f"{backend.name}: {sum(outcome.blocked for outcome in outcomes)} of {len(outcomes)} attacks were blocked")
     return 0 if passed else 1
 
 

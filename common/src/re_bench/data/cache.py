@@ -1,6 +1,6 @@
-"""The cache of prepared data: directories that are made once and verified when opened.
+"""The cache of prepared data: directories that are built once and verified when opened.
 
-Most code needs only :class:`CacheEntry`, which describes, makes and opens a directory.
+Most code needs only :class:`CacheEntry`, which describes, builds and opens a directory.
 """
 
 from __future__ import annotations
@@ -74,30 +74,30 @@ def _needs_home(variable: str) -> Iterator[None]:
 
 
 def used_entries() -> list[Path]:
-    """Return the directories of the entries that this process has made or opened, in order."""
+    """Return the directories of the entries that this process has built or opened, in order."""
     return list(_used)
 
 
 def cache_key(*parts: object) -> str:
-    """Return a key of twelve hex digits for the JSON values that an entry is made from."""
+    """Return a key of twelve hex digits for the JSON values that an entry is built from."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """A directory of files that is made once, with a manifest of their checksums.
+    """A directory of files that is built once, with a manifest of their checksums.
 
-    It appears atomically. If several processes need it, one makes it and the others wait. Damaged ones are made again.
+    It appears atomically. If several processes need it, one builds it and the others wait. Damaged ones are rebuilt.
     """
 
     directory: Path
-    """Its name must depend on everything that the files are made from; see :func:`cache_key`."""
+    """Its name must depend on everything that the files are built from; see :func:`cache_key`."""
 
     title: str
     """The name in messages."""
 
     files: tuple[str, ...]
-    """The files to make. The manifest has their SHA-256 under ``files``."""
+    """The files to build. The manifest has their SHA-256 under ``files``."""
 
     remedy: str
     """What the user should do if it is missing or damaged, such as ``run: re-bench prepare TASK``."""
@@ -129,13 +129,13 @@ class CacheEntry:
         return manifest
 
     def prepare(
-        self, make: Callable[[Path], Mapping[str, Any]], log: Callable[[str], None] = lambda _line: None
+        self, build: Callable[[Path], Mapping[str, Any]], log: Callable[[str], None] = lambda _line: None
     ) -> dict[str, Any]:
-        """Make the entry unless it exists undamaged, and return the manifest.
+        """Build the entry unless it exists undamaged, and return the manifest.
 
         Args:
-            make: writes :attr:`files` into the given directory and returns the manifest without checksums.
-            log: called with the reason, on one line, if an existing entry is made again.
+            build: writes :attr:`files` into the given directory and returns the manifest without checksums.
+            log: called with the reason, on one line, if an existing entry is built again.
 
         Raises:
             UsageError: if the directory is not writable.
@@ -146,9 +146,9 @@ class CacheEntry:
                 try:
                     return self.open()
                 except ReBenchError as error:
-                    log(f"{self.title}: making it again: {error}")
+                    log(f"{self.title}: building it again: {error}")
             with new_directory(self.directory) as directory:
-                manifest = dict(make(directory))
+                manifest = dict(build(directory))
                 manifest["files"] = {name: sha256_of(directory / name) for name in self.files}
                 self.check(directory, manifest)
                 (directory / self.manifest_name).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-LONGEST = 1 << 30
+MAX_LOG_BYTES = 1 << 30
 """Maximum size of a log in bytes, since it is read into memory."""
-_LONGEST_LINE = 16 << 20
+_MAX_LINE = 16 << 20
 _LINE = re.compile(rb"[^\n]+")
-DEEPEST = 200
+MAX_DEPTH = 200
 """Maximum nesting of arrays and objects in a line, which recursive functions can handle."""
 
 
@@ -57,8 +57,8 @@ class LockedLog:
         if sync and not size:
             # Before the first line, so that a power failure cannot remove a file with acknowledged lines.
             sync_directory(self._path.parent)
-        torn = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
-        _write_all(self._handle, b"\n" * torn + line + b"\n")
+        incomplete = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
+        _write_all(self._handle, b"\n" * incomplete + line + b"\n")
         if sync:
             os.fsync(self._handle)
 
@@ -83,7 +83,7 @@ def locked_log(path: Path) -> Iterator[LockedLog]:
         os.close(handle)
 
 
-def read_lines(path: Path, most: int = LONGEST) -> list[bytes]:
+def read_lines(path: Path, most: int = MAX_LOG_BYTES) -> list[bytes]:
     """Return the lines of a log without newlines; a missing log is empty.
 
     Takes no lock, so the last line may be incomplete.
@@ -153,9 +153,9 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
 def json_object(text: bytes | str) -> dict[str, Any] | None:
     """Parse a JSON object; return None if the text is not one, has NaN or infinities, or is too long or too deep."""
     try:
-        if len(text) > _LONGEST_LINE:
+        if len(text) > _MAX_LINE:
             return None
-        check_depth(text.encode(errors="surrogatepass") if isinstance(text, str) else text, DEEPEST)
+        check_depth(text.encode(errors="surrogatepass") if isinstance(text, str) else text, MAX_DEPTH)
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.guest.device_memory import DeviceMemoryError, call, make_current
-from re_bench.processes import tree
+from re_bench.processes import process_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -140,7 +140,7 @@ def other_processes(snapshot: Mapping[str, Any], roots: Iterable[int]) -> list[d
 
     Call this while the processes in ``roots`` are running. If ``snapshot["processes"]`` is None, the result is empty.
     """
-    own = {pid for root in roots for pid in tree(root)}
+    own = {pid for root in roots for pid in process_tree(root)}
     return [process for process in snapshot["processes"] or [] if process["pid"] not in own]
 
 

@@ -96,7 +96,7 @@ def fetch_gpt2(
     """
     entry = _entry(source, cache)
 
-    def make(directory: Path) -> dict[str, Any]:
+    def build(directory: Path) -> dict[str, Any]:
         log(f"{identity(source)}: fetch and convert ...")
         config, state = load_gpt2(source)
         save_file(state, directory / _FILE)
@@ -108,7 +108,7 @@ def fetch_gpt2(
             "made_with": f"torch {torch.__version__}, transformers {version('transformers')}",
         }
 
-    entry.prepare(make, log)
+    entry.prepare(build, log)
     return entry.directory
 
 

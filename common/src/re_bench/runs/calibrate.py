@@ -72,7 +72,7 @@ def calibrate(
         kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
         where=f"re-bench calibrate {task.name}",
         hardware=str(details.get("hardware") or scored_on),
-        model=model.name if model and task.manifest.asks_model(profile) else None,
+        model=model.name if model and task.manifest.calls_model(profile) else None,
         date=dt.datetime.now(dt.UTC).date(),
         repeats=repeats,
         spread=Spread(starting=_spread(starting), reference=_spread(reference)),

@@ -17,7 +17,7 @@ from re_bench.scoring.attempt import Score, record
 from re_bench.scoring.score import EXIT_STATUS
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.choices import instance_details, instance_environment, instance_of, profile_name
-from re_bench.task.workspace import create_and_make
+from re_bench.task.workspace import create_and_build
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,11 +104,11 @@ def scorer_argv(
     submitted: Elapsed | None = None,
 ) -> list[str]:
     """Return the command line of a task's scorer; for the arguments see :func:`score_submission`."""
-    words = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
-    words += ["--sandbox", sandbox] if sandbox else []
-    words += ["--log", str(log)] if log else []
-    words += ["--submitted", repr(submitted.wall_s), repr(submitted.working_s)] if submitted else []
-    return words + (task.chat_model.words() if task.chat_model else [])
+    argv = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
+    argv += ["--sandbox", sandbox] if sandbox else []
+    argv += ["--log", str(log)] if log else []
+    argv += ["--submitted", repr(submitted.wall_s), repr(submitted.working_s)] if submitted else []
+    return argv + (task.chat_model.argv() if task.chat_model else [])
 
 
 def score_variant(
@@ -137,7 +137,7 @@ def score_variant(
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
         workspace = directory / "workspace"
-        create_and_make(
+        create_and_build(
             task, workspace, variant, profile=profile, sandbox=sandbox, template=template, seed=seed, gpu=make_on
         )
         return score_submission(task, workspace, profile, sandbox, gpu=gpu)

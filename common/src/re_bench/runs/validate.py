@@ -270,5 +270,5 @@ def _problems(task: TaskFolder) -> list[str]:
 
 def default_repeats(task: TaskFolder) -> int:
     """Return how often to score baseline and reference: 3, or ``reference.repeats`` if the reference has a command."""
-    recipe = task.manifest.reference
-    return _REPEATS if recipe is None else recipe.repeats
+    build_spec = task.manifest.reference
+    return _REPEATS if build_spec is None else build_spec.repeats

@@ -22,7 +22,7 @@ SUBMISSION = "--solution"
 """Name of the row of an additional submission."""
 _BASE_TOLERANCE = 0.01
 """Reward that a cheat may have above the solution it is derived from."""
-_LONGEST_REASON = 150
+_MAX_REASON = 150
 
 
 @dataclass(frozen=True)
@@ -188,4 +188,4 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
 def brief(message: str) -> str:
     """Return a message on one line, truncated if it is long."""
     line = " ".join(message.split())
-    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
+    return line if len(line) <= _MAX_REASON else line[: _MAX_REASON - 3] + "..."

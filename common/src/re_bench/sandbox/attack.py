@@ -44,7 +44,7 @@ _SHOWN_LEAKS = 5
 _MAX_LEAKS = 50
 
 
-class NotHeldError(ReBenchError):
+class NotBlockedError(ReBenchError):
     """An attack succeeded; the message says how."""
 
 
@@ -60,13 +60,13 @@ class Target:
         """Run ``function(*arguments)`` in the sandbox and return its value.
 
         Raises:
-            NotHeldError: if the attack did not finish, so that there is no evidence.
+            NotBlockedError: if the attack did not finish, so that there is no evidence.
         """
         finished = self.send(function, *arguments, spec=spec)
         value = answer(finished)
         if value is None:
             reason = finished.stopped or f"exit status {finished.status}"
-            raise NotHeldError(f"the attack did not finish ({reason}): {finished.stderr.strip()[-_TAIL:]}")
+            raise NotBlockedError(f"the attack did not finish ({reason}): {finished.stderr.strip()[-_TAIL:]}")
         return value
 
     def send(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
@@ -84,7 +84,7 @@ class Outcome:
     """The outcome of one attack."""
 
     name: str
-    held: bool
+    blocked: bool
     why: str
     """The leaks, or an empty string."""
     seconds: float
@@ -99,7 +99,7 @@ def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Out
             leaks: list[str] = []
             try:
                 leaks.extend(attack(Target(backend, Path(scratch))))
-            except NotHeldError as error:
+            except NotBlockedError as error:
                 leaks.append(str(error))
             except (ReBenchError, OSError, ValueError) as error:  # perhaps caused by an earlier leak
                 leaks = leaks or [f"the attack could not run: {type(error).__name__}: {error}"]

@@ -1,4 +1,4 @@
-"""The attacks of ``re-bench sandbox``, which every isolating sandbox must hold.
+"""The attacks of ``re-bench sandbox``, which every isolating sandbox must block.
 
 Like the self-check of inspect_ai's sandboxes: each attack runs inside, is judged from outside, and ends by itself even
 if it succeeds. The tests have more attacks (``common/tests/support/more_attacks.py``).

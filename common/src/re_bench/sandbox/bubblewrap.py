@@ -91,7 +91,7 @@ class Bubblewrap:
             *_filesystem(spec),
             *_environment(spec),
         ]
-        outer += ["--as-pid-1"] * spec.first
+        outer += ["--as-pid-1"] * spec.as_pid1
         inner = [
             *rlimits(spec.limits, gpu=spec.gpu is not None),
             *drop_root(spec.user),

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.limits import Limits
-from re_bench.processes import tree
+from re_bench.processes import process_tree
 from re_bench.sandbox import seccomp
 from re_bench.sandbox.bubblewrap import mounts
 from re_bench.sandbox.process import run
@@ -42,7 +42,7 @@ ENGINES = ("docker", "podman")
 """The default commands, in order of preference."""
 
 _ANSWER_S = 20.0
-_FIRST_S = 5.0
+_INSPECT_S = 5.0
 _REMOVAL_S = 30.0
 _MONITOR_S = (1.0, 6.0)
 """How long to wait for Podman's monitor to end by itself, and in total."""
@@ -101,7 +101,7 @@ class Engine:
             return answer.stdout
         raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {reason}; {remedy}")
 
-    def first_process(self, name: str) -> int | None:
+    def ancestor_pid(self, name: str) -> int | None:
         """Return the PID of the common ancestor of a container's processes, or None if there is none yet.
 
         Podman's monitor is found by its command line, since ``podman inspect`` may take seconds.
@@ -110,7 +110,9 @@ class Engine:
             return next((pid for pid in _processes_with(name) if _program_of(pid) == _MONITOR), None)
         words = [self.path, "inspect", "--type", "container", "--format", "{{.State.Pid}}", name]
         with suppress(OSError, subprocess.SubprocessError, ValueError):
-            answer = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_FIRST_S, check=True)
+            answer = subprocess.run(
+                words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_INSPECT_S, check=True
+            )
             return int(answer.stdout) or None
         return None
 
@@ -171,7 +173,7 @@ class Container:
         rules = seccomp.open_profile()
         options = [
             *_identity(name),
-            *([] if spec.first else ["--init"]),
+            *([] if spec.as_pid1 else ["--init"]),
             *_privileges(engine, host_network=spec.host_network),
             *_bounds(engine, spec.limits, gpu=spec.gpu is not None),
             *_devices(engine, spec.gpu),
@@ -186,7 +188,7 @@ class Container:
             command,
             descriptors,
             cleanup=cache(partial(engine.remove, name)),
-            first=partial(engine.first_process, name),
+            ancestor_pid=partial(engine.ancestor_pid, name),
         )
 
 
@@ -343,7 +345,7 @@ def _end_monitor(name: str) -> None:
         time.sleep(_POLL_S)
         if time.monotonic() - started > _MONITOR_S[0]:
             for monitor in monitors:
-                _first, *below = tree(monitor)
+                _first, *below = process_tree(monitor)
                 for pid in below or [monitor]:  # the monitor last: its descendants are found through it
                     with suppress(OSError):
                         os.kill(pid, signal.SIGKILL)

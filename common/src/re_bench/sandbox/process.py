@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
-from re_bench.processes import raise_if_stop_requested, runs, stop_requested, tree
+from re_bench.processes import is_running, process_tree, raise_if_stop_requested, stop_requested
 from re_bench.sandbox import deadline, resource_usage
 from re_bench.time_limits import TimeLimit
 
@@ -65,9 +65,9 @@ class Running:
         self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
         self._process, self._cleanup = start(launch), launch.cleanup
         self._end = launch.end or end_process
-        self._first: int | None = None  # the common ancestor of the program's processes
-        if launch.first and spec.writable:
-            _thread(self._find_first, launch.first)
+        self._ancestor: int | None = None  # the common ancestor of the program's processes
+        if launch.ancestor_pid and spec.writable:
+            _thread(self._find_ancestor, launch.ancestor_pid)
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
         self._threads = [
             _thread(_drain, self._process.stdout, self.stdout),
@@ -97,13 +97,13 @@ class Running:
     def pause(self) -> None:
         """Stop the program and its descendants with SIGSTOP, including those that they start meanwhile."""
         stopped: set[int] = set()
-        while more := set(tree(self._process.pid)) - stopped:
+        while more := set(process_tree(self._process.pid)) - stopped:
             _signal(more, signal.SIGSTOP)
             stopped |= more
 
     def resume(self) -> None:
         """Continue the program and its descendants."""
-        _signal(tree(self._process.pid), signal.SIGCONT)
+        _signal(process_tree(self._process.pid), signal.SIGCONT)
 
     def stop(self, reason: str) -> None:
         """End the program and its descendants; :class:`Finished` gets the first reason given."""
@@ -168,15 +168,15 @@ class Running:
         return (
             deadline.violation()
             or memory
-            or self._growth.violation(self._first or root, limits)
+            or self._growth.violation(self._ancestor or root, limits)
             or self._own_growth.violation(root, replace(limits, disk_mib=limits.space_mib))
         )
 
-    def _find_first(self, first: Callable[[], int | None]) -> None:
+    def _find_ancestor(self, ancestor_pid: Callable[[], int | None]) -> None:
         """Look for the ancestor process until it exists, and again after it ends: Podman's monitor starts another."""
         while not self._ended.is_set():
-            if self._first is None or not runs(self._first):
-                self._first = first()
+            if self._ancestor is None or not is_running(self._ancestor):
+                self._ancestor = ancestor_pid()
             self._ended.wait(_POLL_S)
 
 
@@ -266,7 +266,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
     # so kill the descendants first, and bwrap itself only if it remains.
     latest = time.monotonic() + _GRACE_S
     while process.poll() is None:
-        descendants = list(tree(process.pid))[1:]
+        descendants = list(process_tree(process.pid))[1:]
         for pid in descendants:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.processes import tree
+from re_bench.processes import process_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,7 +53,7 @@ def memory_violation(root: int, limits: Limits) -> str:
     walking the page tables, so that is done only if the plain sum over all processes exceeds the limit.
     """
     limit = limits.memory_mib * _MIB
-    held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
+    held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in process_tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return ""
     shares = {pid: _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE) for pid in held}
@@ -65,7 +65,7 @@ def memory_violation(root: int, limits: Limits) -> str:
 
 def cpu_seconds(root: int) -> float:
     """Return the CPU time of the tree under ``root`` so far, including ended children."""
-    return sum(_ticks(pid) for pid in tree(root)) / os.sysconf("SC_CLK_TCK")
+    return sum(_ticks(pid) for pid in process_tree(root)) / os.sysconf("SC_CLK_TCK")
 
 
 class DiskGrowth:
@@ -87,7 +87,7 @@ class DiskGrowth:
         with suppress(OSError):  # reported by the first measurement
             self._devices = {path.stat().st_dev for path in self._directories}
             if before is None:
-                self.before = disk(self._directories)
+                self.before = disk_usage(self._directories)
 
     def violation(self, root: int, limits: Limits) -> str:
         """Return a message if the directories grew too much or cannot be measured, otherwise an empty string.
@@ -119,10 +119,10 @@ class DiskGrowth:
         Raises:
             OSError: if a part cannot be read.
         """
-        return disk(self._directories) - self.before > limit
+        return disk_usage(self._directories) - self.before > limit
 
 
-def disk(directories: Iterable[Path]) -> int:
+def disk_usage(directories: Iterable[Path]) -> int:
     """Return the bytes on disk of all files under ``directories``, at least one block each.
 
     Raises:
@@ -162,7 +162,7 @@ def _ticks(pid: int) -> int:
 def _unnamed_files(root: int, devices: set[int]) -> int:
     """Return the size in bytes of deleted files on ``devices`` that the tree under ``root`` holds open."""
     seen: dict[tuple[int, int], int] = {}
-    for pid in tree(root):
+    for pid in process_tree(root):
         with suppress(OSError):
             for descriptor in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(OSError):

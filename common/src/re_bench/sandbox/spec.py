@@ -36,7 +36,7 @@ class SandboxSpec:
     """Environment variables in addition to the backend's."""
     directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
     """Working directory inside the sandbox."""
-    first: bool = False
+    as_pid1: bool = False
     """Whether the program is PID 1 of its namespace: signals from inside cannot stop or end it, and it must reap
     orphans. The backends ``landlock`` and ``none`` have no PID namespace."""
     limits: Limits = field(default_factory=Limits)
@@ -71,7 +71,7 @@ class Launch:
     """File descriptors that the command inherits; the caller closes them after the start."""
     cleanup: Callable[[], None] = lambda: None
     """Called once after the command has ended for any reason, perhaps long after the program."""
-    first: Callable[[], int | None] | None = None
+    ancestor_pid: Callable[[], int | None] | None = None
     """Returns the PID of the common ancestor of the program's processes, or None if it does not exist yet. Without
     this function, the command itself is the ancestor."""
     environment: Mapping[str, str] | None = None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from re_bench.task.interface import Job
 
-MOST_NATS = 30.0
+MAX_NATS = 30.0
 """The largest loss of one token, so that no token can leak labels through the digits of the mean."""
 _GROUP = 4
 

@@ -60,7 +60,7 @@ EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 GPU_WAIT = "gpu_wait_s"
 """Key in a score's details: seconds that the scorer waited for a GPU in use by other jobs; absent if 0."""
 
-_LONGEST_MESSAGE = 4000
+_MAX_MESSAGE = 4000
 
 
 def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
@@ -141,7 +141,7 @@ def score(
     started = time.monotonic()
     name, entry = choose_profile(folder, profile)
     backend, instance = open_backend(sandbox), instance_of(folder, name)
-    refuse_backend(folder, backend)
+    check_backend(folder, backend)
     settings = profile_of(task, name)
     blank = Score.error(folder.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
@@ -179,7 +179,7 @@ def _end_with_stdin() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def refuse_backend(task: TaskFolder, backend: Backend) -> None:
+def check_backend(task: TaskFolder, backend: Backend) -> None:
     """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions."""
     if task.manifest.model is not None and not backend.sockets:
         name = backend.name.split()[0]
@@ -242,7 +242,7 @@ def _is_file(path: Path) -> bool:
 def _printable(text: str) -> str:
     """Return a message, which a submission may have written, as one paragraph without control characters."""
     text = re.sub(r"\n\s*\n", "\n", text).strip() or "it failed and gave no reason"
-    text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]} [...]"
+    text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} [...]"
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 

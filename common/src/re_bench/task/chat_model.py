@@ -47,7 +47,7 @@ class ChatModel:
         """Return the model in a score's details; None if it was the manifest's."""
         return cls(details["model"], **details["model_terms"]) if "model_terms" in details else None
 
-    def words(self) -> list[str]:
+    def argv(self) -> list[str]:
         """Return the command-line options for the model and its known terms."""
         options = {"--model-context": self.context, "--model-output": self.max_output}
         price = ["--model-price", str(self.dollars_in), str(self.dollars_out)] if self.dollars_in is not None else []

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 OLDEST_ANCHORS_DAYS = 365
 """Maximum age of anchors: hardware, drivers and packages change."""
-FEWEST_CHEATS = 4
+MIN_CHEATS = 4
 """Every task allows a forged score, a wrong answer, no answer, and a search for the truth."""
-LONGEST_SCORER = 80
+MAX_SCORER_LINES = 80
 """Lines of ``score.py``, so that the class of a task fits on a screen."""
 
 _REQUIRED = {
@@ -253,9 +253,9 @@ def _check_scorer(files: TaskFiles) -> Found:
     """Yield a problem if the scorer is too long, or its docstring does not define the raw score."""
     path = files.directory / "score.py"
     if text := text_of(path):
-        if (count := len(text.splitlines())) > LONGEST_SCORER:
-            what = f"{count} lines, at most {LONGEST_SCORER}: move code into the package"
-            yield Problem(path, LONGEST_SCORER, what)
+        if (count := len(text.splitlines())) > MAX_SCORER_LINES:
+            what = f"{count} lines, at most {MAX_SCORER_LINES}: move code into the package"
+            yield Problem(path, MAX_SCORER_LINES, what)
         if not re.match(r'"""[^"]*\braw = ', text):
             yield Problem(path, 1, "the docstring does not define the raw score: write 'raw = ...'")
 
@@ -285,8 +285,8 @@ def _check_cheat_folders(files: TaskFiles) -> Found:
             yield Problem(folder, 1, f"has no {CHEAT}: describe the cheat and how it must fail")
         elif names == {CHEAT}:
             yield Problem(folder / CHEAT, 1, "no submission next to it: write one, or remove the folder")
-    if len(folders) < FEWEST_CHEATS:
-        what = f"{len(folders)} cheats, at least {FEWEST_CHEATS}: add other ways to game the scorer"
+    if len(folders) < MIN_CHEATS:
+        what = f"{len(folders)} cheats, at least {MIN_CHEATS}: add other ways to game the scorer"
         yield Problem(files.toml, 1, what)
 
 

@@ -59,7 +59,7 @@ def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> Tas
     """
     if model is None:
         return task
-    if not task.manifest.asks_model(profile):
+    if not task.manifest.calls_model(profile):
         keys = task.manifest.model.key if task.manifest.model else ()
         where = f"profile {profile} of {task.name} uses no chat model that can be replaced"
         raise UsageError(f"--model {model.name}: {where}; {f'use --profile {keys[0]}' if keys else 'leave it out'}")
@@ -73,7 +73,7 @@ def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
     """Return the details of a score about the chat model: its name, and its terms if the operator chose it."""
     if task.manifest.model is None:
         return {}
-    name = task.manifest.model.name if task.manifest.asks_model(profile) else "stand-in"
+    name = task.manifest.model.name if task.manifest.calls_model(profile) else "stand-in"
     return {"model": name, **({"model_terms": task.chat_model.terms} if task.chat_model else {})}
 
 
@@ -81,7 +81,7 @@ def calibrate_command(task: TaskFolder, profile: str) -> str:
     """Return the command that measures the anchors of a profile, with the chosen chat model if any."""
     if task.chat_model is None:
         return f"nox -s calibrate-{task.name} -- --profile {profile}"
-    return f"re-bench calibrate {task.name} --profile {profile} {shlex.join(task.chat_model.words())}"
+    return f"re-bench calibrate {task.name} --profile {profile} {shlex.join(task.chat_model.argv())}"
 
 
 Instance = int | str

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from re_bench.limits import Bounds, Limits
+from re_bench.limits import Limits, SubmissionLimits
 from re_bench.task.profile_names import is_profile
 
 RECORDS = "records.toml"
@@ -68,7 +68,7 @@ FolderName = Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$")]
 Regex = Annotated[str, AfterValidator(_check_regex)]
 
 
-class Table(BaseModel):
+class StrictModel(BaseModel):
     """A table of a manifest; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -88,14 +88,14 @@ class Table(BaseModel):
         yield from ()
 
 
-class Spread(Table):
+class Spread(StrictModel):
     """Standard deviations of the raw score over the repeats, in its unit."""
 
     starting: float = Field(ge=0)
     reference: float = Field(ge=0)
 
 
-class Source(Table):
+class Source(StrictModel):
     """The source of anchors; measured and modelled ones record how they were obtained."""
 
     kind: Literal["published", "measured", "modelled"]
@@ -116,7 +116,7 @@ class Source(Table):
                 yield (key,), f"required, because kind is {self.kind}"
 
 
-class Anchors(Table):
+class Anchors(StrictModel):
     """The starting and reference scores, in the raw score's unit, and their source."""
 
     starting: float
@@ -145,14 +145,14 @@ def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["har
             names.add(name)
 
 
-class Tolerance(Table):
+class Tolerance(StrictModel):
     """Maximum distance of the rewards of baseline and reference from 0 and 1."""
 
     baseline: float = Field(default=_TOLERANCE, ge=0)
     reference: float = Field(default=_TOLERANCE, ge=0)
 
 
-class Profile(Table):
+class Profile(StrictModel):
     """A size at which the task runs.
 
     Its ``anchors`` are stored, unless every scoring measures them (``in_run``); then those of named ``devices`` are
@@ -202,7 +202,7 @@ class Profile(Table):
         yield from _name_conflicts("models", self.models, "model")
 
 
-class Published(Table):
+class Published(StrictModel):
     """Published anchors, in the raw score's unit."""
 
     name: Line
@@ -214,7 +214,7 @@ class Published(Table):
     note: str = ""
 
 
-class Recipe(Table):
+class BuildSpec(StrictModel):
     """The command that builds a solution, run in its workspace in the sandbox."""
 
     command: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
@@ -222,14 +222,14 @@ class Recipe(Table):
     """Wall-clock time limit of the command."""
 
 
-class ReferenceRecipe(Recipe):
+class ReferenceBuildSpec(BuildSpec):
     """The command that builds the reference, and how often to validate it."""
 
     repeats: int = Field(default=1, gt=0)
     """Number of scorings of baseline and reference, with different seeds."""
 
 
-class Model(Table):
+class Model(StrictModel):
     """The chat model that submissions use; :meth:`re_bench.api.Task.stand_in` returns its stand-in."""
 
     name: Line
@@ -239,7 +239,7 @@ class Model(Table):
     """The profiles that need the real model and an API key."""
 
 
-class Meter(Table):
+class Meter(StrictModel):
     """The experiments that :meth:`re_bench.api.Task.meter` runs and counts outside of the sandbox."""
 
     request: Line
@@ -248,7 +248,7 @@ class Meter(Table):
     """The profiles with experiments; None for all."""
 
 
-class Image(Table):
+class Image(StrictModel):
     """Content of the agent's image in addition to Python, the workspace and the instructions."""
 
     packages: tuple[Line, ...] = Field(default=(), strict=False)
@@ -259,7 +259,7 @@ class Image(Table):
     """Whether it has torch."""
 
 
-class Expectation(Table):
+class Expectation(StrictModel):
     """How a cheat must fail."""
 
     expect: Literal["invalid", "no_better"]
@@ -276,7 +276,7 @@ class Cheat(Expectation):
     description: Line
     profiles: Annotated[tuple[ProfileName, ...], Field(strict=False, min_length=1)] | None = None
     """The profiles that the cheat runs in; None for all."""
-    make: Recipe | None = None
+    make: BuildSpec | None = None
     on: dict[ProfileName, Expectation] = Field(default_factory=dict)
     """Expectations that replace this one in single profiles."""
 
@@ -295,7 +295,7 @@ class Cheat(Expectation):
                 yield ("on", name), "should be left out, or the cheat's profiles should include it"
 
 
-class Manifest(Table):
+class Manifest(StrictModel):
     """The content of ``task.toml``, ``anchors.toml``, ``records.toml`` and each ``cheat.toml``."""
 
     id: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
@@ -317,12 +317,12 @@ class Manifest(Table):
     shared_data: tuple[FileName, ...] = Field(default=(), strict=False)
     """Top-level files and directories that agents do not need to modify and that are not submitted; with
     ``re-bench serve --link-data``, sessions share them."""
-    staging: Bounds = Field(default_factory=Bounds)
+    staging: SubmissionLimits = Field(default_factory=SubmissionLimits)
     """Limits and filter of the copy of a submission."""
     profiles: dict[ProfileName, Profile] = Field(default_factory=dict)
     published: tuple[Published, ...] = Field(default=(), strict=False)
     """From ``records.toml``."""
-    reference: ReferenceRecipe | None = None
+    reference: ReferenceBuildSpec | None = None
     cheats: dict[FolderName, Cheat] = Field(default_factory=dict)
     """From the files ``cheats/NAME/cheat.toml``."""
     model: Model | None = None
@@ -341,7 +341,7 @@ class Manifest(Table):
             raise KeyError(f"{self.id} has no profile {profile!r}; it has: {', '.join(self.profiles) or 'none yet'}")
         return self.profiles[profile].anchors
 
-    def asks_model(self, profile: str) -> bool:
+    def calls_model(self, profile: str) -> bool:
         """Return whether a profile uses a real chat model."""
         return self.model is not None and profile in self.model.key
 
@@ -364,7 +364,7 @@ class Manifest(Table):
         names = (self.model.name, *self.model.aliases)
         if name in names:
             return self
-        asking = {key: entry for key, entry in self.profiles.items() if self.asks_model(key)}
+        asking = {key: entry for key, entry in self.profiles.items() if self.calls_model(key)}
         others = {key: entry.model_copy(update={"anchors": entry.anchors_with(name)}) for key, entry in asking.items()}
         model = self.model.model_copy(update={"name": name, "aliases": names})
         return self.model_copy(update={"model": model, "profiles": self.profiles | others})
@@ -374,7 +374,7 @@ class Manifest(Table):
         yield from self._staging_conflicts()
         side = "below" if self.direction == "lower" else "above"
         for name, profile in self.profiles.items():
-            if profile.models and not self.asks_model(name):
+            if profile.models and not self.calls_model(name):
                 yield ("profiles", name, "models"), "should be left out, because model.key has no such profile"
             for loc, anchors in profile.all_anchors():
                 if (anchors.reference < anchors.starting) != (self.direction == "lower"):
@@ -403,7 +403,7 @@ Kind = Literal["baseline", "simple", "reference", "best", "ceiling"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-class Record(Table):
+class Record(StrictModel):
     """The result of a method; unknown values are omitted."""
 
     profile: ProfileName
@@ -424,7 +424,7 @@ class Record(Table):
     date: dt.date | None = None
 
 
-class Records(Table):
+class Records(StrictModel):
     """The file ``records.toml`` of a task."""
 
     value: Line | None = None

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from re_bench.data.files import replace_file
 from re_bench.errors import ReBenchError
-from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, Table
+from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, StrictModel
 
 _ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "published": RECORDS}
 """Keys of the manifest that belong in other files."""
@@ -37,7 +37,7 @@ class ManifestError(ReBenchError, ValueError):
         super().__init__("\n".join(self.problems))
 
 
-class _ProfileAnchors(Table):
+class _ProfileAnchors(StrictModel):
     """The keys of a profile in `anchors.toml`; the manifest validates their values."""
 
     anchors: Any = None
@@ -45,7 +45,7 @@ class _ProfileAnchors(Table):
     models: Any = None
 
 
-class _AnchorsFile(Table):
+class _AnchorsFile(StrictModel):
     """The schema of `anchors.toml`."""
 
     profiles: dict[str, _ProfileAnchors] = Field(default_factory=dict)

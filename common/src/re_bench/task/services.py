@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SERVICES = {"model": "stand_in", "meter": "meter"}
 """Methods of a task's class, by the table of the manifest that needs them."""
-_LONGEST_REQUEST = 200
+_MAX_REQUEST = 200
 _WAIT_FOR_REQUEST_S = 10.0
 
 
@@ -86,7 +86,7 @@ class _Experiment(socketserver.StreamRequestHandler):
 
     def _outcome(self) -> object:
         try:
-            request = json.loads(self.rfile.readline(_LONGEST_REQUEST))
+            request = json.loads(self.rfile.readline(_MAX_REQUEST))
             with self.server.turns:
                 return self.server.meter(request)
         except (ValueError, RecursionError):

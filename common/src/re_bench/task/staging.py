@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from re_bench.data.files import clone
 from re_bench.errors import InvalidSubmissionError, UsageError
-from re_bench.limits import Bounds
+from re_bench.limits import SubmissionLimits
 
 if TYPE_CHECKING:
     from io import BufferedRandom
@@ -42,14 +42,14 @@ class Staged:
     """The first 50 entries that were not copied, with reasons: links that lead out, special and unreadable files."""
 
 
-def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
+def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) -> Staged:
     """Copy the submission in ``source`` to the new directory ``target``.
 
-    Entries that ``bounds`` excludes are neither read nor counted.
+    Entries that ``limits`` excludes are neither read nor counted.
 
     Raises:
         UsageError: if ``source`` is not a readable directory.
-        InvalidSubmissionError: if the submission is larger than ``bounds`` allows.
+        InvalidSubmissionError: if the submission is larger than ``limits`` allows.
     """
     try:
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -58,7 +58,7 @@ def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
             f"{source}: not a readable directory ({error.strerror}); give the submission's directory"
         ) from None
     target.mkdir(mode=0o755)
-    copier = _Copier(Staged(target), bounds or Bounds())
+    copier = _Copier(Staged(target), limits or SubmissionLimits())
     try:
         copier.directory(top, PurePosixPath())
     finally:
@@ -68,9 +68,9 @@ def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
 
 
 class _Copier:
-    def __init__(self, staged: Staged, bounds: Bounds) -> None:
+    def __init__(self, staged: Staged, limits: SubmissionLimits) -> None:
         self.staged = staged
-        self.bounds = bounds
+        self.limits = limits
         self.seen = 0
         self.entries: Counter[str] = Counter()
         """Number of entries seen so far in each top-level entry, itself included."""
@@ -78,9 +78,9 @@ class _Copier:
         self.hash = hashlib.sha256()
 
     def directory(self, descriptor: int, path: PurePosixPath) -> None:
-        if len(path.parts) > self.bounds.depth:
+        if len(path.parts) > self.limits.depth:
             raise InvalidSubmissionError(
-                f"the submission nests more than {self.bounds.depth} directories: {_printable_path(path)}"
+                f"the submission nests more than {self.limits.depth} directories: {_printable_path(path)}"
             )
         for name in self._names(descriptor, path):
             self._entry(descriptor, name, path / name)
@@ -90,13 +90,13 @@ class _Copier:
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 top = path.parts[0] if path.parts else entry.name
-                if not self.bounds.include(top):
+                if not self.limits.include(top):
                     continue
                 self.seen += 1
                 self.entries[top] += 1
-                if self.seen > self.bounds.entries:
+                if self.seen > self.limits.entries:
                     raise InvalidSubmissionError(
-                        f"the submission holds more than {self.bounds.entries} files and directories"
+                        f"the submission holds more than {self.limits.entries} files and directories"
                         f"{_largest(self.entries, '')}; remove what is not needed, or keep it outside of the workspace"
                     )
                 names.append(entry.name)
@@ -167,10 +167,10 @@ class _Copier:
         self._check_size(0, path)
 
     def _check_size(self, size: int, path: PurePosixPath) -> None:
-        if self.staged.size + size > self.bounds.mib << 20:
+        if self.staged.size + size > self.limits.mib << 20:
             self.bytes[path.parts[0]] += size
             raise InvalidSubmissionError(
-                f"the submission is larger than {self.bounds.mib} MiB (at {_printable_path(path)})"
+                f"the submission is larger than {self.limits.mib} MiB (at {_printable_path(path)})"
                 f"{_largest(Counter({name: size >> 20 for name, size in self.bytes.items()}), ' MiB')}"
             )
 

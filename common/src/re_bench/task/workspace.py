@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.process import Finished
     from re_bench.task.discovery import TaskFolder
-    from re_bench.task.manifest import Recipe
+    from re_bench.task.manifest import BuildSpec
 
 _IGNORED = shutil.ignore_patterns("__pycache__", CHEAT)
 _READABLE = 0o644
@@ -137,7 +137,7 @@ def _base(task: TaskFolder, variant: str, profile: str) -> str | None:
     return cheat.expectation(profile).derived_from if cheat is not None else None
 
 
-def make(
+def build(
     task: TaskFolder,
     workspace: Path,
     variant: str,
@@ -157,21 +157,21 @@ def make(
         UsageError: if there is no sandbox or no required GPU.
         ReBenchError: if the command fails; the message ends with its output.
     """
-    recipe = recipe_of(task, variant)
-    if recipe is None:
+    build_spec = build_spec_of(task, variant)
+    if build_spec is None:
         return
-    words = " ".join(recipe.command)
-    print_progress(f"{task.name}: {variant}: running {words} (time limit {recipe.time_limit_s:g} s)")
-    with _os_errors_as(f"{task.name}: {variant}: cannot run {words} in {workspace}"):
-        finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed, gpu=gpu)
+    command = " ".join(build_spec.command)
+    print_progress(f"{task.name}: {variant}: running {command} (time limit {build_spec.time_limit_s:g} s)")
+    with _os_errors_as(f"{task.name}: {variant}: cannot run {command} in {workspace}"):
+        finished = _run(task, workspace.resolve(), build_spec, profile, sandbox, seed=seed, gpu=gpu)
     if finished.status != 0 or finished.stopped:
         reason = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
-        raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({reason}):\n{printed}")
+        raise ReBenchError(f"{task.name}: {variant}: the command {command} failed ({reason}):\n{printed}")
     print_progress(f"{task.name}: {variant}: finished in {finished.seconds:.1f} s")
 
 
-def create_and_make(
+def create_and_build(
     task: TaskFolder,
     target: Path,
     variant: str = "baseline",
@@ -182,13 +182,13 @@ def create_and_make(
     seed: int = 0,
     gpu: str | None = None,
 ) -> None:
-    """Create a workspace with a solution and run its command; see :func:`create_workspace` and :func:`make`."""
+    """Create a workspace with a solution and run its command; see :func:`create_workspace` and :func:`build`."""
     create_workspace(task, target, variant, profile=profile, template=template)
     with _removed_on_failure(target):
-        make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
+        build(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
 
 
-def recipe_of(task: TaskFolder, variant: str) -> Recipe | None:
+def build_spec_of(task: TaskFolder, variant: str) -> BuildSpec | None:
     """Return the command of a solution, or None."""
     if variant == "reference":
         return task.manifest.reference
@@ -198,18 +198,25 @@ def recipe_of(task: TaskFolder, variant: str) -> Recipe | None:
 
 
 def _run(
-    task: TaskFolder, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int, gpu: str | None
+    task: TaskFolder,
+    workspace: Path,
+    build_spec: BuildSpec,
+    profile: str,
+    sandbox: str | None,
+    *,
+    seed: int,
+    gpu: str | None,
 ) -> Finished:
     backend = open_backend(sandbox)
-    first, *rest = recipe.command
+    first, *rest = build_spec.command
     path, entry = str(workspace), task.profile(profile)
     # The limit on CPU seconds is per process, which may use all cores all the time.
-    cpu_s = max(entry.limits.cpu_s, math.ceil(recipe.time_limit_s * (os.cpu_count() or 1)))
+    cpu_s = max(entry.limits.cpu_s, math.ceil(build_spec.time_limit_s * (os.cpu_count() or 1)))
     spec = SandboxSpec(
         writable={path: workspace},
         environment={"RE_BENCH_PROFILE": profile, "RE_BENCH_SEED": str(seed)},
         directory=path,
-        limits=replace(entry.limits, wall_s=recipe.time_limit_s, cpu_s=cpu_s),
+        limits=replace(entry.limits, wall_s=build_spec.time_limit_s, cpu_s=cpu_s),
         gpu=(gpu or gpu_state.identify().uuid) if entry.device == "cuda" else None,
         hidden=hidden_directories(task.directory),
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.processes import cli_entry_point, print_progress
-from re_bench.text.prepared import CHECKSUMS, FILES, Recipe, pinned_checksums
+from re_bench.text.prepared import CHECKSUMS, FILES, TextSpec, pinned_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ def _pin(options: argparse.Namespace) -> list[Preparation]:
 
     names = options.names or list(pinned_checksums())
     for name in names:
-        Recipe.named(name)  # raises for texts that are not made from wheels
+        TextSpec.named(name)  # raises for texts that are not made from wheels
     with tempfile.TemporaryDirectory() as cache:
         done = [prepare(name, folder=options.wheels, cache=Path(cache), pinned=False, log=_say) for name in names]
     manifests = [preparation.text.manifest for preparation in done]

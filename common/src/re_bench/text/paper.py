@@ -48,7 +48,7 @@ _BATCH = 2000  # documents per batch of reading and encoding
 
 
 @dataclass(frozen=True)
-class PaperRecipe:
+class PaperSpec:
     """The sources of documents and tokenizer: repositories of the hub, or local directories in the same formats."""
 
     dataset: Repository | Path
@@ -75,34 +75,34 @@ class PaperRecipe:
         return CacheEntry(directory, PAPER_NAME, FILES, remedy(PAPER_NAME), checked, _check_size)
 
 
-PAPER = PaperRecipe(OPENWEBTEXT, GPT2, documents=8_013_769)
+PAPER = PaperSpec(OPENWEBTEXT, GPT2, documents=8_013_769)
 """OpenWebText and GPT-2's tokenizer, whose ``<|endoftext|>`` is token 50256."""
 
 
-def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -> PreparedText:
+def open_paper_text(spec: PaperSpec = PAPER, *, cache: Path | None = None) -> PreparedText:
     """Open the prepared text of profile ``paper``, without network.
 
     The checksums of ``heldout.bin`` and ``tokenizer.json`` are verified, and the size of ``train.bin`` (18 GB).
 
     Args:
-        recipe: the expected sources.
+        spec: the expected sources.
         cache: the cache directory; :func:`cache_directory` if None.
 
     Raises:
         UsageError: if it is not prepared here.
         ReBenchError: if a file does not match its manifest.
     """
-    entry = recipe.entry(cache)
+    entry = spec.entry(cache)
     return PreparedText(entry.directory, entry.open())
 
 
 def prepare_paper(
-    recipe: PaperRecipe = PAPER, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
+    spec: PaperSpec = PAPER, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
 ) -> Preparation:
     """Download, tokenize and split the text of profile ``paper`` unless it is prepared. Other processes wait.
 
     Args:
-        recipe: the sources.
+        spec: the sources.
         cache: the cache directory; :func:`cache_directory` if None.
         log: called with each line of progress.
 
@@ -110,16 +110,16 @@ def prepare_paper(
         UsageError: if a package is missing, a download fails, or the documents are not as expected.
         ReBenchError: if a downloaded file does not have its pinned checksum.
     """
-    entry = recipe.entry(cache)
+    entry = spec.entry(cache)
     stages = Stages(PAPER_NAME, log)
 
-    def make(directory: Path) -> dict[str, Any]:
+    def build(directory: Path) -> dict[str, Any]:
         _need_packages()
         stages.enter("fetch")
-        tokenizer = _load_tokenizer(recipe.tokenizer)
-        return _make(recipe, _Documents(recipe.dataset), tokenizer, directory, stages)
+        tokenizer = _load_tokenizer(spec.tokenizer)
+        return _build(spec, _Documents(spec.dataset), tokenizer, directory, stages)
 
-    manifest = entry.prepare(make, log)
+    manifest = entry.prepare(build, log)
     return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
 
 
@@ -176,15 +176,15 @@ class _Documents:
             yield table
 
 
-def _make(
-    recipe: PaperRecipe, documents: _Documents, tokenizer: Tokenizer, directory: Path, stages: Stages
+def _build(
+    spec: PaperSpec, documents: _Documents, tokenizer: Tokenizer, directory: Path, stages: Stages
 ) -> dict[str, Any]:
     """Write the files of the text into ``directory`` and return its manifest."""
     stages.enter("count")
     count = documents.count
-    if recipe.documents not in (None, count):
+    if spec.documents not in (None, count):
         raise UsageError(
-            f"{documents.name}: {count:,} documents, expected {recipe.documents:,}; "
+            f"{documents.name}: {count:,} documents, expected {spec.documents:,}; "
             "files may be missing from the hub's cache: run again with access to the hub"
         )
     heldout = heldout_documents(count)
@@ -195,9 +195,9 @@ def _make(
     tokens = _write_tokens(documents, heldout, tokenizer, directory, stages)
     return {
         "name": PAPER_NAME,
-        "key": recipe.key,
-        "dataset": identity(recipe.dataset),
-        "tokenizer": identity(recipe.tokenizer),
+        "key": spec.key,
+        "dataset": identity(spec.dataset),
+        "tokenizer": identity(spec.tokenizer),
         "split": {"share": SHARE, "seed": SEED},
         "made_with": ", ".join([made_with(), *(f"{name} {version(name)}" for name in ("datasets", "transformers"))]),
         "figures": {"documents": {"train": count - len(heldout), "heldout": len(heldout)}, "tokens": tokens},

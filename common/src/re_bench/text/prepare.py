@@ -8,7 +8,7 @@ from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
 from re_bench.text.corpus import find_wheels, pinned_wheels, read_modules, unique
 from re_bench.text.paper import open_paper_text, prepare_paper
-from re_bench.text.prepared import PAPER_NAME, Preparation, PreparedText, Recipe, Stages, made_with, wheel_text_entry
+from re_bench.text.prepared import PAPER_NAME, Preparation, PreparedText, Stages, TextSpec, made_with, wheel_text_entry
 from re_bench.text.split import split
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] |
     """
     if name == PAPER_NAME:
         return open_paper_text(cache=cache)
-    entry = wheel_text_entry(Recipe.named(name), pinned_wheels() if wheels is None else wheels, cache)
+    entry = wheel_text_entry(TextSpec.named(name), pinned_wheels() if wheels is None else wheels, cache)
     return PreparedText(entry.directory, entry.open())
 
 
@@ -65,32 +65,32 @@ def prepare(
     """
     if name == PAPER_NAME:
         return prepare_paper(cache=cache, log=log)
-    recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
+    spec, wheels = TextSpec.named(name), pinned_wheels() if wheels is None else wheels
     cache = cache or cache_directory()
-    entry = wheel_text_entry(recipe, wheels, cache, pinned=pinned)
+    entry = wheel_text_entry(spec, wheels, cache, pinned=pinned)
     stages = Stages(name, log)
 
-    def make(directory: Path) -> dict[str, Any]:
+    def build(directory: Path) -> dict[str, Any]:
         stages.enter("wheels")
-        manifest = _make(recipe, find_wheels(wheels, cache / "wheels", folder), directory, stages)
-        return manifest | {"key": recipe.key(wheels), "wheels": {wheel.file: wheel.sha256 for wheel in wheels}}
+        manifest = _build(spec, find_wheels(wheels, cache / "wheels", folder), directory, stages)
+        return manifest | {"key": spec.key(wheels), "wheels": {wheel.file: wheel.sha256 for wheel in wheels}}
 
-    manifest = entry.prepare(make, log)
+    manifest = entry.prepare(build, log)
     return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
 
 
-def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
+def _build(spec: TextSpec, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
     """Write the files of a text into ``directory`` and return its manifest, without wheels and key."""
     stages.enter("read")
-    modules = list(unique(read_modules(wheels, recipe.variant)))
+    modules = list(unique(read_modules(wheels, spec.variant)))
     stages.enter("split")
     sides = split(modules)
     if not sides.train or not sides.heldout:
-        raise UsageError(f"{recipe.name}: the wheels contain no training text, or no held-out text")
+        raise UsageError(f"{spec.name}: the wheels contain no training text, or no held-out text")
     from re_bench.text.vocabulary import train_tokenizer  # noqa: PLC0415 - opening a text needs no tokenizers
 
     stages.enter("vocabulary")
-    tokenizer = train_tokenizer(sides.train, recipe.vocabulary)
+    tokenizer = train_tokenizer(sides.train, spec.vocabulary)
     tokenizer.save(str(directory / "tokenizer.json"))
     stages.enter("encode")
     tokens = {
@@ -98,7 +98,7 @@ def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stage
         "heldout": _write(tokenizer, sides.heldout, directory / "heldout.bin"),
     }
     figures = {"modules": len(modules), "tokens": tokens, **_sizes(sides)}
-    return {"name": recipe.name, "made_with": made_with(), "figures": figures}
+    return {"name": spec.name, "made_with": made_with(), "figures": figures}
 
 
 def _write(tokenizer: Tokenizer, documents: Sequence[str], path: Path) -> int:

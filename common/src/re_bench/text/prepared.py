@@ -39,15 +39,15 @@ _VERSION = 2  # increase it with every change of the preparation; it is part of 
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TextSpec:
     """A variant of the text and its vocabulary size."""
 
     variant: Variant
     vocabulary: int
 
     @classmethod
-    def named(cls, name: str) -> Recipe:
-        """Return the recipe for a name ``VARIANT-SIZE``.
+    def named(cls, name: str) -> TextSpec:
+        """Return the spec for a name ``VARIANT-SIZE``.
 
         Raises:
             UsageError: if the variant is unknown, or the size out of range.
@@ -66,7 +66,7 @@ class Recipe:
         return f"{self.variant}-{self.vocabulary}"
 
     def key(self, wheels: Sequence[Wheel]) -> str:
-        """Return the cache key of the recipe, the rules of the preparation, and the wheels: twelve hex digits."""
+        """Return the cache key of the spec, the rules of the preparation, and the wheels: twelve hex digits."""
         return cache_key(_VERSION, self.variant, self.vocabulary, [wheel.sha256 for wheel in wheels])
 
 
@@ -149,24 +149,24 @@ CHECKSUMS = Path(__file__).with_name("checksums.json")
 
 
 def wheel_text_entry(
-    recipe: Recipe, wheels: Sequence[Wheel], cache_root: Path | None = None, *, pinned: bool = True
+    spec: TextSpec, wheels: Sequence[Wheel], cache_root: Path | None = None, *, pinned: bool = True
 ) -> CacheEntry:
     """Return the cache entry of a text from ``wheels``.
 
     Args:
-        recipe: variant and vocabulary size.
+        spec: variant and vocabulary size.
         wheels: the wheels with the documents.
         cache_root: the cache directory; :func:`cache_directory` if None.
         pinned: whether to compare the files with the repository's checksums, if it has any.
     """
-    directory = (cache_root or cache_directory()) / "text" / f"{recipe.name}-{recipe.key(wheels)}"
+    directory = (cache_root or cache_directory()) / "text" / f"{spec.name}-{spec.key(wheels)}"
 
     def check(directory: Path, manifest: Mapping[str, Any]) -> None:
         _check_wheels(directory, manifest, wheels)
         if pinned:
             _check_pins(manifest)
 
-    return CacheEntry(directory, recipe.name, FILES, remedy(recipe.name), check=check)
+    return CacheEntry(directory, spec.name, FILES, remedy(spec.name), check=check)
 
 
 @cache

@@ -242,7 +242,8 @@ def transcripts(
     else:
         header = ("trajectory", "steps", "attempts", "incomplete lines")
         rows = [
-            (printable(str(entry.path)), str(entry.steps), str(entry.attempts), str(entry.torn)) for entry in written
+            (printable(str(entry.path)), str(entry.steps), str(entry.attempts), str(entry.incomplete_lines))
+            for entry in written
         ]
         print(table(header, rows))
     return 0

@@ -240,7 +240,7 @@ class RunInfo:
 
     None, which excludes the run from means, if it has not finished or its log lacks attempts.
     """
-    torn: int
+    incomplete_lines: int
     """Number of incomplete lines in its attempt log."""
     attempts: tuple[AttemptInfo, ...]
     flags: tuple[Flag, ...] = ()

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import AttemptInfo, FileChange, RunInfo
     from re_bench_evaluation.report.sources import RunFiles, Source
 
-_LEAST = 1000
-_LONGEST_DIFF = 8000
-_LONGEST_STEPS = 4000
-_LONGEST_STEP = (80, 400, 300)
+_MIN_ROOM = 1000
+_MAX_DIFF = 8000
+_MAX_STEPS = 4000
+_MAX_STEP = (80, 400, 300)
 """Title, text and output of a step."""
 _MAX_FILES = 400
 """Files compared per submission."""
@@ -41,8 +41,8 @@ _MAX_TEXT = 128 << 10
 """Bytes of a file; longer ones get no diff."""
 _MAX_PAIRS = 50_000
 """Pairs of equal lines of two files; more take too long to compare."""
-_LONGEST_LINE = 300
-_LONGEST_NAME = 200
+_MAX_LINE = 300
+_MAX_NAME = 200
 _CONTEXT = 2
 
 
@@ -63,7 +63,7 @@ def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs
     if not attempts:
         return run
     try:
-        attempts = _with_diffs(attempts, files, max(_LEAST, room.diffs // runs))
+        attempts = _with_diffs(attempts, files, max(_MIN_ROOM, room.diffs // runs))
     except OSError as error:
         source.problem(files.path, f"cannot compare its submissions: {error.strerror or error}")
     try:
@@ -71,8 +71,8 @@ def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs
     except OSError as error:
         source.problem(files.path, f"cannot read its trace or transcript: {error.strerror or error}")
     else:
-        share = max(_LEAST, room.steps // runs) // len(attempts)
-        before = steps_before(attempts, steps, began, min(_LONGEST_STEPS, share))
+        share = max(_MIN_ROOM, room.steps // runs) // len(attempts)
+        before = steps_before(attempts, steps, began, min(_MAX_STEPS, share))
         attempts = [
             replace(attempt, steps=own, steps_left_out=left_out)
             for attempt, (own, left_out) in zip(attempts, before, strict=True)
@@ -93,7 +93,7 @@ def _with_diffs(attempts: Sequence[AttemptInfo], files: RunFiles, room: int) -> 
             diffs[index] = Diff(earlier.n, ())
         elif room > 0:
             old, against = (store / earlier.submission, earlier.n) if earlier else (None, None)
-            diff = compare(old, store / attempts[index].submission, against, min(room, _LONGEST_DIFF))
+            diff = compare(old, store / attempts[index].submission, against, min(room, _MAX_DIFF))
             room -= sum(len(file.text or "") + len(file.name) + len(file.reason) for file in diff.files)
             diffs[index] = diff
     return [replace(attempt, diff=diffs.get(index)) for index, attempt in enumerate(attempts)]
@@ -123,7 +123,7 @@ def read_steps(files: RunFiles) -> list[TimedStep]:
     steps = []
     for step in read_trajectory(path)[0].steps:
         if step.tool and step.tool not in SCORING and step.output is not None:
-            texts = zip((step.tool, arguments_text(step.arguments), step.output), _LONGEST_STEP, strict=True)
+            texts = zip((step.tool, arguments_text(step.arguments), step.output), _MAX_STEP, strict=True)
             shown = Step(None, *(shortened(valid_unicode(text), longest) for text, longest in texts))
             steps.append(TimedStep(step.ended or 0.0, shown))
     return sorted(steps, key=lambda step: step.ended)
@@ -174,7 +174,7 @@ def compare(before: Path | None, after: Path, against: int | None, room: int) ->
     for name, change in changes[:_SHOWN_FILES]:
         text, reason = _text(old.get(name), new.get(name), max(room, 0))
         room -= len(text or "")
-        files.append(FileDiff(shortened(valid_unicode(name), _LONGEST_NAME), change, text, reason))
+        files.append(FileDiff(shortened(valid_unicode(name), _MAX_NAME), change, text, reason))
     left_out = [f"{len(changes) - _SHOWN_FILES} more files"] if len(changes) > _SHOWN_FILES else []
     left_out += [f"files beyond the first {_MAX_FILES}"] if _MAX_FILES in {len(old), len(new)} else []
     return Diff(against, tuple(files), " and ".join(left_out))
@@ -208,7 +208,7 @@ def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, st
             text = "\0"
         if "\0" in text:
             return None, f"binary, {len(content)} bytes"
-        lines.append([line[:_LONGEST_LINE] for line in text.splitlines()])
+        lines.append([line[:_MAX_LINE] for line in text.splitlines()])
     counts = Counter(lines[0])
     if sum(counts[line] for line in lines[1]) > _MAX_PAIRS:  # difflib takes time in proportion
         return None, "too many equal lines to compare"

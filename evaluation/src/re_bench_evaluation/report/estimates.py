@@ -33,7 +33,7 @@ CLOCKS: tuple[Clock, ...] = ("wall", "working")
 FEW_RUNS = 5
 """Cells with fewer runs are flagged: their percentile intervals are too narrow."""
 _HOUR = 3600.0
-_LEAST_HOURS = 1e-6
+_MIN_HOURS = 1e-6
 """Smaller values in a plan (which may be untrusted) are ignored."""
 
 _SEED = 21
@@ -41,18 +41,18 @@ _PERCENTILES = (2.5, 97.5)
 _DRAWN = 200_000
 """Values drawn per interval, within the limits of ``_RESAMPLES``."""
 _RESAMPLES = (500, 2000)
-_LEAST = 2
+_MIN_RUNS = 2
 """Runs needed for an interval."""
 
-_MOST_POINTS = 150
-_MOST_RUNS = 100
+_MAX_POINTS = 150
+_MAX_RUNS = 100
 """Largest k for the best of k."""
 _SHARES = (1, 2, 4, 8)
 """Run lengths: whole, a half, a quarter, an eighth."""
 
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _COMPARED_LENGTH = 200
-_MOST_REFUSALS = 50
+_MAX_REFUSALS = 50
 _SHOWN_KINDS = 3
 _SAME_FOR_ALL: Sequence[tuple[FlagKind, str, str]] = (
     ("instances", "instances", "task instances"),
@@ -126,7 +126,7 @@ def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
         )
         for group in groups.values()
     ]
-    return tuple(sorted(refusals, key=lambda refusal: (-refusal.count, refusal.message))[:_MOST_REFUSALS])
+    return tuple(sorted(refusals, key=lambda refusal: (-refusal.count, refusal.message))[:_MAX_REFUSALS])
 
 
 def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Flag]:
@@ -192,15 +192,15 @@ def scores_at(run: RunInfo, seconds: NDArray[np.float64], clock: Clock) -> NDArr
 def mean_curve(runs: Sequence[RunInfo], clock: Clock) -> Curve | None:
     """Return the mean score of runs over time with its interval; None without runs or times.
 
-    There is a point at each change of a score, or an even grid of ``_MOST_POINTS`` if there would be more.
+    There is a point at each change of a score, or an even grid of ``_MAX_POINTS`` if there would be more.
     """
     if not runs or not has_times(runs, clock):
         return None
     end = max(run_length(run, clock) for run in runs)
     times = {attempt_time(attempt, clock) or 0.0 for run in runs for attempt in run.attempts}
     seconds = np.array(sorted({0.0, end} | times))
-    if len(seconds) > _MOST_POINTS:
-        seconds = np.linspace(0.0, end, _MOST_POINTS)
+    if len(seconds) > _MAX_POINTS:
+        seconds = np.linspace(0.0, end, _MAX_POINTS)
     mean, low, high = mean_of_rows(np.array([scores_at(run, seconds, clock) for run in runs]))
     return Curve(
         clock=clock, hours=_rounded(seconds / _HOUR), mean=_rounded(mean), low=_limits(low), high=_limits(high),
@@ -258,7 +258,7 @@ def _curves_of_clock(
     at = np.array(lengths) * _HOUR
     scores = [np.array([scores_at(run, at, clock) for run in ended]) for ended in used.values()]
     for position, run_hours in enumerate(lengths):
-        best = best_of_each_k([task[:, position] for task in scores], _MOST_RUNS)
+        best = best_of_each_k([task[:, position] for task in scores], _MAX_RUNS)
         points = (BudgetPoint(k, k * run_hours, estimate) for k, estimate in enumerate(best, 1))
         yield BudgetCurve(
             evaluation=cell.evaluation, agent=cell.agent, model=cell.model, profile=profile, clock=clock,
@@ -278,7 +278,7 @@ def planned_hours(evaluation: EvaluationInfo) -> float | None:
     """Return the working hours per run in the plan."""
     budget = evaluation.plan.get("budget")
     hours = as_finite(budget.get("hours")) if isinstance(budget, dict) else None
-    return hours if hours is not None and hours >= _LEAST_HOURS else None
+    return hours if hours is not None and hours >= _MIN_HOURS else None
 
 
 def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
@@ -308,7 +308,7 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
     ordered = sorted((_sorted(values) for values in tasks), key=lambda values: values.tolist())
     weights = [_weights(len(values), most) for values in ordered]
     exact = np.mean([values @ weight for values, weight in zip(ordered, weights, strict=True)], axis=0)
-    if n < _LEAST:
+    if n < _MIN_RUNS:
         return [Estimate(float(value), None, None, n) for value in exact]
     generator, count = np.random.default_rng(_SEED), _resamples(max(map(len, ordered)))
     drawn = [
@@ -328,7 +328,7 @@ def mean_of_rows(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     """
     rows = rows[np.lexsort(rows.T[::-1])]
     mean, n = rows.mean(axis=0), len(rows)
-    if n < _LEAST:
+    if n < _MIN_RUNS:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     # How often each run is drawn: one product gives the means of all resamples.
     times = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), size=_resamples(rows.size))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import Flag, ReportData, RunInfo
 
 _PACKAGE = "re_bench_evaluation.report"
-_LONGEST_NAME = 120
+_MAX_NAME = 120
 _MARKERS = "\u25cf\u25a0\u25c6\u25b2\u25bc\u271a\u2716"
 """Unicode equivalents of the markers in the figures."""
 _INVISIBLE = re.compile(
@@ -161,7 +161,7 @@ def _diff_kind(line: str) -> str:
     return "" if line.startswith(("+++ ", "--- ")) else _DIFF_KINDS.get(line[:1], "")
 
 
-def _cut(text: str, length: int = _LONGEST_NAME) -> str:
+def _cut(text: str, length: int = _MAX_NAME) -> str:
     return text if len(text) <= length else f"{text[:length]} [... {len(text) - length} more characters]"
 
 

@@ -31,7 +31,7 @@ _CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
 _HOUR_S = 3600.0
 _UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
 """Units of time: name, number per hour, and the smallest maximum (hours) of an axis in it."""
-_MOST_RUNS = 40
+_MAX_RUNS = 40
 """Lines of single runs in a figure; more runs are sampled evenly."""
 _FEW = 12
 """Lines with more points have fewer markers than points."""
@@ -103,7 +103,7 @@ def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -
     unit, scale = unit_of(max([x[-1] for _n, x, _y in lines] + [curve.hours[-1] for _n, curve in means]))
     with mpl.rc_context(_STYLE):
         figure, axes = _figure(f"{_CLOCKS[clock]} time ({unit})", "best reward so far")
-        for series, x, y in lines[:: -(-len(lines) // _MOST_RUNS) or 1]:
+        for series, x, y in lines[:: -(-len(lines) // _MAX_RUNS) or 1]:
             axes.step(np.array(x) * scale, y, where="post", lw=0.8, alpha=0.35, color=_colour(series))
         for series, curve in means:
             low, high = (_or(limit, curve.mean) for limit in (curve.low, curve.high))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Validations = dict[tuple[str, str], ValidationInfo]
 """By task name and profile."""
-_LONGEST_VERDICT = 300
+_MAX_VERDICT = 300
 _MAX_VALIDATION = 64 << 20
 _KINDS = (
     "expected an evaluation, a server's state directory, an attempt log, a bundle, output of re-bench validate --json, "
@@ -215,5 +215,5 @@ def _validation_row(row: dict[str, Any]) -> ValidationRow:
         repeats=len(scores),
         seconds=math.fsum(as_finite(score["seconds"]) or 0.0 for score in scores),
         passed=bool(row.get("passed", row.get("holds"))),
-        verdict=shortened(str(row["verdict"]), _LONGEST_VERDICT),
+        verdict=shortened(str(row["verdict"]), _MAX_VERDICT),
     )

@@ -51,10 +51,10 @@ _TEXTS_AND_NUMBERS = (
 )  # fmt: skip
 _DETAILS = ("anchors", "instance")
 """The details of an attempt that reports use."""
-_LONGEST_MESSAGE = 1000
-_LONGEST_NAME = 200
+_MAX_MESSAGE = 1000
+_MAX_NAME = 200
 _SAME = 1e-9
-_LEAST_WORKING = 0.5
+_MIN_WORKING = 0.5
 _UNCHANGED = {"title"}
 """Fields of a task's record that may differ between runs of the same task."""
 _ANCHORS = TypeAdapter(AnchorsInfo)
@@ -66,7 +66,7 @@ def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFile
     """Yield the runs of a source, recording problems in it."""
     tasks = {(task.name, task.profile): task for task in source.record.tasks} if source.record else {}
     for files in source.runs:
-        attempts, torn = _read_log(source, files)
+        attempts, incomplete_lines = _read_log(source, files)
         for record, own in _records(source, files, attempts):
             task = tasks.get((record.task, record.profile)) or tasks.get((record.task_id, record.profile))
             note = "" if task else "task data comes from this installation, not from the runs"
@@ -78,26 +78,26 @@ def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFile
                 source.problem(files.path, f"{text}; its runs are left out")
                 continue
             run = _run_info(source, files, record, own, task, key=book.key(task, note))
-            yield replace(run, torn=torn), files
+            yield replace(run, incomplete_lines=incomplete_lines), files
 
 
 def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
     """Return the attempts of a run's log with their times, and the number of incomplete lines."""
     attempts: Sequence[Attempt] = ()
-    torn = 0
+    incomplete_lines = 0
     if files.log:
         with source.reading(files.log):
             contents = AttemptLog(files.log).read()
             periods = session_periods(files.session_directory) if files.session_directory else []
             times = attempt_times(contents.attempts, periods, read_waits(files.waits) if files.waits else [])
             attempts = [_clean(attempt, time) for attempt, time in zip(contents.attempts, times, strict=True)]
-            torn = contents.torn
-        if torn:
-            source.problem(files.log, f"incomplete lines in the attempt log: {torn}; not counted")
+            incomplete_lines = contents.incomplete_lines
+        if incomplete_lines:
+            source.problem(files.log, f"incomplete lines in the attempt log: {incomplete_lines}; not counted")
     if _lacks_attempts(files, attempts) and files.record:
         text = f"run.json counts {files.record.attempts} attempts, the log has {len(attempts)}"
         source.problem(files.path, f"{text}; excluded from means")
-    return attempts, torn
+    return attempts, incomplete_lines
 
 
 def _clean(attempt: Attempt, time: Elapsed | None) -> Attempt:
@@ -109,7 +109,7 @@ def _clean(attempt: Attempt, time: Elapsed | None) -> Attempt:
 
 def _bounded(value: str | float | None) -> str | float | None:
     if isinstance(value, str):
-        return shortened(valid_unicode(value), _LONGEST_MESSAGE)
+        return shortened(valid_unicode(value), _MAX_MESSAGE)
     return value if value is None else bounded(value)
 
 
@@ -164,7 +164,7 @@ def _run_info(
     if not files.record and not files.session:
         attempts = _timed_from_the_first(attempts)
         flags.append(Flag("clock", "times count from the first attempt: the start is unknown"))
-    if record.wall_s and record.working_s is not None and record.working_s < _LEAST_WORKING * record.wall_s:
+    if record.wall_s and record.working_s is not None and record.working_s < _MIN_WORKING * record.wall_s:
         text = "waits took more than half of a run, some of them reported by the agent only: compare both clocks"
         flags.append(Flag("clock", text))
     scores = final_scores(attempts, task)
@@ -189,7 +189,7 @@ def _run_info(
         raw=raw,
         reward=reward,
         counted=max(0.0, reward or 0.0) if counts else None,
-        torn=0,
+        incomplete_lines=0,
         attempts=tuple(
             AttemptInfo(
                 attempt.n, attempt.time, attempt.wall_s, attempt.working_s, attempt.seconds, attempt.status,
@@ -257,7 +257,7 @@ def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 def _distinct(values: Any) -> tuple[str, ...]:
     texts = {str(value) for value in values if value not in ("", None)}
-    return tuple(sorted(shortened(valid_unicode(text), _LONGEST_NAME) for text in texts))
+    return tuple(sorted(shortened(valid_unicode(text), _MAX_NAME) for text in texts))
 
 
 class TaskBook:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     )
     from re_bench_evaluation.report.findings import Scan
 
-_MOST_PROBLEMS = 20
-_MOST_FINDINGS = 20
-_LONGEST = 160
+_MAX_PROBLEMS = 20
+_MAX_FINDINGS = 20
+_MAX_LINE = 160
 _CELLS = ("evaluation", "agent", "model", "reward", "95 %", "n", ">0", ">1", "attempts", "invalid", "cost", "wall h",
           "work h")  # fmt: skip
 _FINDINGS = ("severity", "check", "run", "attempt", "finding")
@@ -54,7 +54,7 @@ def sections(data: ReportData) -> Iterator[Section]:
         if evaluation.scan:
             yield _scan(evaluation.name, evaluation.scan)
     if data.problems:
-        shown = [[problem.path, problem.text] for problem in data.problems[:_MOST_PROBLEMS]]
+        shown = [[problem.path, problem.text] for problem in data.problems[:_MAX_PROBLEMS]]
         more = len(data.problems) - len(shown)
         notes = [f"and {more} more (see --json)"] if more else []
         yield Section(f"problems: {len(data.problems)}", ("path", "problem"), shown, notes)
@@ -90,7 +90,7 @@ def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iter
 def _clean(text: str) -> str:
     """Return untrusted text as one line of bounded length."""
     line = printable(text)
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 3] + "..."
 
 
 def _leaderboard(board: Leaderboard) -> Section:
@@ -155,7 +155,7 @@ def _task(task: TaskInfo) -> list[str]:
 
 
 def _scan(name: str, scan: Scan) -> Section:
-    shown = scan.findings[:_MOST_FINDINGS]
+    shown = scan.findings[:_MAX_FINDINGS]
     rows = [[one.severity, one.check, one.run or "-", str(one.attempt or "-"), one.text] for one in shown]
     title = f"re-bench scan of {name} at {scan.time}: {len(scan.findings)} findings from {len(scan.checks)} checks"
     more = len(scan.findings) - len(shown)

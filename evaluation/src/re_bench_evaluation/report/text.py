@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MOST = 1e15
+_MAX_NUMBER = 1e15
 
 
 def shortened(text: str, longest: int) -> str:
@@ -38,7 +38,7 @@ def plain_json(value: Any) -> Any:
 
 def bounded(number: float) -> float:
     """Clamp a number from a log, so that sums and squares stay finite."""
-    return float(number) if -_MOST <= number <= _MOST else math.copysign(_MOST, number)
+    return float(number) if -_MAX_NUMBER <= number <= _MAX_NUMBER else math.copysign(_MAX_NUMBER, number)
 
 
 def sum_of_known(values: Iterable[float | None]) -> float | None:

@@ -65,7 +65,7 @@ class Answers:
         if score.status == "invalid":
             return f"invalid, no score.\n{score.message}"
         if not self.task.manifest.show_score:
-            return f"valid. This task does not tell its score.\n{score.message}"
+            return f"valid. This task shows no scores until the end.\n{score.message}"
         reward = "" if score.reward is None else f", reward {score.reward:z.4f}"
         return f"raw score {score.raw:z.6g} {self.task.manifest.unit}{reward}\n{score.message}"
 

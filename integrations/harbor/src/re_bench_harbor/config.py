@@ -80,7 +80,7 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
             "environment_mode": "separate",
             "env": _verifier_env(facts),
             "environment": {
-                "network_mode": "public" if manifest.asks_model(facts.profile_name) else "no-network",
+                "network_mode": "public" if manifest.calls_model(facts.profile_name) else "no-network",
                 **container,
             },
         },
@@ -115,6 +115,6 @@ def _verifier_env(facts: TaskFacts) -> dict[str, str]:
     if facts.profile.instance == "chosen":
         chosen = instance_of(facts.task, facts.profile_name)
         variables[PINNED] = json.dumps({f"{facts.task.name}/{facts.profile_name}": chosen})
-    if facts.manifest.asks_model(facts.profile_name):
+    if facts.manifest.calls_model(facts.profile_name):
         variables |= {"OPENAI_API_KEY": "${OPENAI_API_KEY}", "OPENAI_BASE_URL": f"${{OPENAI_BASE_URL:-{OPENAI}}}"}
     return variables

@@ -19,7 +19,7 @@ from re_bench.errors import UsageError, did_you_mean
 from re_bench.export import FINAL, WORKSPACE, TaskFacts, copy_file, new_directory, write_text
 from re_bench.processes import temporary_directory
 from re_bench.task import CANARY
-from re_bench.task.workspace import create_workspace, recipe_of, solution_files
+from re_bench.task.workspace import build_spec_of, create_workspace, solution_files
 from re_bench_harbor.config import ANSWER, ANSWER_PORT, ATTEMPTS, HarborOptions, harbor_config, verifier_image_of
 from re_bench_harbor.docker import write_build_context
 
@@ -166,8 +166,8 @@ def _write_solution(facts: TaskFacts, directory: Path, variant: str) -> None:
         copy_file(source, directory / "files" / name)
     if (directory / "files").is_dir():  # some solutions have only a command
         lines.append("cp -R /solution/files/. .")
-    if (recipe := recipe_of(facts.task, variant)) is not None:
-        lines.append(f"RE_BENCH_PROFILE={facts.profile_name} RE_BENCH_SEED=0 {shlex.join(recipe.command)}")
+    if (build_spec := build_spec_of(facts.task, variant)) is not None:
+        lines.append(f"RE_BENCH_PROFILE={facts.profile_name} RE_BENCH_SEED=0 {shlex.join(build_spec.command)}")
     write_text(directory / "solve.sh", "".join(f"{line}\n" for line in lines), executable=True)
 
 

@@ -29,7 +29,7 @@ _TMP = "/tmp"  # noqa: S108 - the container's; Harbor packs transfers in it
 _SHOWN = ("/home/agent", "/solution", "/tests", "/logs", "/attempts", _TMP)
 _LOGS = ("/logs/agent", "/logs/verifier", "/logs/artifacts")
 _WORKSPACE = "/home/agent/solution"
-_LONGEST_S = 1800
+_MAX_S = 1800
 ADDRESS = "/home/agent/answer.url"
 """File with the service's address in the agent's container; Docker's network would resolve its name."""
 
@@ -172,7 +172,7 @@ class SandboxEnvironment(BaseEnvironment):
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_sec or _LONGEST_S)
+            stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_sec or _MAX_S)
         except BaseException:
             process.terminate()
             await process.wait()

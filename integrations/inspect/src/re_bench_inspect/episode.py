@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session import Session
 
-_LONGEST_DETAILS = 1 << 16
+_MAX_DETAILS = 1 << 16
 """Characters of an attempt's details as JSON; longer ones are only in the attempt log."""
 _KEPT_DETAILS = ("anchors", "instance")
 """Details that scores depend on."""
@@ -88,7 +88,7 @@ async def _record_attempts(store: Store, session: Session) -> SessionStore:
 def _plain(attempt: Attempt) -> dict[str, Any]:
     """Return an attempt as JSON values, with long details cut to those that scores depend on."""
     values = asdict(attempt)
-    if len(json.dumps(values["details"])) > _LONGEST_DETAILS:
+    if len(json.dumps(values["details"])) > _MAX_DETAILS:
         values["details"] = {name: values["details"][name] for name in _KEPT_DETAILS if name in values["details"]}
     return values
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _JSON = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:')
 _TIME_LIMIT_S = 300.0
 """For all logs of a report together."""
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 
 
 class ConvertedSample(BaseModel):
@@ -195,7 +195,7 @@ def _write(runs: Sequence[_Run], name: str, directory: Path) -> None:
     """Write an evaluation's directory."""
     for run in runs:
         sample, record = run.sample, run.sample.run
-        slug = re.sub(r"[^A-Za-z0-9.]+", "-", f"{record.agent}.{record.model or ''}.{record.task}")[:_LONGEST_NAME]
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", f"{record.agent}.{record.model or ''}.{record.task}")[:_MAX_NAME]
         # Does not depend on other logs: open report pages refer to a run by its name.
         run_name = f"run.{slug}.{record.seed}.{cache_key(*run.key)}"
         place = directory / RUNS / run_name

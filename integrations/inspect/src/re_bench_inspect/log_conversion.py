@@ -40,16 +40,16 @@ _MEMORY = 8 << 30
 """Bytes of address space."""
 _LARGEST = 512 << 20
 """Bytes of a sample, or of a log in JSON."""
-_LONGEST, _LONGEST_NAME = 300, 100
-_MOST_TOKENS = 1 << 53
+_MAX_MESSAGE, _MAX_NAME = 300, 100
+_MAX_TOKENS = 1 << 53
 _NOT_READ = {"messages", "output", "timelines"}
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 _REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": "messages", "turn": "steps"}
 """Inspect's names of limits, and those of run records."""
 _ATTEMPT = TypeAdapter(Attempt)
 _SESSION = "session"
-_LONGEST_TEXT = 2000
-_MOST_CALLS = 100_000
+_MAX_TEXT = 2000
+_MAX_CALLS = 100_000
 _ACTION = re.compile(r"(?:^|\n\n)\*\*Action: ([^\n]*)\*\*\n\n(`{3,})json\n(.*?)\n\2", re.DOTALL)
 """An action of mlab with its arguments, as :mod:`re_bench_inspect.mlab.steps` writes it in Markdown."""
 _OBSERVATION = "**Observation**\n\n"
@@ -224,7 +224,7 @@ def _record(
     return RunRecord(
         run="",
         agent=_agent(log),
-        model=None if log.eval.model.startswith("none/") else _text(log.eval.model, _LONGEST_NAME),
+        model=None if log.eval.model.startswith("none/") else _text(log.eval.model, _MAX_NAME),
         task=task.name,
         task_id=task.id,
         profile=task.profile,
@@ -238,7 +238,7 @@ def _record(
         working_s=working_s if working_s is None or wall_s is None else min(working_s, wall_s),
         dollars=None if None in costs else _sum(costs),
         task_dollars=_sum([store.model_dollars, store.scoring_model_dollars]),
-        tokens=min(_MOST_TOKENS, sum(max(0, usage.total_tokens) for usage in sample.model_usage.values())),
+        tokens=min(_MAX_TOKENS, sum(max(0, usage.total_tokens) for usage in sample.model_usage.values())),
         steps=sample.turn_count,
         session=_SESSION,
         attempts=len(store.attempts),
@@ -254,14 +254,14 @@ def _agent(log: EvalLog) -> str:
     name = log.eval.solver or (steps[-1].solver if steps else "") or "agent"
     arguments = (log.eval.solver_args_passed or {}) if log.eval.solver else {}
     given = ", ".join(f"{key}={value}" for key, value in sorted(arguments.items()))
-    return _text(name.rpartition("/")[2] + (f"({given})" if given else ""), _LONGEST_NAME)
+    return _text(name.rpartition("/")[2] + (f"({given})" if given else ""), _MAX_NAME)
 
 
 def _sum(dollars: Iterable[float | None]) -> float | None:
     return sum_of_known(max(0.0, bounded(value)) for value in map(as_finite, dollars) if value is not None)
 
 
-def _text(text: str, longest: int = _LONGEST) -> str:
+def _text(text: str, longest: int = _MAX_MESSAGE) -> str:
     """Shorten a text of a log to one line."""
     return shortened(valid_unicode(" ".join(text.split())), longest)
 
@@ -285,14 +285,14 @@ class _Call(NamedTuple):
 def _transcript(events: Sequence[Event]) -> Iterator[bytes]:
     """Yield transcript lines: the actions of mlab, or the tool calls, or the operations of the sandbox."""
     calls = list(_actions(events)) or list(_tool_calls(events)) or list(_sandbox_calls(events))
-    for seq, call in enumerate(calls[:_MOST_CALLS]):
+    for seq, call in enumerate(calls[:_MAX_CALLS]):
         entry = {
             "kind": "call",
             "seq": seq,
             "time": call.ended.isoformat(timespec="milliseconds"),
             "tool": call.name,
-            "arguments": {"command": shortened(call.text, _LONGEST_TEXT)},
-            "output": shortened(call.output, _LONGEST_TEXT),
+            "arguments": {"command": shortened(call.text, _MAX_TEXT)},
+            "output": shortened(call.output, _MAX_TEXT),
         }
         yield json.dumps(plain_json(entry)).encode()
 

@@ -129,7 +129,7 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
     settings = settings_of(config, Path(), {config.task})
     (served,) = build_catalog(config.profile, (config.task,)).by_id.values()
     manifest = served.manifest
-    stand_in = manifest.model is not None and not manifest.asks_model(served.profile_name)
+    stand_in = manifest.model is not None and not manifest.calls_model(served.profile_name)
     chosen = config.model_copy(update={"profile": served.profile_name})
     sample = Sample(
         id=served.task.name,

@@ -20,7 +20,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.runs.validation import judge
 from re_bench.scoring.attempt import Score as TaskScore
 from re_bench.task.discovery import find_task, find_tasks
-from re_bench.task.workspace import recipe_of, solution_files
+from re_bench.task.workspace import build_spec_of, solution_files
 from re_bench_inspect.episode import current_session, end_episode
 from re_bench_inspect.sandboxes import SandboxConfig
 from re_bench_inspect.tasks import register_task, split_option
@@ -97,9 +97,9 @@ def lay_in() -> Solver:
         task, profile = session.served.task, session.served.profile_name
         for path, name in solution_files(task, variant, profile):
             await sandbox().write_file(posixpath.join(WORKSPACE, name), path.read_bytes())
-        recipe = recipe_of(task, variant)
-        if recipe is not None:
-            command, seconds = list(recipe.command), round(recipe.time_limit_s)
+        build_spec = build_spec_of(task, variant)
+        if build_spec is not None:
+            command, seconds = list(build_spec.command), round(build_spec.time_limit_s)
             done = await sandbox().exec(command, cwd=WORKSPACE, env={"RE_BENCH_SEED": "0"}, timeout=seconds)
             if not done.success:
                 raise ReBenchError(f"{variant}: command failed:\n{(done.stdout + done.stderr)[-_TAIL:]}")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.02
 _FAILED = 126
-_MOST_PROCESSES = 1 << 22
+_MAX_PROCESSES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _processes_of_user() -> int | None:
         resource.setrlimit(resource.RLIMIT_NPROC, before)
         return None
     low, high = 0, 64
-    while high < _MOST_PROCESSES and not _can_fork(high, before[1]):
+    while high < _MAX_PROCESSES and not _can_fork(high, before[1]):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2

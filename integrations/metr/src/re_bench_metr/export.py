@@ -105,7 +105,7 @@ def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
 def _family(facts: TaskFacts, sandbox: str) -> dict[str, Any]:
     """Return the data of the family's program."""
     task, manifest = facts.task, facts.manifest
-    asks = manifest.asks_model(facts.profile_name)
+    asks = manifest.calls_model(facts.profile_name)
     below = task.import_directory == task.directory
     return {
         "name": task.name,

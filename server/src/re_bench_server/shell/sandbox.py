@@ -83,7 +83,7 @@ class Sandbox:
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
         """Prepare for the connection of the supervisor in ``process``; ``max_reply`` limits its messages."""
         self._process, self._cleanup, self._max_reply = process, cleanup, max_reply
-        self._first = process.pid
+        self._ancestor = process.pid
         self._writer: asyncio.StreamWriter | None = None
         self._calls: dict[int, Call] = {0: Call(asyncio.get_running_loop().create_future())}  # 0: it is ready
         self._count = 0
@@ -119,9 +119,9 @@ class Sandbox:
                 server = await asyncio.start_unix_server(sandbox.connect, sock=listener, start_serving=False)
                 await server.start_serving()
                 await sandbox._wait_until_ready()
-                if launch.first:
-                    first = await in_thread(launch.first)
-                    sandbox._first = first or process.pid
+                if launch.ancestor_pid:
+                    ancestor = await in_thread(launch.ancestor_pid)
+                    sandbox._ancestor = ancestor or process.pid
             except BaseException:
                 await asyncio.shield(sandbox.end("it did not start"))
                 raise
@@ -146,7 +146,7 @@ class Sandbox:
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
         """Check the limits until the end; ``on_violation`` gets a text, and whether it concerns the disk."""
         memory = partial(resource_usage.memory_violation, self._process.pid, limits)
-        disk = partial(growth.violation, self._first, limits)
+        disk = partial(growth.violation, self._ancestor, limits)
         for threads, check, is_disk in ((_MEMORY_CHECKS, memory, False), (_DISK_CHECKS, disk, True)):
             self._tasks.append(asyncio.create_task(self._check(threads, check, on_violation, is_disk)))
 

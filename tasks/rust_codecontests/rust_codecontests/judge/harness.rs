@@ -31,7 +31,7 @@ const STDERR_KEPT: u64 = 2048;
 /// CPU time is looked at this often at most. The kernel's own limit is a second too coarse, and may come early.
 const LOOK: Duration = Duration::from_millis(5);
 /// And at least this often, since what a thread did between two looks is told from what it did at both.
-const LONGEST_LOOK: Duration = Duration::from_millis(20);
+const MAX_LOOK: Duration = Duration::from_millis(20);
 const CPU_SLACK_S: u64 = 2;
 /// The wall-clock limit is put off by the time that the program waited for a core, up to this many times the limit.
 const PATIENCE: u32 = 8;
@@ -248,7 +248,7 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration)
                 break End::WallClock;
             }
             // Several threads may spend it faster than the clock goes.
-            look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).clamp(LOOK, LONGEST_LOOK);
+            look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).clamp(LOOK, MAX_LOOK);
         };
         close(descriptor);
         waiting.look(child, Duration::ZERO);

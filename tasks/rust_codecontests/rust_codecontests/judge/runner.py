@@ -93,7 +93,7 @@ class Runner:
                 address.chmod(0o666)
                 listener.listen(1)
                 visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
-                spec = SandboxSpec(visible, first=True, limits=self._bounds(tests), hidden=hidden_from_programs())
+                spec = SandboxSpec(visible, as_pid1=True, limits=self._bounds(tests), hidden=hidden_from_programs())
                 self._running = stack.enter_context(Running(backend, command, spec))
                 self._channel = stack.enter_context(accept(listener, self._running, _START_S))
             address.unlink()

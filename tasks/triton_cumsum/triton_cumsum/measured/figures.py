@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _DIGITS = 4
 PROFILE_KERNELS = "RE_BENCH_PROFILE_KERNELS"
 """If this environment variable is not empty, a score's details include kernels, which takes about 4 s."""
-_MOST, _LONGEST_NAME, _LARGEST = 32, 200, 1e9
+_MAX_KERNELS, _MAX_NAME, _MAX_VALUE = 32, 200, 1e9
 
 
 class Stopwatch:
@@ -81,7 +81,7 @@ def claimed_kernels(process: SandboxedProcess) -> dict[str, Any]:
         claimed = process.call_within(GPU.profile_s, gpu_runner.profile, SUBMISSION, ELEMENTS)
     except InvalidSubmissionError as fault:
         return {"error": str(fault)}
-    if not all(0 <= number <= _LARGEST for kernel in claimed for number in (kernel.launches, kernel.us)):
+    if not all(0 <= number <= _MAX_VALUE for kernel in claimed for number in (kernel.launches, kernel.us)):
         return {"error": "the submission's process claims times or launches that cannot be"}
-    longest = sorted(claimed, key=lambda kernel: -kernel.us)[:_MOST]
-    return {"kernels": [asdict(replace(kernel, name=kernel.name[:_LONGEST_NAME])) for kernel in longest]}
+    longest = sorted(claimed, key=lambda kernel: -kernel.us)[:_MAX_KERNELS]
+    return {"kernels": [asdict(replace(kernel, name=kernel.name[:_MAX_NAME])) for kernel in longest]}

@@ -32,7 +32,7 @@ _NOT_NOW = frozenset({429, 503})  # nothing was begun
 _BROKEN_GATEWAYS = frozenset({502, 504})
 _STARTING_S = 600.0  # how long a session may take to start
 _TRIES = 3
-_LONGEST_WAIT_S = 5.0
+_MAX_WAIT_S = 5.0
 _UNKNOWN = "whether it was carried out is unknown"
 _ALLOWED_DOMAINS = {"openai_api_key": ["api.openai.com"], "anthropic_api_key": ["api.anthropic.com"]}
 
@@ -264,7 +264,7 @@ class OrsSession:
         if self._failures == 1:
             self._away_since = now
             self._waits.begin("ORS server: it does not answer")
-        pause = min(0.25 * 2**self._failures, _LONGEST_WAIT_S)
+        pause = min(0.25 * 2**self._failures, _MAX_WAIT_S)
         if now - self._away_since + pause >= (max(self._wait_s, _STARTING_S) if self._starting else self._wait_s):
             raise WorkspaceLostError(f"{self._url} does not answer: {self._problem}")
         if self._failures >= _TRIES and not self._reported:

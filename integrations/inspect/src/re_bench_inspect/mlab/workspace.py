@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CLEANUP_S = 10
-_LONGEST_ARGUMENT = 100_000  # bytes; Linux takes 128 KiB
+_MAX_ARGUMENT = 100_000  # bytes; Linux takes 128 KiB
 _REFUSALS = (
     TimeoutError,
     PermissionError,
@@ -121,7 +121,7 @@ class InspectFiles(ShellFiles):
         """Run a command; only a ``shown`` command is an event of the transcript."""
         hidden = getattr(self._sandbox, "no_events", None)  # of Inspect's wrapper of sandboxes
         script = command.encode(errors="surrogateescape")
-        is_long = len(script) > _LONGEST_ARGUMENT
+        is_long = len(script) > _MAX_ARGUMENT
         with contextlib.nullcontext() if shown or hidden is None else hidden():
             return await self._sandbox.exec(
                 ["bash", "-c", 'eval "$(cat)"' if is_long else command],
