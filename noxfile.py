@@ -230,7 +230,7 @@ ONCE = ("--repeats", "1")
 SOLVABLE = ("validate", "--only", "baseline", "--only", "reference")
 CHEATS = ("validate", "--only", "cheats")
 add_session("score", *SOLVABLE, text="Score baseline and reference of every task: about 0, about 1.", default=ONCE)
-add_session("cheats", *CHEATS, text="Score every cheat of every task: refused, or no better than its base.", default=ONCE)
+add_session("cheats", *CHEATS, text="Score every cheat: refused, or no better than its base.", default=ONCE)
 add_session("serve", "serve", text="Serve the tasks to agents over the Open Reward Standard.")
 add_session("doctor", "doctor", text="Report what this machine lacks for the tasks, with the commands to install it.")
 for name in (task.name for task in TASKS):
