@@ -283,7 +283,7 @@ def _check_readme_row(files: TaskFiles) -> Found:
     text = text_of(path)
     if _TASK_TABLE in text and f"\n| `{files.name}` |" not in text:
         profiles = ", ".join(f"`{name}`" for name in files.manifest.profiles)
-        row = f"| `{files.name}` | {title[0].lower()}{title[1:]} | profiles {profiles} |"
+        row = f"| `{files.name}` | {title[0].lower()}{title[1:]} | {profiles} |"
         what = f"the table of tasks has no row for {files.name}: type re-bench check --fix"
         yield Problem(path, line_with(text, _TASK_TABLE), what, partial(_add_row, path, row))
 
