@@ -58,7 +58,7 @@ NAVIGATION = {
     ],
     "Task authors": ["task-authors", "text", "models", "gateway"],
     "Evaluators": ["evaluations", "reports", "results", "transcripts", "environment", "human-baselines"],
-    "With other tools": ["inspect", "inspect-sandbox", "inspect-mlab", "exports", "images", "scale"],
+    "With other tools": ["inspect", "exports", "images", "scale"],
     "How it is built": ["architecture", "sandboxes", "threat-model", "../CONTRIBUTING"],
     "Reference": ["commands", "api"],
 }

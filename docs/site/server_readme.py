@@ -89,7 +89,7 @@ def _compute(tasks: Sequence[TaskFolder]) -> str:
         for task in tasks
         for name, profile in task.manifest.profiles.items()
     ]
-    return _table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
+    return _table(("Task ID", "Profile", "GPU", "Memory of a submission", "Time limit of a scoring", "Content"), rows)
 
 
 _TABLES: dict[str, Callable[[Sequence[TaskFolder]], str]] = {
