@@ -22,9 +22,10 @@ from raw_http import Connection
 from server_process import TASKS, Server, opened, serving, until
 
 from re_bench.limits import Limits
-from re_bench.sandbox import open_backend, resource_usage
+from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
+from re_bench.untrusted_tree import disk_usage
 from re_bench_server.shell.shell import Shell
 
 if TYPE_CHECKING:
@@ -126,9 +127,9 @@ async def laid_out(server: Server, task_ids: list[str]) -> None:
         sessions = [await Connection(server.url, f"{count}-{number}").open() for number in range(count)]
         ids = [task_ids[number % len(task_ids)] for number in range(count)]
         seconds = await timed(asyncio.gather(*map(create, sessions, ids)))
-        disk_usage = resource_usage.disk_usage(server.state.glob("sessions/*/workspace"))
+        used = disk_usage(server.state.glob("sessions/*/workspace"))
         print(", ".join(task_ids), end=" ")
-        shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk_usage / count / (1 << 20))
+        shown(sessions=count, last_prompt_s=seconds, disk_mib_each=used / count / (1 << 20))
         await delete(sessions)
         until(lambda: server.workspaces() == [], 120)
 

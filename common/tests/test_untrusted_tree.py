@@ -94,10 +94,22 @@ def test_a_directory_that_is_swapped_for_a_link_is_not_followed(tmp_path: Path) 
 
 
 def test_a_directory_that_is_moved_during_the_walk_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "tree" / "a" / "b").mkdir(parents=True)
+    deepest = tmp_path.joinpath("tree", *"a" * 100)
+    deepest.mkdir(parents=True)
     steps = walk(tmp_path / "tree")
-    next(steps)
-    next(steps)
-    (tmp_path / "tree" / "a").rename(tmp_path / "a")
+    for _level in range(101):
+        next(steps)
+    deepest.rename(tmp_path / "a")
     with pytest.raises(OSError, match="was moved during the walk"):
         list(steps)
+
+
+def test_a_shallow_directory_may_be_moved_during_the_walk(tmp_path: Path) -> None:
+    (tmp_path / "tree" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "tree" / "c").mkdir()
+    names = []
+    for _descriptor, entries in walk(tmp_path / "tree"):
+        names += [entry.name for entry in entries]
+        if (tmp_path / "tree" / "a").exists() and "b" in names:
+            (tmp_path / "tree" / "a").rename(tmp_path / "a")
+    assert sorted(names) == ["a", "b", "c"]

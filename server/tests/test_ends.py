@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import signal
 import subprocess
 import sys
@@ -34,6 +35,54 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], 
 print(child.pid, flush=True)
 time.sleep(60)
 """
+
+
+def test_background_processes_end_with_the_hours_without_a_call(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--hours", "0.005") as server:
+        session = Raw(server, "example_quick")
+        session.says("(while sleep 0.1; do echo -9 >> more; done) & disown")
+        (directory,) = server.sessions()
+        more = directory / "workspace" / "more"
+        until(more.exists)
+
+        def stopped() -> bool:
+            before = more.stat().st_size
+            time.sleep(1)
+            return more.stat().st_size == before
+
+        until(stopped)
+
+
+DEEP = "python3 -c \"import os\nfor _ in range(5000): os.mkdir('d'); os.chdir('d')\""
+"""More levels than Python's recursion limit, with a path longer than the system allows."""
+
+
+def test_deep_directories_prevent_neither_the_end_nor_the_next_start(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        ended, kept = Raw(server, "example_quick"), Raw(server, "example_quick")
+        for session in (ended, kept):
+            session.says(f"(cd ~ && {DEEP}); (cd /var/tmp && {DEEP})")
+        ended.says("echo -1 > answer.txt")
+        output = ended.call("answer", get_final_score=True)["output"]
+        assert (output["reward"], output["finished"]) == (0.5, True)
+        ended.delete()
+        until(lambda: [record["state"] for record in server.records().values()].count("ended") == 1)
+        server.end(signal.SIGKILL)
+    with serving(tmp_path, site) as server:
+        (ended_at,) = (path for path in server.sessions() if server.records()[path.name]["state"] == "ended")
+        assert not (ended_at / "home").exists()
+        assert len(server.health()["sessions"]) == 1
+
+
+@pytest.mark.parametrize(("host", "status"), [("evil.example", 400), ("localhost", 200), ("127.0.0.1:80", 200)])
+def test_a_server_without_a_token_answers_to_local_names_only(
+    tmp_path: Path, site: Path, host: str, status: int
+) -> None:
+    with serving(tmp_path, site) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rpartition(":")[2]), timeout=60)
+        connection.request("GET", "/health", headers={"Host": host})
+        assert connection.getresponse().status == status
+        connection.close()
 
 
 def test_hours_over_ends_background_processes(tmp_path: Path, site: Path) -> None:

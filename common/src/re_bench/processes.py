@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from re_bench.errors import ReBenchError
+from re_bench.untrusted_tree import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -102,14 +102,14 @@ def _has_lost_reader() -> bool:
 @contextmanager
 def temporary_directory(prefix: str) -> Iterator[Path]:
     """Create a temporary directory, and remove it after the block even if a signal arrives during the removal."""
-    directory = tempfile.TemporaryDirectory(prefix=prefix)
+    directory = Path(tempfile.mkdtemp(prefix=prefix))
     try:
-        yield Path(directory.name)
+        yield directory
     finally:
         try:
-            directory.cleanup()
+            remove_tree(directory)
         except BaseException:  # a signal, for which cli_entry_point raises only once
-            shutil.rmtree(directory.name, ignore_errors=True)
+            remove_tree(directory)
             raise
 
 

@@ -11,6 +11,7 @@ import os
 import secrets
 import stat
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BATCH = 10_000
 """Entries that are read at a time during a removal."""
+_OPEN_LEVELS = 64
 _BLOCK = 512
 _ENTRY = 4096
 """Bytes that count for a file or directory at least."""
@@ -33,27 +35,61 @@ def walk(top: Path) -> Iterator[tuple[int, Sequence[os.DirEntry[str]]]]:
     Directories that disappear during the walk are left out.
 
     Raises:
-        OSError: if a directory cannot be read, or is moved during the walk.
+        OSError: if a directory cannot be read, or one deeper than :data:`_OPEN_LEVELS` is moved during the walk.
     """
-    current = os.open(top, _DIRECTORY)
-    levels: list[tuple[tuple[int, int], list[str]]] = []
-    """For each open level: the directory's device and inode, and its subdirectories still to visit."""
+    levels = [_Level(os.open(top, _DIRECTORY))]
     try:
-        while True:
-            with os.scandir(current) as found:
-                entries = list(found)
-            yield current, entries
-            levels.append((_identity(current), [entry.name for entry in entries if _is_directory(entry)]))
-            while (child := _next_directory(current, levels[-1][1])) is None:
-                levels.pop()
-                if not levels:
-                    return
-                current = _replace(current, os.open("..", _DIRECTORY, dir_fd=current))
-                if _identity(current) != levels[-1][0]:
-                    raise OSError(f"{top}: a directory was moved during the walk")
-            current = _replace(current, child)
+        while levels:
+            level = levels[-1]
+            if not level.visited:
+                level.visited = True
+                with os.scandir(level.descriptor) as found:
+                    entries = list(found)
+                yield level.descriptor, entries
+                level.waiting = [entry.name for entry in entries if _is_directory(entry)]
+                level.identity = _identity(level.descriptor)
+            child = level.open_next()
+            if child is not None:
+                if len(levels) >= _OPEN_LEVELS:  # opened again as the parent of its child
+                    level.close()
+                levels.append(_Level(child))
+                continue
+            if len(levels) > 1 and levels[-2].descriptor < 0:
+                levels[-2].reopen_from(level, top)
+            levels.pop().close()
     finally:
-        os.close(current)
+        for level in levels:
+            level.close()
+
+
+@dataclass
+class _Level:
+    """A directory on the way from the top of a walk to its current directory."""
+
+    descriptor: int
+    """Open, or -1."""
+    visited: bool = False
+    waiting: list[str] = field(default_factory=list)
+    """Subdirectories still to visit."""
+    identity: tuple[int, int] = (0, 0)
+    """Device and inode."""
+
+    def open_next(self) -> int | None:
+        """Open the next subdirectory that still exists; None if there is none."""
+        while self.waiting:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                return os.open(self.waiting.pop(), _DIRECTORY, dir_fd=self.descriptor)
+        return None
+
+    def reopen_from(self, child: _Level, top: Path) -> None:
+        self.descriptor = os.open("..", _DIRECTORY, dir_fd=child.descriptor)
+        if _identity(self.descriptor) != self.identity:
+            raise OSError(f"{top}: a directory was moved during the walk")
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
 
 def disk_usage(directories: Iterable[Path]) -> int:
@@ -146,19 +182,6 @@ def _opened(name: str, parent: int | None = None) -> Iterator[int]:
         yield readable
     finally:
         os.close(readable)
-
-
-def _next_directory(parent: int, names: list[str]) -> int | None:
-    """Open the next of the subdirectories ``names`` that still exists; None if there is none."""
-    while names:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            return os.open(names.pop(), _DIRECTORY, dir_fd=parent)
-    return None
-
-
-def _replace(old: int, new: int) -> int:
-    os.close(old)
-    return new
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

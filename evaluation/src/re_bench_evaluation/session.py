@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from re_bench.processes import (
     raise_if_stop_requested,
 )
 from re_bench.records import AGENT, AGENT_LOG, ATTEMPTS, SERVER, SERVER_LOG, SESSION, SESSIONS, WAITS
+from re_bench.untrusted_tree import remove_tree
 from re_bench_evaluation.working_time import SessionSummary, read_waits, scorings
 
 if TYPE_CHECKING:
@@ -270,4 +270,4 @@ def end_session(run: Path) -> None:
         argv = [sys.executable, "-m", "re_bench.cli", "sessions", "end", session.name, "--state", str(run / SERVER)]
         with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # also during shutdown
             subprocess.run(argv, stdout=log, stderr=log, timeout=_END_SESSION_S, check=False, process_group=0)
-    shutil.rmtree(run / SERVER / _TEMPLATES, ignore_errors=True)
+    remove_tree(run / SERVER / _TEMPLATES)

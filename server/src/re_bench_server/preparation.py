@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import StoppedError, raise_if_stop_requested, stop_requested, stop_thread_on
 from re_bench.task.prepare import PrepareWorker
 from re_bench.task.workspace import create_workspace, make_template
+from re_bench.untrusted_tree import remove_tree
 from re_bench_server.logs import log
 
 if TYPE_CHECKING:

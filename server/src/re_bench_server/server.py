@@ -9,6 +9,8 @@ import signal
 import socket
 from typing import TYPE_CHECKING
 
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
 from re_bench.data.instances import pin_instances
 from re_bench.errors import UsageError
 from re_bench.processes import request_stop
@@ -29,7 +31,7 @@ from re_bench_server.health import health, is_ready
 from re_bench_server.middleware import AccessMiddleware
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_middleware import SessionMiddleware
-from re_bench_server.settings import use_mounted_data
+from re_bench_server.settings import is_loopback, use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 _KEEP_ALIVE_S = 60
 _GRACE_S = 5
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "::1")
 _BACKLOG = 2048
 _UNPROCESSABLE = 422
 _GC_ALLOCATIONS = 50_000
@@ -120,9 +123,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         ready=lambda: is_ready(registry),
         metrics=registry.recorder.metrics.application,
     )
+    # Without a token, a page in the operator's browser could reach the server under a name of its own (DNS rebinding).
+    guarded = settings.token is None and is_loopback(settings.host)
+    hosts = [*_LOCAL_HOSTS, settings.host] if guarded else ["*"]
     server = _Server(
         uvicorn.Config(
-            application,
+            TrustedHostMiddleware(application, hosts, www_redirect=False),
             log_config=None,
             access_log=False,
             server_header=False,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Unpack
 
-from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError
+from re_bench.untrusted_tree import remove_tree
 from re_bench_server.attempts import INTERRUPTED, RESTARTED, SessionAttempts
+from re_bench_server.logs import log
 from re_bench_server.prompt import Remainder, prompt
 from re_bench_server.session_record import SessionClock, utc
 from re_bench_server.session_shell import SessionShell
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _SHUT_DOWN = "The server is shutting down. This session continues when it is back: files are kept, processes are lost."
+_POLL_S, _LONGEST_SLEEP_S = 0.1, 60.0
 _KEY_MISSING = (
     "The session's secret openai_api_key is never stored; send it again by POST /create with the same X-Session-ID "
     "and X-Secrets. Until then there is no model, and attempts cannot be scored."
@@ -68,6 +70,7 @@ class Session:
         self._notice = ""
         self._calls: list[str] = []
         self._opening: asyncio.Future[None] | None = None
+        self._hours: asyncio.Task[None] | None = None
         self._abandoned = threading.Event()
         """Set when the session ends and does not need its workspace any more."""
         self._closing: asyncio.Future[None] | None = None
@@ -116,6 +119,7 @@ class Session:
         await self.shell.open_meter()
         await self.shell.open_network()
         self._set_activity("idle")
+        self._hours = asyncio.create_task(self._end_at_hours())
 
     def claim(self, key: str | None) -> None:
         """Give a restored session back to its client, with the model's key, before :meth:`open`."""
@@ -216,7 +220,8 @@ class Session:
                 self._check_open("the session ended during the scoring of its attempt; the attempt does not count")
                 raise
         if response.finished:
-            await self.shell.close()
+            with self._logging_failure():  # the response is decided
+                await self.shell.close()
             self._set_activity("finished")
         return response
 
@@ -231,30 +236,44 @@ class Session:
 
     async def _close(self, reason: str | None) -> None:
         try:
-            await self._stop()
+            with self._logging_failure():
+                await self._stop()
             self.checkpoint()
             if reason is None:
                 await asyncio.to_thread(self.attempts.settle)
                 return
-            with suppress(OSError, ReBenchError):  # on a full disk
+            with self._logging_failure():  # such as a full disk
                 await asyncio.to_thread(self.attempts.settle, "the session ended during the scoring of this attempt")
-            self.record.final = self.record.final or await asyncio.to_thread(self.attempts.final_if_any)
+            with self._logging_failure():
+                self.record.final = self.record.final or await asyncio.to_thread(self.attempts.final_if_any)
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
-            with suppress(ReBenchError):  # on a full disk; clear() makes room
+            with self._logging_failure():  # on a full disk; clear() makes room
                 await self._save()
-            await asyncio.to_thread(clear, self.directory)
+            with self._logging_failure():
+                await asyncio.to_thread(clear, self.directory)
             await self._save()
         finally:
             self._on_closed()
 
     async def _stop(self) -> None:
-        """Stop everything in the session."""
+        """Stop everything in the session, even if a part fails."""
         self._set_activity("ending")
         self._abandoned.set()
-        await self.attempts.stop()
-        if self._opening is not None:
-            await asyncio.gather(self._opening, return_exceptions=True)
-        await self.shell.close()
+        if self._hours is not None:
+            self._hours.cancel()
+        async with AsyncExitStack() as steps:  # the last one first
+            steps.push_async_callback(self.shell.close)
+            if self._opening is not None:
+                steps.push_async_callback(asyncio.gather, self._opening, return_exceptions=True)
+            steps.push_async_callback(self.attempts.stop)
+
+    @contextmanager
+    def _logging_failure(self) -> Iterator[None]:
+        """Log an exception of a step of an ending, so that the next steps follow."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - nothing that a session contains may prevent its ending
+            log.error("session_ending_failed", session=self.name, reason=repr(error))
 
     def checkpoint(self) -> bool:
         """Update the used hours in the record; return whether the session is open."""
@@ -275,6 +294,11 @@ class Session:
     def _remaining_s(self) -> float:
         hours = self._app.settings.hours + self._app.settings.wait_hours
         return hours * 3600 - self.clock.elapsed().working_s
+
+    async def _end_at_hours(self) -> None:
+        """End background processes when the hours are over, even without a call."""
+        while not await self._time_is_up():  # noqa: ASYNC110 - the clock stops during waits
+            await asyncio.sleep(min(max(self._remaining_s(), _POLL_S), _LONGEST_SLEEP_S))
 
     async def _time_is_up(self) -> bool:
         """Return whether the hours are over; if so, end background processes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -110,16 +111,17 @@ class SessionShell:
     async def close(self) -> None:
         """Close shell, services and GPU for good."""
         self._closed = True
-        await self.close_shell()
-        self._app.release_gpu(self._record.name)
-        await self._app.network.close_session(self._record.name)
         access, self.model_access = self.model_access, None
         meter, self._meter = self._meter, None
-        if access is not None:
-            await access.close()
-            self._note_cost(access)
-        if meter is not None:
-            await meter.close()
+        async with AsyncExitStack() as steps:  # the last one first, and each of them even if another fails
+            if meter is not None:
+                steps.push_async_callback(meter.close)
+            if access is not None:
+                steps.callback(self._note_cost, access)
+                steps.push_async_callback(access.close)
+            steps.push_async_callback(self._app.network.close_session, self._record.name)
+            steps.callback(self._app.release_gpu, self._record.name)
+            steps.push_async_callback(self.close_shell)
 
     def _gpu(self) -> str | None:
         """Return the session's GPU, and note it in the record."""

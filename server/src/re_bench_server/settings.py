@@ -97,14 +97,15 @@ def read_token(path: Path) -> str:
 
 def check_address(settings: Settings, *, insecure: bool) -> None:
     """Raise UsageError for a public address without a token, unless ``insecure``."""
-    if settings.token is None and not insecure and not _is_loopback(settings.host):
+    if settings.token is None and not insecure and not is_loopback(settings.host):
         raise UsageError(
             f"--host {settings.host}: anyone who can reach it could run programs here; "
             "add --token-file FILE, or --insecure"
         )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this machine can connect to an address."""
     if host == "localhost":
         return True
     try:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import signal
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import all_processes, command_line, end_processes, process_tree
 from re_bench.records import ATTEMPTS, SESSION, TRANSCRIPT
+from re_bench.untrusted_tree import remove_tree
 from re_bench_server.session_record import SessionRecord
 
 END_REQUEST = "end-requested"
@@ -75,7 +74,7 @@ class StateDirectory:
 
     def close(self) -> None:
         """Release the directory."""
-        shutil.rmtree(self.sockets, ignore_errors=True)
+        remove_tree(self.sockets)
         (self.path / _SOCKETS).unlink(missing_ok=True)
         self._lock.close()
 
@@ -85,25 +84,31 @@ class StateDirectory:
         _end_processes({str(path / name) for path in directories for name in RESTORED})
         for path in directories:
             try:
-                record = SessionRecord.load(path)
-            except ReBenchError as error:
-                if any((path / name).exists() for name in RESTORED):
-                    self.damaged[path.name] = str(error)
-                    continue
-            else:
-                if record.state == "open" and not (path / "workspace").is_dir():
-                    self.damaged[path.name] = "its workspace is missing"
-                    continue
-                if record.state != "ended":
-                    self.open_records.append(record)
-                    _remove_all_but(path, (*KEPT, *RESTORED))
-                    continue
-            clear(path)
+                self._sweep_session(path)
+            except Exception as error:  # noqa: BLE001 - no session may prevent the start
+                self.damaged[path.name] = repr(error)
         record_of_sockets = self.path / _SOCKETS
         with suppress(OSError):
             sockets = Path(record_of_sockets.read_text(encoding="utf-8"))
             if sockets.name.startswith("re-bench-serve-") and sockets.stat().st_uid == record_of_sockets.stat().st_uid:
-                shutil.rmtree(sockets, ignore_errors=True)
+                remove_tree(sockets)
+
+    def _sweep_session(self, path: Path) -> None:
+        try:
+            record = SessionRecord.load(path)
+        except ReBenchError as error:
+            if any((path / name).exists() for name in RESTORED):
+                self.damaged[path.name] = str(error)
+                return
+        else:
+            if record.state == "open" and not (path / "workspace").is_dir():
+                self.damaged[path.name] = "its workspace is missing"
+                return
+            if record.state != "ended":
+                _remove_all_but(path, (*KEPT, *RESTORED))
+                self.open_records.append(record)
+                return
+        clear(path)
 
 
 def is_served(state: Path) -> bool:

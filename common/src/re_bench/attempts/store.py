@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from re_bench.data.files import copy_contents
 from re_bench.errors import UsageError
 from re_bench.processes import print_progress
-from re_bench.sandbox import resource_usage
+from re_bench.untrusted_tree import disk_usage, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,9 +69,9 @@ class Store:
         """Remove the oldest copies until the others take at most ``size`` bytes on disk."""
         copies = [path for path in self.directory.glob("*") if path.is_dir()]
         for copy in sorted(copies, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-            size -= resource_usage.disk_usage([copy])
+            size -= disk_usage([copy])
             if size < 0:
-                shutil.rmtree(copy)
+                remove_tree(copy)
 
     def find(self, sha256: str) -> Path | None:
         """Return the copy with that hash, or None; a stranger's log may contain any text instead of a hash."""
@@ -94,9 +94,7 @@ class IncomingRecords:
         target = self.directory.with_name(str(attempt))
         try:
             if any(self.directory.iterdir()):
-                if target.is_dir() and not target.is_symlink():
-                    shutil.rmtree(target)
-                target.unlink(missing_ok=True)
+                remove_tree(target)
                 self.directory.rename(target)
         except OSError as error:
             print_progress(f"{target}: cannot keep the attempt's records: {error.strerror}")
@@ -134,23 +132,23 @@ class AttemptRecords:
             yield IncomingRecords(directory)
         finally:
             os.close(lock)
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory)
             with suppress(OSError), _locked(self.directory):
                 self._trim()
 
     def _remove_abandoned(self) -> None:
         for directory in self.directory.glob(f"{_INCOMING}*"):
             with suppress(OSError), _locked(directory, fcntl.LOCK_NB):  # fails if a live process fills it
-                shutil.rmtree(directory, ignore_errors=True)
+                remove_tree(directory)
 
     def _trim(self) -> None:
         """Remove the records of the oldest attempts, but not of the newest, until the rest is within the limit."""
         numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
-        sizes = {number: resource_usage.disk_usage([self.directory / str(number)]) for number in numbers}
+        sizes = {number: disk_usage([self.directory / str(number)]) for number in numbers}
         excess = sum(sizes.values()) - self._max_bytes
         for number in numbers[:-1]:
             if excess > 0:
-                shutil.rmtree(self.directory / str(number), ignore_errors=True)
+                remove_tree(self.directory / str(number), ignore_errors=True)
                 excess -= sizes[number]
 
 

@@ -7,14 +7,13 @@ import hashlib
 import importlib.util
 import os
 import shutil
-import stat
 import sys
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from types import ModuleType
 
 _FICLONE = 0x40049409  # of <linux/fs.h>
@@ -101,19 +100,3 @@ def short_path(directory: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}"
     finally:
         os.close(descriptor)
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a file or a directory, including unreadable subdirectories."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():  # an ordinary user cannot read directories of mode 0
-        for parent, directories, _files in os.walk(path):
-            for name in directories:
-                inner = Path(parent, name)
-                if not inner.is_symlink():
-                    with suppress(OSError):
-                        inner.chmod(stat.S_IRWXU)
-        shutil.rmtree(path, ignore_errors=True)

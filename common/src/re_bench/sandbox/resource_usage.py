@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.processes import process_tree
+from re_bench.untrusted_tree import disk_usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,25 +120,6 @@ class DiskGrowth:
             OSError: if a part cannot be read.
         """
         return disk_usage(self._directories) - self.before > limit
-
-
-def disk_usage(directories: Iterable[Path]) -> int:
-    """Return the bytes on disk of all files under ``directories``, at least one block each.
-
-    Raises:
-        OSError: if a part cannot be read.
-    """
-    seen: dict[tuple[int, int], int] = {}
-    waiting = list(map(str, directories))
-    while waiting:
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):
-                    status = entry.stat(follow_symlinks=False)
-                    seen[status.st_dev, status.st_ino] = max(status.st_blocks * _BLOCK, _ENTRY)
-                    if stat.S_ISDIR(status.st_mode):
-                        waiting.append(entry.path)
-    return sum(seen.values())
 
 
 def _proc_bytes(path: str, keys: set[str]) -> int | None:

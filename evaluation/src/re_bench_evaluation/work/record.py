@@ -6,8 +6,8 @@ suspension and changes of the date. Across a reboot, the time from the last acti
 
 from __future__ import annotations
 
-import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from re_bench.attempts.elapsed import Elapsed, Interval
 from re_bench.records import SESSION, Record
+from re_bench.untrusted_tree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,14 +69,13 @@ def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tup
 
 def last_change_in(directory: Path) -> float:
     """Return the time of the last change in a directory, in seconds since 1970; 0 if unknown."""
-    times = [0.0]
-    for folder, _folders, files in os.walk(directory):
-        for name in (".", *files):
-            try:
-                times.append(os.lstat(os.path.join(folder, name)).st_mtime)  # noqa: PTH118 - there may be many
-            except OSError:
-                continue
-    return max(times)
+    latest = 0.0
+    with suppress(OSError):
+        for _descriptor, entries in walk(directory):
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    latest = max(latest, entry.stat(follow_symlinks=False).st_mtime)
+    return latest
 
 
 class WorkRecord(Record):

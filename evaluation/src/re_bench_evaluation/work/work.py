@@ -38,6 +38,7 @@ from re_bench.task.chat_model import ChatModel
 from re_bench.task.choices import choose_model, instance_of
 from re_bench.task.discovery import find_task, open_task
 from re_bench.task.workspace import create_workspace
+from re_bench.untrusted_tree import remove_tree
 from re_bench_evaluation.directory import gpu_names, run_name, utc
 from re_bench_evaluation.work.record import WORKSPACE, Moment, WorkRecord
 
@@ -113,7 +114,7 @@ def begin(
         replace_file(directory / INSTRUCTIONS, _instructions(task, record, directory).encode())
         record.save(session)
     except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_tree(directory)
         raise
 
 

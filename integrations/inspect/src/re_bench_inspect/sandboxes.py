@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import shutil
 import tempfile
 import tomllib
 from contextlib import AsyncExitStack, suppress
@@ -19,12 +18,12 @@ from typing import Literal, Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from re_bench.data.files import remove_tree
 from re_bench.errors import UsageError
 from re_bench.gpu import state as gpu_state
 from re_bench.gpu.devices import find_gpu
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
+from re_bench.untrusted_tree import remove_tree
 from re_bench_server.network.policy import NetworkPolicy
 from re_bench_server.network.relay import Network
 from re_bench_server.settings import Settings, default_state
@@ -214,6 +213,6 @@ def _remove(directory: Path) -> None:
     with suppress(OSError):
         target = (directory / "sockets").readlink()
         if target.name.startswith(_SOCKETS_PREFIX) and target.stat().st_uid == directory.stat().st_uid:
-            shutil.rmtree(target, ignore_errors=True)
+            remove_tree(target)
     remove_tree(directory)
     _lock_of(directory).unlink(missing_ok=True)

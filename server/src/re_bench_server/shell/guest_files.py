@@ -10,6 +10,7 @@ from pathlib import Path
 
 import re_bench.guest
 import re_bench_server.guest
+from re_bench.untrusted_tree import walk
 from re_bench_server.guest.bash import COMMAND, EVALUATE
 
 CHANNEL = "channel"
@@ -69,14 +70,13 @@ def chown_tree(workspace: Path, user: int | None) -> None:
 
     Our files with several links are shared with other workspaces, and keep their owner.
     """
-    for parent, directories, files in os.walk(workspace):
-        for name in (".", *directories, *files):
-            path = os.path.join(parent, name)  # noqa: PTH118 - a workspace may hold a hundred thousand files
+    for directory, entries in walk(workspace):
+        for name in (".", *(entry.name for entry in entries)):
             with suppress(FileNotFoundError):
+                status = os.stat(name, dir_fd=directory, follow_symlinks=False)
                 if user is not None:
-                    status = os.lstat(path)
                     if not (stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and status.st_uid == os.geteuid()):
-                        os.lchown(path, user, user)
-                elif not os.path.islink(path):  # noqa: PTH114 - as above
-                    mode = os.stat(path).st_mode  # noqa: PTH116 - as above
-                    os.chmod(path, mode | 0o666 | (0o111 if stat.S_ISDIR(mode) else 0))  # noqa: PTH101, S103 - as above
+                        os.chown(name, user, user, dir_fd=directory, follow_symlinks=False)
+                elif not stat.S_ISLNK(status.st_mode):
+                    executable = 0o111 if stat.S_ISDIR(status.st_mode) else 0
+                    os.chmod(name, status.st_mode | 0o666 | executable, dir_fd=directory)  # noqa: S103 - as it says

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import tempfile
 import time
 from contextlib import asynccontextmanager
@@ -12,12 +11,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Unpack
 
-from re_bench.data.files import remove_tree
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.sandbox.bubblewrap import Bubblewrap, private_user
 from re_bench.sandbox.resource_usage import DiskGrowth
 from re_bench.sandbox.spec import SandboxSpec
+from re_bench.untrusted_tree import remove_tree
 from re_bench_server.shell.guest_files import chown_tree, install_guest_files, write_command, write_etc, write_file
 from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput
 from re_bench_server.shell.protocol import Output, append_notes, clean_path, command_refusal, notes_in
@@ -155,7 +154,7 @@ class Shell:
             shell = cls(backend, spec, options, scratch, growth)
             await shell._ensure()
         except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_tree(scratch)
             raise
         return shell
 
