@@ -65,7 +65,7 @@ def test_hanging_program_is_stopped_with_its_daemons(backend: Backend) -> None:
     script = f"setsid sleep {mark} & (setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"
     started = time.monotonic()
     finished = shell(backend, script, Limits(wall_s=1))
-    assert finished.stopped == "it ran longer than 1 s"
+    assert finished.stopped.startswith("it ran longer than 1 s")
     assert time.monotonic() - started < 60
     assert processes_with(mark) == []
 
@@ -110,7 +110,7 @@ def test_unprotected_backend_enforces_limits(tmp_path: Path) -> None:
     spec = SandboxSpec(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
     finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], spec)
     assert finished.stdout.strip() == str(tmp_path)
-    assert finished.stopped == "it ran longer than 1 s"
+    assert finished.stopped.startswith("it ran longer than 1 s")
 
 
 def test_unprotected_backend_cannot_mount_paths_elsewhere(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Import a task's module inside a sandbox, and call its functions on request.
 
-Run as ``python -I DIRECTORY/re_bench/guest/worker.py SOCKET MODULE``, with all visible modules of re-bench in
+Run as ``python -I DIRECTORY/re_bench/guest/worker.py CONNECTION MODULE``, with all visible modules of re-bench in
 ``DIRECTORY``. The scorer does not trust this process, which shares its memory with the submission.
 
 A request has the function's name and its arguments in order, as JSON values or as descriptions of shared memory. File
@@ -112,9 +112,10 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def connected(address: str) -> socket.socket:
-    """Connect to a socket's path, or use the inherited connection of ``descriptor:N``."""
+    """Use the inherited connection of ``descriptor:N``, or connect to a socket's path."""
     prefix, _colon, number = address.partition(":")
     if prefix == "descriptor":
+        os.set_inheritable(int(number), False)  # noqa: FBT003 - positional only
         return socket.socket(fileno=int(number))
     channel = socket.socket(socket.AF_UNIX)
     channel.connect(address)
@@ -127,6 +128,7 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     ipc = importlib.import_module("re_bench.guest.ipc")
     channel = connected(address)
+    channel.sendall(b"+")  # it has started; everything from here on may be the submission's doing
     gc.disable()  # imports leave little garbage, and collection takes a sixth of torch's import time
     try:
         module = importlib.import_module(name)

@@ -64,6 +64,8 @@ class Bubblewrap:
 
     sessions = True
     sockets = True
+    inherits = True
+    mounts = True
 
     @property
     def name(self) -> str:

@@ -14,8 +14,6 @@ import math
 import os
 import select
 import shutil
-import socket
-import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -30,10 +28,11 @@ from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.guest import ipc
 from re_bench.guest.signature import ArrayType, Signature, array_type, device_access, signature_of, to_json
 from re_bench.sandbox import deadline
-from re_bench.sandbox.process import Running, accept, describe_exit
+from re_bench.sandbox.process import Running, describe_exit, shown_directory, start_connected
 from re_bench.time_limits import MAX_STRETCH, TimeLimit
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
@@ -160,20 +159,18 @@ class SandboxedProcess:
     def _start(
         self, backend: Backend, module: ModuleType | Path, spec: SandboxSpec, packages: Sequence[ModuleType]
     ) -> tuple[Running, socket.socket]:
-        root = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-")))
-        root.chmod(0o755)  # the sandbox runs as another user
+        root = self._stack.enter_context(shown_directory(backend, "re-bench-"))
         name = _copy_modules(root, module, packages)
-        address = root / "channel"
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(address))
-            address.chmod(0o666)
-            listener.listen(1)
-            visible = {**spec.read_only, str(root): root}
-            worker = root / "re_bench" / "guest" / "worker.py"
-            program = [backend.python, "-I", str(worker), str(address), name]
-            running = self._stack.enter_context(Running(backend, program, replace(spec, read_only=visible)))
-            channel = self._stack.enter_context(accept(listener, running, _START_S))
-        address.unlink()
+        worker = str(root / "re_bench" / "guest" / "worker.py")
+        running, channel = start_connected(
+            backend,
+            lambda address: [backend.python, "-I", worker, address, name],
+            replace(spec, read_only={**spec.read_only, str(root): root}),
+            root,
+            _START_S,
+        )
+        self._stack.enter_context(running)
+        self._stack.enter_context(channel)
         return running, channel
 
     def _call(self, timeout_s: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:

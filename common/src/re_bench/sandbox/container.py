@@ -140,6 +140,8 @@ class Container:
 
     sessions = True
     sockets = True
+    inherits = False
+    mounts = True
 
     @property
     def name(self) -> str:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import socket
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
-from re_bench.processes import is_running, process_tree, raise_if_stop_requested, stop_requested
+from re_bench.processes import is_running, process_tree, raise_if_stop_requested, stop_requested, temporary_directory
 from re_bench.sandbox import deadline, resource_usage
 from re_bench.time_limits import TimeLimit
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
 
@@ -52,7 +54,9 @@ class Running:
         OSError: if the program cannot be started.
     """
 
-    def __init__(self, backend: Backend, program: Sequence[str], spec: SandboxSpec) -> None:
+    def __init__(
+        self, backend: Backend, program: Sequence[str], spec: SandboxSpec, *, inherited: Sequence[int] = ()
+    ) -> None:
         deadline.raise_if_expired()
         self._limits = spec.limits
         self._started = time.monotonic()
@@ -63,7 +67,7 @@ class Running:
         self._user = launch.user
         self._growth = resource_usage.DiskGrowth(spec.writable.values(), user=self._user)
         self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
-        self._process, self._cleanup = start(launch), launch.cleanup
+        self._process, self._cleanup = start(launch, inherited=inherited), launch.cleanup
         self._end = launch.end or end_process
         self._ancestor: int | None = None  # the common ancestor of the program's processes
         if launch.ancestor_pid and spec.writable:
@@ -180,8 +184,13 @@ class Running:
             self._ended.wait(_POLL_S)
 
 
-def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[int] = ()) -> subprocess.Popen[bytes]:
     """Start a sandboxed program in a new session, with stderr as a pipe. It ends with the calling thread.
+
+    Args:
+        launch: how to start it; its descriptors are closed here afterwards.
+        stdout: as for :class:`subprocess.Popen`.
+        inherited: further file descriptors that the program inherits, with the same numbers.
 
     Raises:
         OSError: if it cannot be started.
@@ -194,7 +203,7 @@ def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[byt
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=True,
-            pass_fds=launch.descriptors,
+            pass_fds=[*launch.descriptors, *inherited],
             env=launch.environment,
         )
     except BaseException:
@@ -205,27 +214,80 @@ def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[byt
             os.close(descriptor)
 
 
-def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:
-    """Return the connection of the program ``running`` to ``listener``.
+@contextmanager
+def shown_directory(backend: Backend, prefix: str) -> Iterator[Path]:
+    """Create a temporary directory for a spec, which other users of this machine cannot enter.
+
+    With a backend that has no mounts of its own, they can enter it, but not write to it.
+    """
+    with temporary_directory(prefix) as private:
+        private.chmod(0o700 if backend.mounts else 0o755)
+        directory = private / "shown"
+        directory.mkdir()
+        directory.chmod(0o755)  # the sandbox may run as another user
+        yield directory
+
+
+def start_connected(
+    backend: Backend, program: Callable[[str], Sequence[str]], spec: SandboxSpec, directory: Path, within_s: float
+) -> tuple[Running, socket.socket]:
+    """Start a program with a connection to this process, of which no other process has an end.
+
+    Args:
+        backend: the sandbox.
+        program: returns the command line, given ``descriptor:N`` for an inherited connection or, if the backend's
+            programs inherit none, the path of a socket in ``directory``.
+        spec: what the program sees, and its limits.
+        directory: a directory of :func:`shown_directory` that the spec shows.
+        within_s: seconds within which the program must send its first byte, which is not returned.
 
     Raises:
-        ReBenchError: if it does not connect within ``within_s`` seconds.
+        ReBenchError: if it does not.
         StoppedError: if this process or thread is being stopped.
         TimeLimitError: if the deadline passed meanwhile.
     """
-    listener.settimeout(_ACCEPT_S)
-    latest = time.monotonic() + within_s
-    while time.monotonic() < latest and running.alive():
-        try:
-            return listener.accept()[0]
-        except TimeoutError:
-            continue
+    with ExitStack() as stack:
+        if backend.inherits:
+            channel, other = socket.socketpair()
+            stack.enter_context(channel)
+            with other:
+                argv = program(f"descriptor:{other.fileno()}")
+                running = stack.enter_context(Running(backend, argv, spec, inherited=[other.fileno()]))
+            limit = TimeLimit(within_s)
+        else:
+            address = directory / "channel"
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(str(address))
+            address.chmod(0o666)  # the container runs as another user; no one else can enter the directory
+            listener.listen(1)
+            running = stack.enter_context(Running(backend, program(str(address)), spec))
+            limit = TimeLimit(within_s)
+            _wait_readable(listener, running, limit)
+            channel = stack.enter_context(listener.accept()[0])
+            address.unlink()
+        _wait_readable(channel, running, limit)
+        if not channel.recv(1):
+            raise _not_started(running)
+        stack.pop_all()
+    return running, channel
+
+
+def _wait_readable(waiting: socket.socket, running: Running, limit: TimeLimit) -> None:
+    """Wait for a connection or data of a program that is starting."""
+    readable = select.poll()
+    readable.register(waiting, select.POLLIN)
+    while not readable.poll(1000 * _ACCEPT_S):
+        if limit.reached or not running.alive():
+            raise _not_started(running)
+
+
+def _not_started(running: Running) -> ReBenchError:
+    """Return the error for a program that did not start; raise if this process is being stopped."""
     raise_if_stop_requested()
     deadline.raise_if_expired()
     finished = running.wait_at_most(2.0)
-    raise ReBenchError(
-        f"the sandboxed process did not start ({describe_exit(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
-    )
+    reason = running.stderr.text().strip()[-_TAIL:]
+    return ReBenchError(f"the sandboxed process did not start ({describe_exit(finished)}): {reason}")
 
 
 def describe_exit(status: int | None) -> str:

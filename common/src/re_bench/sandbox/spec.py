@@ -91,6 +91,10 @@ class Backend(Protocol):
     """Whether it supports agents' sessions, not only scorings."""
     sockets: bool
     """Whether programs inside can connect to Unix sockets listed in their spec."""
+    inherits: bool
+    """Whether programs inside inherit open file descriptors of this process."""
+    mounts: bool
+    """Whether a path in a spec is visible inside even if its parent directories outside are private."""
 
     @property
     def name(self) -> str:

@@ -17,6 +17,8 @@ class Unprotected:
 
     sessions = True
     sockets = True
+    inherits = True
+    mounts = False
 
     @property
     def name(self) -> str:

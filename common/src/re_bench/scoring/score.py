@@ -29,8 +29,9 @@ from re_bench.attempts.elapsed import Elapsed
 from re_bench.attempts.store import AttemptRecords, Store
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.options import Json, ProfileName, SandboxName, run_app
-from re_bench.processes import cli_entry_point, temporary_directory
+from re_bench.processes import cli_entry_point
 from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import shown_directory
 from re_bench.sandbox.spec import Backend, SandboxUnavailableError
 from re_bench.scoring.attempt import Score, record
 from re_bench.scoring.scale import choose_scale, round_to
@@ -144,8 +145,7 @@ def score(
     check_backend(folder, backend)
     settings = profile_of(task, name)
     blank = Score.error(folder.name, name, "", sandbox=backend.name)
-    with temporary_directory("re-bench-score-") as directory:
-        directory.chmod(0o755)  # the sandbox runs as another user
+    with shown_directory(backend, "re-bench-score-") as directory:
         records = records or directory / "records"
         try:
             records.mkdir(mode=0o700, exist_ok=True)

@@ -60,6 +60,8 @@ class Landlock:
 
     sessions = False
     sockets = False
+    inherits = True
+    mounts = False
 
     @property
     def name(self) -> str:
@@ -92,9 +94,6 @@ class Landlock:
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return how to start ``program`` in the sandbox.
 
-        The program cannot connect to sockets: an argument that is a socket's path is replaced with ``descriptor:N``, a
-        connection to it.
-
         Raises:
             SandboxUnavailableError: if ``spec`` shows a path at another place, a socket, or a file that other users
                 cannot read, or protects a path in a writable directory.
@@ -121,7 +120,6 @@ class Landlock:
             processes=spec.limits.processes,
             fork_filter=system_calls.fork_filter(),
             user=user,
-            connect=[number for number, word in enumerate(program) if _is_socket(Path(word))],
             starter=os.getpid(),
         )
         return Launch(

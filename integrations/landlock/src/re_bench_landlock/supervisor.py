@@ -47,8 +47,6 @@ class Plan:
     """The filter of :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of ``seccomp``."""
     user: int | None
     """An unused user id to switch to; None to keep the current user."""
-    connect: list[int]
-    """Indexes of arguments that are paths of sockets; each is replaced with ``descriptor:N``, a connection to it."""
     starter: int
     """Process id of the supervisor's parent."""
 
@@ -134,8 +132,6 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
     if os.getppid() != supervisor:
         raise OSError("the supervisor has ended")
     os.chdir(plan.directory)
-    for index in plan.connect:
-        plan.program[index] = f"descriptor:{_connected(plan.program[index])}"
     if others is not None:
         _limit(resource.RLIMIT_NPROC, others + plan.processes)
     for name, most in plan.limits.items():
@@ -149,14 +145,6 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
     channel.close()
     for program in plan.filters:
         kernel.install_filter(bytes.fromhex(program))
-
-
-def _connected(path: str) -> int:
-    """Return an inheritable descriptor connected to a Unix socket."""
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(path)
-    connection.set_inheritable(True)
-    return connection.detach()
 
 
 def _limit(which: int, most: int) -> None:

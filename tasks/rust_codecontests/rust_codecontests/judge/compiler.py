@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.limits import Limits as Bounds
-from re_bench.sandbox.process import describe_exit, run
+from re_bench.sandbox.process import describe_exit, run, shown_directory
 from re_bench.sandbox.spec import SandboxSpec
 from rust_codecontests.judge.toolchain import EDITIONS, find_toolchain, hidden_from_compilers
 
@@ -114,9 +114,7 @@ class Compiler:
         return None
 
     def _compile(self, key: str, text: bytes, options: Sequence[str], compile_s: float) -> Compiled:
-        with tempfile.TemporaryDirectory(prefix="re-bench-rustc-") as name:
-            directory = Path(name)
-            directory.chmod(0o755)  # the sandbox runs as another user
+        with shown_directory(self._backend, "re-bench-rustc-") as directory:
             out = directory / "out"
             out.mkdir()
             out.chmod(0o777)

@@ -1,6 +1,7 @@
 //! Runs one program on one test after another inside its sandbox, and reports what each run used.
 //!
-//! `harness SOCKET PROGRAM alone|shared`. `alone` says that all processes of this user, all of `/tmp` and all of
+//! `harness CONNECTION PROGRAM alone|shared`. The connection is `descriptor:N`, or the path of a socket; the first byte
+//! on it says that the harness has started. `alone` says that all processes of this user, all of `/tmp` and all of
 //! `/dev/shm` are the program's, so that what it leaves behind can be cleared away. Numbers on the socket are
 //! little-endian. A request: CPU microseconds (u64), wall-clock milliseconds (u32), MiB of memory (u32), bytes of output
 //! (u32), bytes of input (u64), input. A reply: wait status (i32), how it ended (u32, an `End`), CPU microseconds
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_long, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -21,6 +23,8 @@ const PR_SET_DUMPABLE: c_int = 4;
 const PR_SET_CHILD_SUBREAPER: c_int = 36;
 const PIDFD_OPEN: c_long = 434; // the same on every architecture
 const SIGKILL: c_int = 9;
+const F_SETFD: c_int = 2;
+const FD_CLOEXEC: c_int = 1;
 const POLLIN: i16 = 1;
 const CPU: c_int = 0;
 const FSIZE: c_int = 1;
@@ -71,6 +75,7 @@ extern "C" {
     fn setsid() -> c_int;
     fn geteuid() -> u32;
     fn close(descriptor: c_int) -> c_int;
+    fn fcntl(descriptor: c_int, command: c_int, ...) -> c_int;
 }
 
 #[repr(C)]
@@ -118,7 +123,8 @@ fn main() -> io::Result<()> {
         assert_eq!(prctl(PR_SET_DUMPABLE, 0), 0);
         assert_eq!(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     }
-    let mut judge = UnixStream::connect(&arguments[1])?;
+    let mut judge = connect(&arguments[1])?;
+    judge.write_all(b"+")?;
     let mounted = [entries("/tmp")?, entries("/dev/shm")?].concat();
     while let Some(request) = receive(&mut judge)? {
         let report = run(&arguments[2], &request, alone)?;
@@ -129,6 +135,17 @@ fn main() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the inherited connection `descriptor:N`, which programs do not inherit, or connects to a path.
+fn connect(address: &str) -> io::Result<UnixStream> {
+    let Some(number) = address.strip_prefix("descriptor:") else { return UnixStream::connect(address) };
+    let descriptor: c_int = number.parse().expect("a number");
+    // SAFETY: this process owns the descriptor, and nothing else uses it.
+    unsafe {
+        assert_eq!(fcntl(descriptor, F_SETFD, FD_CLOEXEC), 0);
+        Ok(UnixStream::from_raw_fd(descriptor))
+    }
 }
 
 /// Returns the next request, or nothing if the judge has no more.

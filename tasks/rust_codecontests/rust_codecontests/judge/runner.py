@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 import struct
-import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from re_bench.limits import Limits as Bounds
-from re_bench.sandbox.process import Running, accept, describe_exit
+from re_bench.sandbox.process import describe_exit, shown_directory, start_connected
 from re_bench.sandbox.spec import SandboxSpec
 from rust_codecontests.judge.toolchain import hidden_from_programs, shown_to_programs
 
@@ -81,22 +79,20 @@ class Runner:
         self._limits = limits
         self._longest = _PATIENCE * limits.wall_s + _GRACE_S
         with ExitStack() as stack:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-run-")))
-            directory.chmod(0o755)  # the sandbox runs as another user
-            address = directory / "socket"
+            directory = stack.enter_context(shown_directory(backend, "re-bench-run-"))
             bare = backend.name == "none"  # it shows the whole file system at the same paths
             mounts = {directory: "/judge", harness: "/harness", program: "/program"}
             inside = {path: str(path) if bare else name for path, name in mounts.items()}
-            command = [inside[harness], f"{inside[directory]}/socket", inside[program], "shared" if bare else "alone"]
-            with socket.socket(socket.AF_UNIX) as listener:
-                listener.bind(str(address))
-                address.chmod(0o666)
-                listener.listen(1)
-                visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
-                spec = SandboxSpec(visible, as_pid1=True, limits=self._bounds(tests), hidden=hidden_from_programs())
-                self._running = stack.enter_context(Running(backend, command, spec))
-                self._channel = stack.enter_context(accept(listener, self._running, _START_S))
-            address.unlink()
+            visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
+            spec = SandboxSpec(visible, as_pid1=True, limits=self._bounds(tests), hidden=hidden_from_programs())
+
+            def command(address: str) -> list[str]:
+                address = address.replace(str(directory), inside[directory])
+                return [inside[harness], address, inside[program], "shared" if bare else "alone"]
+
+            self._running, self._channel = start_connected(backend, command, spec, directory, _START_S)
+            stack.enter_context(self._running)
+            stack.enter_context(self._channel)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:

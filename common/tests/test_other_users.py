@@ -1,0 +1,71 @@
+"""Test that another user of the machine cannot enter, read, change or connect to anything of a scoring."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.runs.score_process import score_submission
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import TaskFolder
+
+pytestmark = pytest.mark.integration
+
+STRANGER = 65_533
+ATTACK = """
+import json, os, socket, stat, sys, time
+top, found = sys.argv[1], set()
+print("ready", flush=True)
+while not os.path.exists(sys.argv[2]):
+    for directory, names, files in os.walk(top):
+        if directory != top:
+            found.add(f"entered {directory}")
+        for name in files:
+            path = os.path.join(directory, name)
+            try:
+                if stat.S_ISSOCK(os.lstat(path).st_mode):
+                    socket.socket(socket.AF_UNIX).connect(path)
+                    found.add(f"connected to {path}")
+                else:
+                    os.close(os.open(path, os.O_RDWR))
+                    found.add(f"opened {path}")
+            except OSError:
+                pass
+print(json.dumps(sorted(found)))
+"""
+
+
+PYTHON = "/usr/bin/python3"
+"""A Python that all users can run, unlike perhaps this one."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as another user")
+@pytest.mark.skipif(not os.access(PYTHON, os.X_OK), reason=f"needs {PYTHON}")
+def test_another_user_finds_nothing_of_a_scoring(
+    made_up: TaskFolder, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    for parent in shared.parents:
+        if parent.stat().st_uid == os.geteuid() and parent.is_relative_to("/tmp"):  # noqa: S108 - pytest's own
+            parent.chmod(0o755)
+    monkeypatch.setenv("TMPDIR", str(shared))
+    command = [PYTHON, "-S", "-c", ATTACK, str(shared), str(tmp_path / "scored")]
+    with subprocess.Popen(command, user=STRANGER, stdout=subprocess.PIPE, text=True) as stranger:
+        assert stranger.stdout is not None
+        try:
+            assert stranger.stdout.readline() == "ready\n"
+            score = score_submission(made_up, made_up.directory / "baseline", "cpu", backend.name.split()[0])
+        finally:
+            (tmp_path / "scored").touch()
+        found = json.loads(stranger.stdout.read())
+    assert (score.status, found) == ("valid", [])
