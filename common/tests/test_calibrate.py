@@ -49,7 +49,7 @@ def test_calibrate_fails_if_the_truth_cannot_be_rebuilt(made_up: TaskFolder, cha
     task = with_rebuild(made_up, change, "        raise SystemExit(3)\n")
     failed = re_bench("calibrate", task.directory, "--profile", "cpu")
     assert failed.returncode == 1
-    assert "made_up: the truth was not rebuilt; see the messages above (exit status 3)" in failed.stderr
+    assert "made_up: rebuilding the ground truth failed; see the messages above (exit status 3)" in failed.stderr
     assert not (task.directory / "anchors.toml").exists()
 
 
@@ -59,4 +59,4 @@ def test_calibrate_rejects_other_instances(
     monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 2}')
     refused = re_bench("calibrate", made_up.directory, "--profile", "cpu")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "instance 2 is chosen, and its anchors are computed with its truth; run: re-bench prepare" in refused.stderr
+    assert "instance 2 is chosen, but only instance 0 can be calibrated; run: re-bench prepare" in refused.stderr

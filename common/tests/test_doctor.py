@@ -108,7 +108,7 @@ def test_nested_sandbox_is_recognised(backend: Backend) -> None:
     output = check_within("bwrap", "--dev-bind", "/", "/", *user)
     assert output.startswith("problem sandbox: bubblewrap cannot start: ")
     if ROOT:
-        assert "no further user namespaces; start re-bench outside of it" in output
+        assert "no further user namespaces; start re-bench outside that sandbox" in output
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root, to drop capabilities")

@@ -1,7 +1,7 @@
-"""re-bench: five machine-learning research-engineering tasks that prove their own solvability.
+"""re-bench: five machine-learning research-engineering tasks, each with a proof that it can be solved.
 
-:func:`normalise` and :func:`aggregate` turn raw scores into rewards. Import the rest by module: :mod:`re_bench.api`
-for a task's scorer, :mod:`re_bench.task.discovery` to find tasks.
+:func:`normalise` and :func:`aggregate` turn raw scores into rewards. Import all other names from their modules, such as
+:mod:`re_bench.api` for a task's scorer and :mod:`re_bench.task.discovery` to find tasks.
 """
 
 from re_bench.normalise import aggregate, normalise

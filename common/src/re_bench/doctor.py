@@ -1,6 +1,6 @@
-"""Check the prerequisites of tasks on this machine, and name the commands that fix problems.
+"""Check this machine's prerequisites for tasks, and give the commands that fix problems.
 
-The checks change nothing and import no packages of tasks, so they take about a second in total.
+The checks change nothing. They do not import the packages that tasks need, so they take about a second in total.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 _OLDEST_PYTHON = (3, 11)
 _ROOM_GIB = 2
-"""Enough for the prepared data of all tasks in profile ``cpu`` (0.2 GiB) and the copies of a validation."""
+"""Required disk space: all tasks' data for profile ``cpu`` takes 0.2 GiB, and a validation makes copies."""
 _PROGRAM_S, _PIP_S, _SERVER_S = 30.0, 20.0, 3.0
 _TRIALS = {
     "rustc": ("trial.rs", 'fn main() { println!("compiled"); }\n'),
     "cc": ("trial.c", '#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n'),
 }
-"""Programs that compilers must be able to compile: file name and source."""
+"""For each compiler, the test program that it must compile: file name and source."""
 _SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
-"""The programs of the default backend and their Debian packages."""
+"""The programs that the default backend needs, and their Debian packages."""
 _CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21, "NET_ADMIN": 12}
-"""Bits of the capabilities that root's bubblewrap needs; SYS_PTRACE is for counting open deleted files."""
+"""Bit numbers of the capabilities that root needs; SYS_PTRACE lets the scorer count deleted files that are open."""
 _CONTAINERS = {
     "run/secrets/kubernetes.io": "Kubernetes",
     "var/run/secrets/kubernetes.io": "Kubernetes",
@@ -89,7 +89,7 @@ class Finding:
     remedy: str = ""
     """The command to run or the change to make."""
     blocks: tuple[str, ...] = ()
-    """Names of the tasks that cannot run because of the problem."""
+    """Names of the tasks that the problem prevents from running."""
 
     @property
     def reason(self) -> str:
@@ -102,7 +102,7 @@ class Finding:
 
 
 def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Target], list[Finding]]:
-    """Return the tasks that have a profile (or ``auto``), and a problem for each of the others.
+    """Return the tasks with the profile, and a problem for each task without it; ``auto`` is resolved per task.
 
     Raises:
         UsageError: if no task has the profile.
@@ -130,7 +130,7 @@ def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: b
     Args:
         targets: the tasks to run, with their profiles.
         sandbox: name of the backend; None for the default.
-        network: whether to contact the servers for downloads; None: only if something must be downloaded.
+        network: whether to contact download servers; None to contact them only if something must be downloaded.
     """
     needed: dict[tuple[str, str], list[Target]] = defaultdict(list)
     for target in targets:
@@ -162,7 +162,7 @@ def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: b
 
 
 def reasons(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return why tasks cannot run here, by task name."""
+    """Return the reasons why tasks cannot run on this machine, by task name."""
     found: dict[str, list[str]] = defaultdict(list)
     for finding in findings:
         for task in finding.blocks:
@@ -184,7 +184,7 @@ def check_python() -> Finding:
 
 
 def check_packages(targets: Sequence[Target]) -> list[Finding]:
-    """Check whether all packages of the tasks are installed, and report torch and Triton if needed."""
+    """Check whether all packages that the tasks need are installed; report the versions of torch and Triton."""
     findings: list[Finding] = []
     present: dict[str, Distribution] = {}
     users_of_torch: list[Target] = []
@@ -220,7 +220,7 @@ def check_kernel(root: Path = _ROOT) -> Finding:
     """Report the kernel, and its restrictions for users other than root.
 
     Args:
-        root: the root of the file system, for tests.
+        root: the root directory, which tests replace.
     """
     abi = landlock_abi()
     facts = [f"Linux {platform.release()}", f"Landlock ABI {abi}" if abi else "no Landlock"]
@@ -243,7 +243,7 @@ def landlock_abi() -> int:
 
 
 def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
-    """Check whether a sandbox backend starts: ``name``, or that of the environment, or the default."""
+    """Check whether the sandbox backend ``name`` works; None for that of ``RE_BENCH_SANDBOX``, or the default."""
     try:
         backend = open_backend(name)
     except UsageError as error:
@@ -259,14 +259,14 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
     if refused:
         return Finding("sandbox", "problem", "; ".join(refused.values()), blocks=tuple(refused))
     if backend.name == "none":
-        return Finding("sandbox", "note", "none: submissions run with all your rights, and scores record it")
+        return Finding("sandbox", "note", "none: submissions run with all your rights; scores record this")
     if "without" in backend.name:
         return Finding("sandbox", "note", backend.name, "run: sudo apt-get install libseccomp2")
     return Finding("sandbox", "ok", f"{backend.name} isolates a program")
 
 
 def _why_bubblewrap_fails() -> tuple[str, str] | None:
-    """Return problem and remedy; None if no known reason applies."""
+    """Return why the bubblewrap backend cannot start, and the remedy; None if no known reason applies."""
     missing = [] if find_bwrap() else ["bwrap"]
     missing += [name for name in ("prlimit", *["setpriv"] * (os.geteuid() == 0)) if shutil.which(name) is None]
     if missing:
@@ -279,10 +279,10 @@ def _why_bubblewrap_fails() -> tuple[str, str] | None:
 
 
 def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
-    """Return why bubblewrap cannot start, and the remedy; None if no known reason applies."""
+    """Return why the system does not let bubblewrap start, and the remedy; None if no known reason applies."""
     container, options = _container(root), _missing_options(root)
-    if container is not None and options:  # first, since a container shows settings of its host
-        pod = "in the container's securityContext of the pod set: privileged: true"
+    if container is not None and options:  # checked first, because a container shows its host's settings
+        pod = "in the securityContext of the pod's container, set privileged: true"
         remedy = pod if container == "Kubernetes" else f"start the container with {' '.join(options)}"
         return f"a container ({container}) cannot create namespaces by default", remedy
     if os.geteuid() == 0:
@@ -291,12 +291,12 @@ def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
     if setting := user_namespace_obstacle(root):
         return setting
     if "No space left" in _run("unshare", "--user", "true")[1]:
-        return "an outer sandbox allows no further user namespaces", "start re-bench outside of it"
+        return "an outer sandbox allows no further user namespaces", "start re-bench outside that sandbox"
     return None
 
 
 def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
-    """Return the system setting that prevents bubblewrap for ordinary users, and the remedy, or None."""
+    """Return the system setting that prevents ordinary users from using bubblewrap, and the remedy, or None."""
     for name, wanted in (("user.max_user_namespaces", 15000), ("kernel.unprivileged_userns_clone", 1)):
         if _text(root / "proc/sys" / name.replace(".", "/")).strip() == "0":
             keep = f"echo {name}={wanted} | sudo tee /etc/sysctl.d/60-re-bench.conf"
@@ -315,13 +315,13 @@ def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
         remedy = f"run: printf '%s\\n' {lines} | sudo tee {file} && sudo apparmor_parser -r {file}"
         return f"{found} no profile allows them for bwrap", remedy
     if os.geteuid() == 0:
-        return None  # only an ordinary user can test whether the profile is sufficient
-    remedy = f"add the line 'userns,' to it if missing, and run: sudo apparmor_parser -r {existing}"
-    return f"{found} the profile {existing} for bwrap is not loaded or not sufficient", remedy
+        return None  # root cannot test whether the profile is sufficient for other users
+    remedy = f"add the line 'userns,' to the profile if missing, and run: sudo apparmor_parser -r {existing}"
+    return f"{found} the profile for bwrap, {existing}, is not loaded or not sufficient", remedy
 
 
 def _missing_options(root: Path) -> list[str]:
-    """Return the options of Docker or Podman that bubblewrap needs and this container lacks."""
+    """Return the options of Docker or Podman that this container lacks and that bubblewrap needs."""
     status = _text(root / "proc/self/status")
     docker, is_root, capabilities = _container(root) != "Podman", os.geteuid() == 0, _capabilities(root)
     mounts = [line.split()[4] for line in _text(root / "proc/self/mountinfo").splitlines()]
@@ -338,7 +338,7 @@ def _missing_options(root: Path) -> list[str]:
 
 
 def _container(root: Path) -> str | None:
-    """Return the software that runs the container around this process; None if no marker is found."""
+    """Return the container software that this process runs under; None if there is no sign of a container."""
     if root == _ROOT and "KUBERNETES_SERVICE_HOST" in os.environ:  # also in a pod without a service account
         return "Kubernetes"
     return next((name for mark, name in _CONTAINERS.items() if (root / mark).exists()), None)
@@ -351,12 +351,12 @@ def _capabilities(root: Path) -> set[str]:
 
 
 def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -> Finding:
-    """Check whether a program is on ``PATH`` and works; ``rustc`` and ``cc`` must compile a program.
+    """Check whether a program is on ``PATH``; ``rustc`` and ``cc`` must also compile a test program.
 
     Args:
         program: name of the program.
-        packages: its Debian packages, separated by spaces.
-        targets: the tasks that need it.
+        packages: the Debian packages that contain the program, separated by spaces.
+        targets: the tasks that need the program.
     """
     blocks, path = _names(targets), shutil.which(program)
     if path is None:
@@ -374,12 +374,12 @@ def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -
 
 def _install(packages: str) -> str:
     if shutil.which("apt-get") is None:
-        return f"install {packages} (names of Debian packages)"
+        return f"install {packages} (Debian's package names)"
     return f"run: sudo apt-get install {packages}"
 
 
 def _compile(compiler: str, name: str, text: str) -> str | None:
-    """Return why a compiler does not work; None if it does."""
+    """Return why a compiler does not work, or None if it compiles a program that runs."""
     with temporary_directory("re-bench-doctor-") as directory:
         (directory / name).write_text(text, encoding="ascii")
         status, output = _run(compiler, "-o", "trial", name, directory=directory)
@@ -392,13 +392,13 @@ def _compile(compiler: str, name: str, text: str) -> str | None:
 
 
 def check_gpus(targets: Sequence[Target]) -> Finding:
-    """Report CUDA's GPUs and their driver; having none is a problem for profiles that need one."""
+    """Report the GPUs that CUDA shows, and their driver; no GPU is a problem if a profile needs one."""
     needing = [target for target in targets if target.on_gpu]
     try:
         gpus = state.identify_all()
     except UsageError as error:
         if not needing:
-            return Finding("gpu", "note", "CUDA finds no GPU; no profile here needs one")
+            return Finding("gpu", "note", "CUDA finds no GPU; the selected profiles need none")
         return Finding("gpu", "problem", str(error), "run: nvidia-smi, or choose --profile cpu", _names(needing))
     names = [gpu.name for gpu in gpus]
     shown = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
@@ -406,7 +406,7 @@ def check_gpus(targets: Sequence[Target]) -> Finding:
 
 
 def check_memory(targets: Sequence[Target]) -> Finding:
-    """Compare the machine's memory with the largest limit of a submission."""
+    """Check whether the machine has as much memory as a submission to any of the tasks may use."""
     memory, cores = machine_memory_mib(), len(os.sched_getaffinity(0))
     text = f"{memory / 1024:.1f} GiB, {cores} core{'s' * (cores > 1)}"
     most = max((target.task.profile(target.profile).limits.memory_mib for target in targets), default=0)
@@ -417,12 +417,12 @@ def check_memory(targets: Sequence[Target]) -> Finding:
 
 
 def check_room(title: str, directory: Path, variable: str) -> Finding:
-    """Check whether a directory, or its closest existing parent, is writable and has free space.
+    """Check whether a directory, or its closest existing parent, is writable and has enough free space.
 
     Args:
         title: the name of the check.
         directory: the directory, which may not exist yet.
-        variable: the environment variable that selects another directory.
+        variable: the environment variable that sets the directory, for the remedy.
     """
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     remedy = f"set {variable} to a directory with {_ROOM_GIB} GiB of free space"
@@ -434,11 +434,11 @@ def check_room(title: str, directory: Path, variable: str) -> Finding:
 
 
 def check_prepared(targets: Sequence[Target], *, network: bool | None = None) -> list[Finding]:
-    """Check which tasks are prepared, and whether the servers for missing downloads answer.
+    """Check which tasks are prepared, and whether the download servers for missing data answer.
 
     Args:
         targets: the tasks to run, with their profiles.
-        network: whether to contact servers; None: only if something must be downloaded.
+        network: whether to contact download servers; None to contact them only if something must be downloaded.
     """
     ready = [each for each in targets if is_prepared(each.task.name, each.profile, each.task.manifest.version)]
     missing = [target for target in targets if target not in ready]
@@ -448,7 +448,7 @@ def check_prepared(targets: Sequence[Target], *, network: bool | None = None) ->
     if missing:
         profiles = {target.profile for target in missing}
         words = " ".join([*_names(missing), *(f"--profile {name}" for name in profiles if len(profiles) == 1)])
-        found = f"not prepared: {_listed(missing)}; the first run prepares it"
+        found = f"not prepared: {_listed(missing)}; the first run prepares them"
         findings.append(Finding("prepared", "note", found, f"run: re-bench prepare {words}"))
     if network is False:
         return findings
@@ -466,7 +466,7 @@ def _listed(targets: Iterable[Target]) -> str:
 
 
 def _pip_source() -> list[str]:
-    """Return the URL or directory that pip, as configured here, searches first."""
+    """Return the URL or directory that pip searches first with this machine's configuration, or nothing."""
     lines = _run(sys.executable, "-m", "pip", "config", "list", limit_s=_PIP_S)[1].splitlines()
     pairs = [line.partition("=") for line in sorted(lines, key=lambda line: line.startswith(":env:"))]
     settings = {key.rpartition(".")[2]: value.strip("'\"") for key, _equals, value in pairs}  # environment last
@@ -476,8 +476,8 @@ def _pip_source() -> list[str]:
 
 
 def check_source(url: str) -> Finding:
-    """Check whether a server answers with any status, or a directory exists."""
-    import urllib.error  # noqa: PLC0415 - imports slowly, and few calls need it
+    """Check whether the server of a URL answers, with any status, or whether the directory exists."""
+    import urllib.error  # noqa: PLC0415 - slow to import, and seldom needed
     import urllib.parse  # noqa: PLC0415 - as above
     import urllib.request  # noqa: PLC0415 - as above
 
@@ -498,7 +498,7 @@ def check_source(url: str) -> Finding:
 
 
 def _run(program: str, *words: str, directory: Path | None = None, limit_s: float = _PROGRAM_S) -> tuple[int, str]:
-    """Run a program with English messages, and return its exit status and output."""
+    """Run a program, with messages in English; return its exit status and its output."""
     try:
         done = subprocess.run(
             [program, *words],
@@ -518,7 +518,7 @@ def _run(program: str, *words: str, directory: Path | None = None, limit_s: floa
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file; empty if it cannot be read."""
+    """Return the text of a file, or "" if the file cannot be read."""
     with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""

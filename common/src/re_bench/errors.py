@@ -1,4 +1,4 @@
-"""Exceptions, each with the exit status of a program that it ends."""
+"""Exceptions, each with the exit status that a command returns for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ReBenchError(Exception):
 
 
 class UsageError(ReBenchError):
-    """A usage error, or something unsupported here: a wrong argument, a missing device, no sandbox. Exit status 2."""
+    """A wrong argument, or something that this machine lacks, such as a GPU or a sandbox. Exit status 2."""
 
     exit_status = 2
 
@@ -25,7 +25,7 @@ class InvalidSubmissionError(ReBenchError):
 
     Args:
         message: the reason, for the submission's author.
-        withheld: details for the operator's log only, such as output of a process that had held-out data.
+        withheld: details that only the operator's log shows, such as output of a process that had held-out data.
     """
 
     exit_status = 3
@@ -36,8 +36,8 @@ class InvalidSubmissionError(ReBenchError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name, with the most similar known one, or an empty string."""
-    import difflib  # noqa: PLC0415 - needed for messages only
+    """Return a hint to append to a message about an unknown name: the most similar known name, or ""."""
+    import difflib  # noqa: PLC0415 - only needed for error messages
 
     matches = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {matches[0]}?)" if matches else ""

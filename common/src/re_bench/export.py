@@ -1,6 +1,6 @@
-"""Helpers for export formats: facts about a task in a profile, and reproducible files.
+"""Helpers for export formats: facts about a task in a profile, and functions that write reproducible files.
 
-Formats are separate distributions. An entry point in the group ``re_bench.exporters`` names a module that adds a
+Each format is a separate distribution with a module in the entry point group ``re_bench.exporters``. The module adds a
 sub-command to ``re_bench.cli.main.export_app``.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 WORKSPACE = "/home/agent/solution"
 """The agent's workspace in images and exports."""
 FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
-"""Which score counts, by the manifest's aggregation."""
+"""How texts describe the score that counts, by the manifest's aggregation."""
 
 _CORES = {"cpu": 2, "cuda": 8}
 _MIN_MEMORY_MIB = 6144
@@ -51,7 +51,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """A task in one profile."""
+    """A task in one profile, and what exports need to know about it."""
 
     task: TaskFolder
     profile_name: str
@@ -63,7 +63,7 @@ class TaskFacts:
 
     @property
     def profile(self) -> Profile:
-        """The profile's entry in the manifest.
+        """The profile's settings in the manifest.
 
         Raises:
             UsageError: if the task has no such profile.
@@ -72,21 +72,21 @@ class TaskFacts:
 
     @property
     def resources(self) -> Resources:
-        """The limits of a submission's process, plus resources for tools or the scorer."""
+        """The resources for a container: a submission's limits, plus a reserve for tools and the scorer."""
         limits, device = self.profile.limits, self.profile.device
         memory = max(_MIN_MEMORY_MIB, limits.memory_mib + _SPARE_MEMORY_MIB)
         return Resources(_CORES[device], memory, limits.disk_mib + _SPARE_STORAGE_MIB, int(device == "cuda"))
 
     @property
     def shown(self) -> str:
-        """What an agent is told about an attempt."""
+        """What an agent sees of an attempt's result, as text."""
         return "its score" if self.manifest.show_score else "whether it is valid, but not its score"
 
     def instructions(self, lines: Iterable[str]) -> str:
-        """Return the task's instructions with the canary in front, and a list of ``lines`` below "Where you work".
+        """Return the task's instructions, starting with the canary line and ending with ``lines`` as "Where you work".
 
         Raises:
-            UsageError: if they cannot be read.
+            UsageError: if the instructions cannot be read.
         """
         path = self.task.directory / "instructions.md"
         try:
@@ -98,7 +98,7 @@ class TaskFacts:
         return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
     def workspace_lines(self) -> list[str]:
-        """Return what an agent without a server must know about profile and workspace."""
+        """Return what an agent that works without a server must know about the profile and the workspace."""
         manifest, profile, staging = self.manifest, self.profile, self.manifest.staging
         modelled = " Scores are modelled, not measured." if profile.modelled else ""
         lines = [
@@ -107,7 +107,7 @@ class TaskFacts:
             f"A submission may contain {staging.entries:,} files and directories, {staging.mib} MiB in total.",
         ]
         if manifest.model is not None:
-            lines.append("You have no model for trials: `OPENAI_BASE_URL` is not set. Scorings have one.")
+            lines.append("You have no model for experiments: `OPENAI_BASE_URL` is not set. The scorer has a model.")
         if manifest.meter is not None and (
             manifest.meter.profiles is None or self.profile_name in manifest.meter.profiles
         ):
@@ -115,9 +115,9 @@ class TaskFacts:
         return lines
 
     def scale(self) -> dict[str, Any]:
-        """Return the scale of the scores: version, profile, unit, direction, anchors and their source.
+        """Return what is needed to interpret scores: version, profile, unit, direction, anchors and their source.
 
-        No value is None, so that the dictionary fits into TOML, YAML and JSON.
+        No value is None, since TOML has no null.
         """
         manifest, profile = self.manifest, self.profile
         known = [profile.anchors] if profile.anchors else list(profile.devices)
@@ -138,12 +138,12 @@ class TaskFacts:
 
 @contextmanager
 def new_directory(directory: Path) -> Iterator[Path]:
-    """Create a directory with its parents, and remove it if the block fails.
+    """Create a directory with its parents for the block to fill, and remove the directory if the block fails.
 
-    After the block, directories and executable files get mode 755 and other files 644, independent of the umask.
+    After the block, directories and executable files get the mode 755, and other files 644, whatever the umask is.
 
     Raises:
-        UsageError: if it already exists, or cannot be created.
+        UsageError: if the directory already exists or cannot be created.
         ReBenchError: if a file in it cannot be written.
     """
     try:
@@ -163,10 +163,10 @@ def new_directory(directory: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, *, executable: bool = False) -> None:
-    """Write a text file as UTF-8 with Unix line ends, and create its parent directories.
+    """Write a text file as UTF-8 with Unix line ends, and create the parent directories.
 
     Raises:
-        OSError: if it cannot be written.
+        OSError: if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode())
@@ -174,7 +174,7 @@ def write_text(path: Path, text: str, *, executable: bool = False) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file with its mode, and create its parent directories.
+    """Copy a file and its mode, and create the target's parent directories.
 
     Raises:
         OSError: if the copy fails.
@@ -186,11 +186,11 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy the files of a directory, except compiled Python, in the order of their names.
+    """Copy all files below a directory, sorted by name, except compiled Python files.
 
     Raises:
         OSError: if the copy fails.
-        ReBenchError: if there is a link or a special file.
+        ReBenchError: if the directory contains a link or a special file.
     """
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*")):

@@ -1,7 +1,7 @@
 """Limits for untrusted programs and for submissions.
 
-They are the tables ``[profiles.NAME.limits]`` and ``[staging]`` of a manifest. This module imports only the standard
-library, since sandboxes are also used without pydantic.
+A manifest sets them in the tables ``[profiles.NAME.limits]`` and ``[staging]``. This module imports only the standard
+library, since sandboxes also run in environments without pydantic.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PYDANTIC_CONFIG = {"extra": "forbid", "allow_inf_nan": False}
 
 
 class _Positive:
-    """Pydantic metadata for a strictly typed number above 0."""
+    """Pydantic metadata for a number above 0, without conversion from other types."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
         return {**handler(source), "strict": True, "gt": 0}
@@ -28,7 +28,7 @@ _Count = Annotated[int, _Positive()]
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper bounds for a sandboxed program and its descendants."""
+    """Resource limits of a sandboxed program and its child processes."""
 
     __pydantic_config__: ClassVar = _PYDANTIC_CONFIG
 
@@ -37,19 +37,19 @@ class Limits:
     cpu_s: _Count = 600
     """CPU seconds per process."""
     memory_mib: _Count = 4096
-    """Memory of the whole process tree in MiB, without files on disk."""
+    """Memory of the whole process tree in MiB, not counting mapped files on disk."""
     processes: _Count = 256
-    """Simultaneous processes and threads."""
+    """Number of processes and threads at one time."""
     file_mib: _Count = 1024
-    """Size of a written file in MiB."""
+    """Maximum size of each file that the program writes, in MiB."""
     disk_mib: _Count = 8192
-    """Total growth of the writable directories in MiB; every file counts at least 4 KiB."""
+    """Total growth of all writable directories in MiB; each file counts as at least 4 KiB."""
     open_files: _Count = 1024
     """Open file descriptors per process."""
     output_kib: _Count = 64
-    """How much of stdout and of stderr is kept, half from the beginning and half from the end."""
+    """KiB to keep of stdout, and as many of stderr; half from the beginning and half from the end of each."""
     tmp_mib: _Count | None = None
-    """Size of ``/tmp`` and of ``/dev/shm`` in MiB; None for ``memory_mib``."""
+    """Size of ``/tmp`` and of ``/dev/shm`` in MiB; None for the value of ``memory_mib``."""
 
     @property
     def space_mib(self) -> int:
@@ -59,12 +59,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class SubmissionLimits:
-    """Which files of a submission are copied, and their maximum size."""
+    """Which of a submission's files are copied, and limits on their size and number."""
 
     __pydantic_config__: ClassVar = _PYDANTIC_CONFIG
 
     names: tuple[str, ...] | None = None
-    """Top-level files and directories to copy; with ``!`` before each name, those not to copy."""
+    """Top-level files and directories to copy or, with ``!`` before each name, to leave out; None to copy all."""
     mib: _Count = 1024
     """Total size of all files in MiB (2^20 bytes)."""
     entries: _Count = 10_000

@@ -1,8 +1,8 @@
 """Normalise raw scores so that the starting score is 0 and the reference score 1, and aggregate attempts.
 
-The original benchmark turned an all-NaN best score into 0. On triton_cumsum, whose raw score is ln(milliseconds), that
-equals a kernel of one millisecond: better than the reference, and earned by failing every time. Here an invalid
-attempt is None, and so is the aggregate of invalid attempts.
+The score of an invalid attempt is None, and so is the aggregate of only invalid attempts. A number such as 0 could be a
+good score: if all attempts failed, the original benchmark turned the best score, NaN, into 0. On triton_cumsum, whose
+raw score is ln(milliseconds), 0 stands for a kernel that takes one millisecond, which beats the reference.
 """
 
 import math
@@ -26,7 +26,7 @@ def finite(value: object, name: str) -> float:
 
     Args:
         value: a real number, including numpy scalars.
-        name: what the number is, for error messages.
+        name: the name of the number, for error messages.
 
     Raises:
         TypeError: if it is not a real number, or a bool.
@@ -46,7 +46,7 @@ def finite(value: object, name: str) -> float:
 
 
 def as_finite(value: object) -> float | None:
-    """Return a JSON number as a finite float; None for anything else."""
+    """Return a JSON value as a finite float; None if it is not a finite number."""
     try:
         return finite(value, "a number")
     except (TypeError, ValueError):
@@ -56,8 +56,8 @@ def as_finite(value: object) -> float | None:
 def normalise(raw: float, starting: float, reference: float) -> float:
     """Return the reward of a raw score: 0 at the starting score, 1 at the reference score, linear and unclipped.
 
-    Below 0 is worse than the baseline, above 1 better than the reference. All arguments are in the task's unit; the
-    order of the anchors determines whether lower or higher is better.
+    A reward below 0 is worse than the baseline, and one above 1 is better than the reference. All arguments are in the
+    task's unit. The order of the anchors determines whether a lower or a higher raw score is better.
 
     Args:
         raw: the raw score of a valid attempt.
@@ -73,7 +73,7 @@ def normalise(raw: float, starting: float, reference: float) -> float:
         raise ValueError(f"starting and reference must differ, both are {starting}")
     span = finite(reference - starting, "the distance between starting and reference")
     reward = finite(raw - starting, "the distance between raw and starting") / span
-    # Adding zero turns -0.0, for a baseline where lower is better, into 0.0.
+    # Adding zero turns -0.0, which a baseline gets if lower is better, into 0.0.
     return finite(reward, "the reward") + 0.0
 
 

@@ -52,7 +52,7 @@ ProfileName = Annotated[
     Parameter(
         name="--profile",
         validator=_check_profile,
-        help="cpu, gpu, paper or another profile of the task; auto: gpu if there is a GPU, otherwise cpu.",
+        help="cpu, gpu, paper or another of the task's profiles; auto: gpu if there is a GPU, otherwise cpu.",
     ),
 ]
 SandboxName = Annotated[
@@ -60,7 +60,7 @@ SandboxName = Annotated[
     Parameter(
         name="--sandbox",
         validator=_check_sandbox,
-        help=f"Sandbox for submissions: {', '.join(BACKENDS)}; none protects nothing and is recorded in the score.",
+        help=f"Sandbox for submissions: {', '.join(BACKENDS)} (no protection; the score records this).",
     ),
 ]
 Ray = Annotated[
@@ -80,7 +80,7 @@ MaxAttempts = Annotated[
 
 
 def run_app(app: App, words: Sequence[str] | None = None, *, hint: str = "") -> int:
-    """Run a command line, by default this process's, and return the exit status.
+    """Run ``app`` with the arguments ``words``, by default this process's, and return the exit status.
 
     Raises:
         UsageError: if the arguments are invalid; the message ends with ``hint``.

@@ -1,4 +1,4 @@
-"""Process management: clean exits, stop requests, running programs, and process trees."""
+"""Process management: exit cleanly, request stops, run programs, and inspect and end process trees."""
 
 from __future__ import annotations
 
@@ -32,21 +32,25 @@ _this_thread = threading.local()
 
 
 class SignalExit(SystemExit):
-    """Raised in the main thread by a signal."""
+    """Raised in the main thread when a signal arrives; see :func:`cli_entry_point`."""
 
 
 class StoppedError(BaseException):
-    """Raised where work is interrupted by a stop request; ``except Exception`` does not catch it."""
+    """Raised where a stop request interrupts work. Not an Exception, so that ``except Exception`` does not catch it."""
 
 
 @contextmanager
 def cli_entry_point(program: str) -> Iterator[None]:
     """Turn errors into one line on stderr and an exit status, and exit cleanly on signals.
 
-    The line starts with ``program``; the status is that of the :class:`ReBenchError`. SIGTERM and SIGINT raise
-    :class:`SystemExit` with the status 128 plus the signal's number, so that child processes and temporary directories
-    are cleaned up; further signals do not interrupt the clean-up. SIGINT stays ignored if it was, as for background
-    jobs of a shell script. If the reader of stdout has ended (such as ``head``), exit silently as if by SIGPIPE.
+    If the block raises a :class:`ReBenchError`, print a line that starts with ``program``, and exit with the error's
+    status.
+
+    SIGTERM and SIGINT raise :class:`SystemExit` with the status 128 plus the signal's number, so that the block cleans
+    up child processes and temporary directories. Further signals do not interrupt the clean-up. If SIGINT is ignored,
+    as in a shell script's background jobs, it stays ignored.
+
+    If the reader of stdout (such as ``head``) has exited, exit silently with the status of SIGPIPE.
     """
     numbers = [signal.SIGTERM] + [signal.SIGINT] * (signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
     before = {number: signal.signal(number, _exit_on_signal) for number in numbers}
@@ -79,9 +83,9 @@ def _exit_on_signal(number: int, _frame: object) -> None:
 
 
 def _end_children() -> None:
-    """End remaining child processes.
+    """End child processes that are still running.
 
-    A signal can arrive after the start of a program and before the ``try`` that would end it.
+    A signal may arrive after the start of a program but before the ``try`` statement that would end the program.
     """
     children = psutil.Process().children(recursive=True)
     end_processes([child.pid for child in children], (signal.SIGTERM, _LAST_GRACE_S), (signal.SIGKILL, _LAST_GRACE_S))
@@ -117,8 +121,8 @@ def temporary_directory(prefix: str) -> Iterator[Path]:
 def request_stop() -> Iterator[None]:
     """Request all threads to stop while the block waits for them.
 
-    Threads that wait for a program end it and raise :class:`StoppedError`. Requests may overlap. An exception in the
-    block leaves the request set.
+    Threads that wait for a program end the program and raise :class:`StoppedError`. Several requests may be active at a
+    time. If the block raises an exception, the request stays active.
     """
     request = object()
     _stop_requests.append(request)
@@ -128,7 +132,7 @@ def request_stop() -> Iterator[None]:
 
 @contextmanager
 def stop_thread_on(event: threading.Event | None) -> Iterator[None]:
-    """Let ``event`` also stop this thread during the block; None: only requests for all threads."""
+    """Let ``event`` stop this thread during the block, in addition to requests to all threads; None for no event."""
     before = getattr(_this_thread, "stop", None)
     _this_thread.stop = event
     try:
@@ -138,7 +142,7 @@ def stop_thread_on(event: threading.Event | None) -> Iterator[None]:
 
 
 def stop_requested() -> bool:
-    """Return whether all threads, or this one (see :func:`stop_thread_on`), should stop."""
+    """Return whether this thread should stop, because of :func:`request_stop` or :func:`stop_thread_on`."""
     event = getattr(_this_thread, "stop", None)
     return bool(_stop_requests) or (event is not None and event.is_set())
 
@@ -147,14 +151,14 @@ def raise_if_stop_requested() -> None:
     """Raise if this thread should stop.
 
     Raises:
-        StoppedError: if :func:`stop_requested`.
+        StoppedError: if :func:`stop_requested` returns True.
     """
     if stop_requested():
         raise StoppedError
 
 
 def print_progress(line: str) -> None:
-    """Print a line of progress on stderr, with control characters escaped because parts may be untrusted."""
+    """Print a progress message on stderr; escape control characters, since it may contain untrusted text."""
     print("".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in line),
           file=sys.stderr, flush=True)  # fmt: skip
 
@@ -167,20 +171,21 @@ def run_program(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run a Python program until it ends; a stop request ends it with time to clean up.
+    """Run a Python program until it exits. After a stop request or the time limit, it gets time to clean up.
 
     Args:
-        program: the arguments of the interpreter: the program's path and its arguments.
-        capture: whether to return its stdout; otherwise it goes to stderr of this process, like the program's stderr.
-        time_limit_s: wall-clock limit in seconds.
-        directory: its working directory; None for the current one.
+        program: the program's path and its arguments.
+        capture: whether to return the program's stdout. If not, it goes to this process's stderr, as the program's
+            stderr always does.
+        time_limit_s: wall-clock limit in seconds; None for no limit.
+        directory: the program's working directory; None for the current one.
         environment: additional environment variables.
 
     Returns:
         The exit status and, if captured, stdout.
 
     Raises:
-        subprocess.TimeoutExpired: if it exceeded its time limit.
+        subprocess.TimeoutExpired: if the program exceeded its time limit.
         StoppedError: if this process or thread is being stopped.
     """
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
@@ -190,7 +195,7 @@ def run_program(
         stdout=subprocess.PIPE if capture else _STDERR,
         cwd=directory,
         env={**os.environ, **(environment or {})},
-        process_group=0,  # a terminal's SIGINT reaches only this process, which stops the program
+        process_group=0,  # so that Ctrl+C only reaches this process, which stops the program
     ) as process:
         try:
             while True:
@@ -209,7 +214,7 @@ def run_program(
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """End a child process with time to clean up, then kill it; does not wait after the kill."""
+    """Ask a child process to exit, and kill it if it does not; do not wait after killing it."""
     process.terminate()
     try:
         process.wait(_GRACE_S)
@@ -218,9 +223,10 @@ def terminate(process: subprocess.Popen[bytes]) -> None:
 
 
 def process_tree(root: int) -> Iterator[int]:
-    """Yield the PIDs of ``root`` and its visible descendants, parents first.
+    """Yield the PIDs of ``root`` and of its descendants that ``/proc`` shows, parents first.
 
-    Sandboxes call this several times a second, and psutil would read the files of all processes of the machine.
+    This does not use psutil, which would read files of all processes on the machine: sandboxes call it several times a
+    second.
     """
     waiting = [root]
     while waiting:
@@ -233,19 +239,19 @@ def process_tree(root: int) -> Iterator[int]:
 
 
 def all_processes() -> list[int]:
-    """Return the PIDs of all visible processes."""
+    """Return the PIDs of all processes that ``/proc`` shows."""
     return [int(pid) for pid in psutil.pids()]
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the command line of a process; empty if it has ended."""
+    """Return a process's command line; [] if the process has ended or may not be inspected."""
     with suppress(psutil.Error, OSError):
         return [str(word) for word in psutil.Process(pid).cmdline()]
     return []
 
 
 def initial_environment(pid: int, variable: str) -> str | None:
-    """Return an environment variable of a process at its start; None if unset or not readable."""
+    """Return the value that an environment variable had when a process started; None if unset or unreadable."""
     with suppress(psutil.Error, OSError):
         value: str | None = psutil.Process(pid).environ().get(variable)
         return value
@@ -260,9 +266,10 @@ def is_running(pid: int) -> bool:
 
 
 def end_processes(pids: Iterable[int], *steps: tuple[signal.Signals, float]) -> None:
-    """End processes, not only children: each step sends a signal to the remaining ones and waits up to some seconds.
+    """End processes, which need not be children of this one.
 
-    Processes that this user may not signal are ignored.
+    Each step is a signal and a time in seconds: send the signal to the processes that are still running, and wait up to
+    this time for them to end. Processes that this user may not signal are skipped.
     """
     left = set(pids)
     for number, seconds in steps:

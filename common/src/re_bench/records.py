@@ -1,8 +1,8 @@
-"""Files of an evaluation, as schemas; ``docs/evaluations.md`` shows the directory.
+"""Schemas and names of an evaluation's files; ``docs/evaluations.md`` shows the whole directory.
 
-``evaluation.json`` has the plan and the machine; each run has a directory in ``runs/`` with ``run.json``, the agent's
-files, and the state directory of the run's server. The attempt log there is authoritative for scores; ``run.json`` only
-has a copy.
+``evaluation.json`` describes the plan and the machine. Each run has a directory in ``runs/`` with ``run.json``, the
+agent's files, and the state directory of the run's server. For scores, the attempt log in the state directory is
+authoritative; ``run.json`` only has a copy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 32 << 20
 PLAN = "plan.toml"
-"""In an evaluation's directory: the plan as given."""
+"""In an evaluation's directory: the plan, as the user wrote it."""
 EVENTS = "events.jsonl"
 """In an evaluation's directory: a line of JSON for each event."""
 RUNS = "runs"
@@ -34,39 +34,39 @@ AGENT = "agent"
 AGENT_LOG = "agent.log"
 """In a run's directory: the agent's output."""
 SERVER = "server"
-"""In a run's directory: the state directory of its server."""
+"""In a run's directory: the state directory of the run's server."""
 SERVER_LOG = "server.log"
 """In a run's directory: the server's output."""
 SESSIONS = "sessions"
 """In a server's state directory: a directory for each session."""
 SESSION = "session.json"
-"""In a session's directory: its record."""
+"""In a session's directory: the session's record."""
 ATTEMPTS = "attempts.jsonl"
 """In a session's directory: the attempt log."""
 TRANSCRIPT = "transcript.jsonl"
-"""In a session's directory: the calls of its agent."""
+"""In a session's directory: the agent's tool calls."""
 TRACE = "trace.jsonl"
-"""In an agent's directory: its trace, a line of JSON for each event."""
+"""In an agent's directory: the agent's trace, with a line of JSON for each event."""
 WAITS = "waits.jsonl"
-"""In a run's directory: the agent's waits for external servers, a line of JSON each:
-``{"began": s, "ended": s, "reason": "..."}`` in seconds since 1970."""
+"""In a run's directory: a line of JSON for each time that the agent waited for an external server:
+``{"began": s, "ended": s, "reason": "..."}``, with times in seconds since 1970."""
 
 _MAX_NUMBER = 1 << 53
 Amount = Annotated[float, Field(ge=0, le=_MAX_NUMBER)]
-"""Seconds or dollars; bounded, so that sums stay exact enough."""
+"""Seconds or dollars, with an upper bound that keeps sums exact enough."""
 Count = Annotated[int, Field(ge=0, le=_MAX_NUMBER)]
 
 RunState = Literal["waiting", "running", "ended", "failed"]
-"""``ended``: the agent exited, or a limit was reached. ``failed``: internal error without tries left."""
+"""``ended``: the agent exited, or a limit was reached. ``failed``: an internal error, and no tries are left."""
 
 
 class Record(BaseModel):
-    """A JSON file with one record, replaced atomically; unknown keys are ignored."""
+    """The content of a JSON file, which is replaced atomically. Unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     v: Literal[1] = 1
-    """The version of the format."""
+    """The version of the file format."""
 
     def save(self, directory: Path) -> None:
         """Write the record into ``directory``; return once it is on disk.
@@ -81,13 +81,13 @@ class Record(BaseModel):
         """Read the record in ``directory``.
 
         Raises:
-            ReBenchError: if it is missing, damaged or too long.
+            ReBenchError: if the file is missing, damaged or too long.
         """
         path = directory / cls.file_name()
         try:
             return cls.model_validate_json(read_plain(path, _MAX_BYTES))
         except OSError as error:
-            raise ReBenchError(f"{path}: it cannot be read: {error.strerror}") from None
+            raise ReBenchError(f"{path}: cannot be read: {error.strerror}") from None
         except ValidationError as error:
             fault = error.errors()[0]
             where = ".".join(map(str, fault["loc"])) or "the file"
@@ -100,7 +100,7 @@ class Record(BaseModel):
 
 
 class TaskRecord(BaseModel):
-    """A task at the start of the evaluation."""
+    """A task as it was at the start of the evaluation."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -113,17 +113,17 @@ class TaskRecord(BaseModel):
     aggregation: Literal["min", "max", "last"]
     unit: str
     anchors: dict[str, Any] | None = None
-    """The profile's anchors as in ``anchors.toml``; None if there are none, or every scoring measures them."""
+    """The profile's anchors as in ``anchors.toml``; None if it has none or every scoring measures them."""
     modelled: bool = False
-    """Whether the raw score is modelled and not measured."""
+    """Whether the raw score is modelled, not measured."""
     model: str | None = None
     """The chat model that submissions use, if the task has one."""
     stand_in: bool = False
-    """Whether the task's stand-in answers for that model."""
+    """Whether the task's stand-in replaces the chat model."""
 
     @classmethod
     def of(cls, task: TaskFolder, profile: str) -> Self:
-        """Return the record of a task.
+        """Return the record of a task in one of its profiles.
 
         Raises:
             UsageError: if the task has no such profile.
@@ -157,9 +157,9 @@ class EvaluationRecord(Record):
     versions: dict[str, str]
     """Versions of Python and of the packages that scores depend on."""
     hardware: str
-    """Processor and cores of the machine that started it."""
+    """Processor and number of cores of the machine that started the evaluation."""
     gpus: tuple[str, ...] = ()
-    """The names of its GPUs."""
+    """The names of that machine's GPUs."""
 
     @classmethod
     def file_name(cls) -> str:
@@ -171,7 +171,7 @@ class RunRecord(Record):
     """The file ``run.json``: one agent, model, task and seed. Unknown values are None."""
 
     run: str
-    """The name of its directory."""
+    """The name of the run's directory."""
     agent: str
     """The agent's name in the plan."""
     model: str | None = None
@@ -183,33 +183,33 @@ class RunRecord(Record):
     seed: int
     state: RunState = "waiting"
     tries: int = 0
-    """Number of starts; resuming after a stop continues the same try."""
+    """How often the run was started. Resuming after a stop continues the same try."""
     host: str | None = None
     hardware: str | None = None
     began: str | None = None
     """ISO 8601 in UTC, like ``ended``."""
     ended: str | None = None
     reason: str | None = None
-    """Why it ended: ``finished``, ``time``, ``steps``, ``dollars``, ``tokens``, or the error's text."""
+    """Why the run ended: ``finished``, ``time``, ``steps``, ``dollars``, ``tokens``, or an error message."""
     wall_s: Amount | None = None
-    """Seconds it ran, without stops of the evaluation."""
+    """Seconds that the run took, excluding stops of the evaluation."""
     working_s: Amount | None = None
-    """``wall_s`` without waiting for the model's server, a GPU or a queue."""
+    """``wall_s``, excluding waits for the model's server, a GPU or the scoring queue."""
     dollars: Amount | None = None
     """Cost of the agent's model."""
     task_dollars: Amount | None = None
     """Cost of the task's model."""
     dollars_at_most: Amount | None = None
-    """Upper bound of this try's cost, which counts towards the cap on dollars; None if the cost is known."""
+    """Upper bound on the cost of this try, to compare with the limit on dollars; None if the cost is known."""
     earlier_dollars: Amount = 0.0
-    """Cost, or its upper bound, of earlier tries."""
+    """Cost of earlier tries, or its upper bound."""
     failures: int = 0
-    """Consecutive internal errors."""
+    """Number of consecutive internal errors."""
     tokens: Count | None = None
-    """Tokens of all calls of the agent's model."""
+    """Tokens used by all calls to the agent's model."""
     steps: Count | None = None
     session: str | None = None
-    """The name of its session: the directory ``server/sessions/NAME`` with ``attempts.jsonl`` and the transcript."""
+    """The name of the run's session. ``server/sessions/NAME`` has its attempt log and transcript."""
     attempts: int = 0
     valid: int = 0
     raw: float | None = None
@@ -223,19 +223,19 @@ class RunRecord(Record):
         return "run.json"
 
     def session_in(self, run: Path) -> Path | None:
-        """Return the session's directory in the run's; None without a session or for an invalid name."""
+        """Return the session's directory in the run's directory; None if there is no session or its name is invalid."""
         name = self.session or "."
         impossible = name in (".", "..") or "/" in name or "\0" in name
         return None if impossible else run / SERVER / SESSIONS / name
 
     def attempt_log(self, run: Path) -> Path | None:
-        """Return the attempt log in the run's directory; None without a session."""
+        """Return the path of the attempt log in the run's directory; None if there is no session."""
         session = self.session_in(run)
         return session and session / ATTEMPTS
 
 
 def run_directories(evaluation: Path) -> Iterator[Path]:
-    """Yield the directories of an evaluation's runs that have a record, sorted by name."""
+    """Yield the directories of an evaluation's runs, sorted by name; skip those without a record."""
     for directory in sorted((evaluation / RUNS).glob("*")):
         if (directory / RunRecord.file_name()).is_file():
             yield directory

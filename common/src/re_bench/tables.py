@@ -1,4 +1,4 @@
-"""Format plain-text tables and their cells."""
+"""Format plain-text tables and the values in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def terminal_width() -> int | None:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with columns as wide as their widest cell; the last column is not padded."""
+    """Format a table as text; each column except the last is padded to the width of its widest cell."""
     everything = [header, *rows]
     widths = [max(len(row[column]) for row in everything) for column in range(len(header) - 1)]
     rule = ["-" * width for width in (*widths, len(header[-1]))]
@@ -34,17 +34,17 @@ def printable(text: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number, or a dash for None."""
+    """Format a number with fixed digits, or None as a dash."""
     return "-" if value is None else f"{value:z.{digits}f}"  # z: no negative zero
 
 
 def hours(value: float | None) -> str:
-    """Format hours, or a dash for None; small values have two significant digits."""
+    """Format a number of hours, or None as a dash; values below 0.1 get two significant digits."""
     return "-" if value is None else f"{value:.2f}" if value >= _SHORT_H or value <= 0 else f"{value:.2g}"
 
 
 def dollars(cost: float | None) -> str:
-    """Format a cost in dollars, or a dash for None."""
+    """Format a cost in dollars, or None as a dash."""
     return "-" if cost is None else f"${cost:.4f}"
 
 

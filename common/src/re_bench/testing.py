@@ -1,6 +1,6 @@
-"""A pytest plug-in for tests of tasks and commands: a tiny text, a tiny task, and ``re-bench`` in this process.
+"""A pytest plug-in for tests of tasks and commands: a tiny text, a tiny task, and ``re-bench`` run in-process.
 
-Use it with ``pytest_plugins = ["re_bench.testing"]`` in the top ``conftest.py``.
+To load it, set ``pytest_plugins = ["re_bench.testing"]`` in the top-level ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 TINY_TEXT = "docstrings-300"
-"""Name of the tiny text."""
+"""The name of the tiny text."""
 NUMBER_ANCHORS = """
 [profiles.cpu.anchors]
 starting = 0.0
@@ -92,18 +92,18 @@ if __name__ == "__main__":
 
 
 class Command(Protocol):
-    """Runs ``re-bench`` with some arguments; see :func:`run_command`."""
+    """The type of a function that runs ``re-bench``; see :func:`run_command`."""
 
     def __call__(
         self, *arguments: str | Path, cwd: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end."""
+        """Run ``re-bench`` and return its exit status and output."""
 
 
 def run_command(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``re-bench`` in this process, and return its exit status and output, including that of its child processes.
+    """Run ``re-bench`` in this process; return the exit status and the output, which includes child processes' output.
 
     Args:
         arguments: the command line.
@@ -128,7 +128,7 @@ def run_command(
 def run_process(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``re-bench`` in a new process, which looks up programs and packages again."""
+    """Run ``re-bench`` in a new process, for tests that change which programs and packages are installed."""
     command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
     variables = {**os.environ, **environment}
     return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
@@ -136,7 +136,7 @@ def run_process(
 
 @contextlib.contextmanager
 def _captured(number: int, name: str) -> Iterator[io.TextIOWrapper]:
-    """Redirect a standard stream of this process and its children to a file."""
+    """Redirect a standard stream of this process and of its child processes to the file that this yields."""
     before, kept = getattr(sys, name), os.dup(number)
     with tempfile.TemporaryFile() as binary, io.TextIOWrapper(binary, encoding="utf-8", line_buffering=True) as file:
         os.dup2(binary.fileno(), number)
@@ -163,15 +163,15 @@ def re_bench() -> Command:
 
 @pytest.fixture(scope="session")
 def backend() -> Backend:
-    """Return the default sandbox; tests of isolation fail without one."""
+    """Return the bubblewrap backend. Tests that use this fixture fail if bubblewrap does not work."""
     return open_backend("bubblewrap")
 
 
 def write_number_task(task: Path, anchors: str = "") -> Path:
-    """Write a task that scores the number in a file, which takes 0.1 s, into a new directory.
+    """Create a task directory; the task's score is the number in a submitted file, and scoring takes 0.1 s.
 
     Args:
-        task: the directory.
+        task: the directory to create.
         anchors: the anchors of profile ``cpu``, such as :data:`NUMBER_ANCHORS`.
     """
     for name, value in (("baseline", "0"), ("reference", "10"), ("cheats/letters", "ten")):
@@ -184,7 +184,7 @@ def write_number_task(task: Path, anchors: str = "") -> Path:
 
 
 def write_exportable_task(directory: Path) -> Path:
-    """Write that task, with anchors and the files for exports, into ``directory/tasks/quick``; return the path."""
+    """Create the task of :func:`write_number_task` as ``directory/tasks/quick``, with anchors and files for exports."""
     task = write_number_task(directory / "tasks" / "quick", NUMBER_ANCHORS)
     (task / "instructions.md").write_text("Write a large number.\n")
     (task / "Dockerfile").write_text(
@@ -196,7 +196,7 @@ def write_exportable_task(directory: Path) -> Path:
 
 
 def keep_submission(log: Path, submission: Path) -> Path:
-    """Put a submission into the store next to an attempt log, as a scorer does, and return the copy."""
+    """Put a submission into the store next to an attempt log, as a scorer does; return the copy's path."""
     store = Store(log)
     with tempfile.TemporaryDirectory() as directory:
         staged = stage(submission, Path(directory) / "copy")
@@ -205,7 +205,7 @@ def keep_submission(log: Path, submission: Path) -> Path:
 
 
 def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
-    """Put a prepared text of random words from the vocabulary ``words`` into a cache; return the cache."""
+    """Put the tiny text, made of random words from the vocabulary ``words``, into a cache; return the cache."""
     spec, wheels = TextSpec.named(TINY_TEXT), pinned_wheels()
     directory = wheel_text_entry(spec, wheels, cache).directory
     directory.mkdir(parents=True)
@@ -226,9 +226,9 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
     return cache
 
 
-@pytest.fixture(scope="module")  # tasks of one session have different fixtures
+@pytest.fixture(scope="module")  # not session: each task's tests define their own `tiny`
 def template_workspace(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a read-only workspace of the task of the fixture ``tiny``, in profile ``cpu``."""
+    """Return a workspace of the task ``tiny`` in profile ``cpu``, which tests must not change."""
     target = tmp_path_factory.mktemp("template_workspace") / "workspace"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
@@ -238,5 +238,5 @@ def template_workspace(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pyt
 
 @pytest.fixture
 def workspace(template_workspace: Path, tmp_path: Path) -> Path:
-    """Return a copy of that workspace, for a test to change."""
+    """Return a copy of ``template_workspace`` that a test may change."""
     return shutil.copytree(template_workspace, tmp_path / "workspace")

@@ -1,4 +1,4 @@
-"""Limit wall-clock time without counting time in which the machine was busy."""
+"""Limit wall-clock time, not counting the time during which the machine is overloaded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 MAX_STRETCH = 10
-"""How many times its seconds a limit lasts at most, however busy the machine is."""
+"""However busy the machine is, a limit of ``n`` seconds is reached after ``MAX_STRETCH * n`` seconds."""
 CPU_PRESSURE = Path("/proc/pressure/cpu")
 _STALLED = re.compile(rb"^some .*total=(\d+)", re.MULTILINE)
 
@@ -15,8 +15,9 @@ _STALLED = re.compile(rb"^some .*total=(\d+)", re.MULTILINE)
 class TimeLimit:
     """A limit of ``seconds`` from now.
 
-    Time in which a program on this machine waited for a core does not count, up to :data:`MAX_STRETCH` times the limit.
-    Linux reports it as "some" CPU pressure (Documentation/accounting/psi.rst); without that, all time counts.
+    Time during which any program on this machine waits for a core does not count, but the limit is reached after
+    :data:`MAX_STRETCH` times ``seconds`` at the latest. Linux reports such waiting as "some" CPU pressure
+    (Documentation/accounting/psi.rst). If the kernel does not report it, all time counts.
     """
 
     def __init__(self, seconds: float, *, pressure: Path = CPU_PRESSURE) -> None:
@@ -32,18 +33,18 @@ class TimeLimit:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left, at least 0, if the machine is idle from now on."""
+        """Seconds left, at least 0, if no program waits for a core from now on."""
         elapsed = self.elapsed_s
         counted = elapsed - min(elapsed, self._stall_s() - self._stalled)
         return max(0.0, min(self.seconds - counted, MAX_STRETCH * self.seconds - elapsed))
 
     @property
     def reached(self) -> bool:
-        """Whether the time is over."""
+        """Whether the limit is reached."""
         return self.elapsed_s >= self.seconds and self.remaining_s <= 0
 
     def describe(self, cpu_s: float | None = None) -> str:
-        """Return the limit, and the wall-clock time if the machine was busy.
+        """Return the limit as text, with the wall-clock time if the machine was busy.
 
         Args:
             cpu_s: CPU seconds that the limited program has used, if known.
@@ -55,7 +56,7 @@ class TimeLimit:
         return f"{self.seconds:g} s (it took {elapsed:.0f} s of wall-clock time{used}; the machine was busy)"
 
     def _stall_s(self) -> float:
-        """Return the seconds, since the machine started, in which at least one program waited for a core."""
+        """Return for how many seconds, since the machine started, at least one program waited for a core."""
         try:
             found = _STALLED.search(self._pressure.read_bytes())
         except OSError:

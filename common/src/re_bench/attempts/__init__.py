@@ -1,1 +1,1 @@
-"""Keep attempts: their log, copies of submissions, and scorers' records."""
+"""Store attempts: the attempt log, copies of submissions, and scorers' records."""

@@ -1,4 +1,4 @@
-"""Time elapsed in a run (wall-clock and working seconds), and arithmetic with intervals of time."""
+"""The time elapsed in a run (wall-clock and working seconds), and set operations on time intervals."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Elapsed:
     """Seconds since a run began."""
 
     wall_s: float
-    """Wall-clock time without pauses and server downtime."""
+    """Wall-clock time, excluding pauses and server downtime."""
     working_s: float
-    """``wall_s`` without waiting for the model's server, a GPU or the scoring queue."""
+    """``wall_s``, excluding waits for the model's server, a GPU or the scoring queue."""
 
     @property
     def waited_s(self) -> float:
@@ -28,7 +28,7 @@ class Elapsed:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """An interval of time in seconds since 1970; an open one ends at infinity."""
+    """A time interval in seconds since 1970; an interval without an end ends at infinity."""
 
     began: float
     ended: float = math.inf
@@ -46,7 +46,7 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def common(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interval]:
-    """Return the intersection, in order of time."""
+    """Return the intersection of two unions of intervals, sorted by time."""
     left, right, both = merged(first), merged(second), []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -61,7 +61,7 @@ def common(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interv
 
 
 def without(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interval]:
-    """Return the difference ``first - second``, in order of time."""
+    """Return the parts of ``first`` that are not in ``second``, sorted by time."""
     union = merged(second)
     begins = [-math.inf, *(interval.ended for interval in union)]
     ends = [*(interval.began for interval in union), math.inf]

@@ -1,7 +1,7 @@
-"""The append-only log of a run's attempts, one line of JSON each.
+"""The append-only log of a run's attempts, with one line of JSON per attempt.
 
-A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in canonical form: a line is intact if re-encoding its content
-gives the same bytes. Lines left incomplete by a kill stay in the log; readers count them.
+A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in canonical form: it is intact if encoding its content again
+gives the same bytes. Lines that a killed process left incomplete stay in the log; readers skip and count them.
 """
 
 import dataclasses
@@ -22,15 +22,15 @@ Status = Literal["valid", "invalid", "error"]
 """``invalid``: the submission's fault. ``error``: an internal error."""
 
 MAX_LINE = 1 << 20
-"""Maximum length of a line, in bytes with its newline."""
+"""Maximum length of a line in bytes, including the newline."""
 
 _VERSION = 1
 _DETAILS_BUDGET = MAX_LINE // 2
 _MESSAGE_BUDGET = MAX_LINE // 4
 _OPTIONAL = ("private_raw", "wall_s", "working_s")
-"""Fields that early logs lack; omitted from a line if None."""
+"""Fields that old logs lack; a line omits those that are None."""
 _OLD_NAMES = {"final_raw": "private_raw"}
-"""Names of fields in older logs, and their current names."""
+"""Current names of fields by their names in old logs."""
 _TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
 
 
@@ -39,22 +39,22 @@ class Attempt:
     """One scored submission.
 
     Attributes:
-        n: its number in the log, from 1; 0 before it is appended.
-        time: when it was scored, ISO 8601 in UTC.
+        n: the attempt's number in the log, from 1; 0 before the attempt is appended.
+        time: when the attempt was scored, as ISO 8601 in UTC.
         task: the task's name.
         profile: the profile's name.
         status: "valid", "invalid" or "error".
         raw: the public raw score in the task's unit; None unless the status is "valid".
-        reward: the normalised score; None also if the profile has no anchors.
+        reward: the normalised raw score; None if ``raw`` is None or the profile has no anchors.
         message: the message for the agent.
-        details: JSON values for the log only.
-        seconds: wall-clock seconds of the scoring.
-        submission: SHA-256 of the staged tree in hex, or "".
+        details: JSON values that are not shown to the agent.
+        seconds: duration of the scoring in wall-clock seconds.
+        submission: SHA-256 of the staged submission in hex, or "".
         sandbox: the name of the sandbox backend.
         scorer: the version of the scorer.
-        private_raw: the private raw score; None if ``raw`` is the only one.
-        wall_s: the run's wall-clock seconds at the submission, without pauses; None if unknown.
-        working_s: ``wall_s`` without waiting for others; None if unknown.
+        private_raw: the private raw score; None if there is only ``raw``.
+        wall_s: wall-clock seconds from the run's start to the submission, excluding pauses; None if unknown.
+        working_s: ``wall_s``, excluding waits for the model's server, a GPU or the scoring queue; None if unknown.
     """
 
     time: str
@@ -81,7 +81,7 @@ class Attempt:
 
     @property
     def submitted_at(self) -> Elapsed | None:
-        """The run's time at the submission; None if unknown."""
+        """The time elapsed in the run at the submission; None if unknown."""
         if self.wall_s is None:
             return None
         return Elapsed(self.wall_s, self.wall_s if self.working_s is None else self.working_s)
@@ -114,9 +114,9 @@ class LogContents:
 
         Args:
             aggregation: "min", "max" or "last", over raw scores.
-            anchors: starting and reference score for attempts that do not record theirs. None if anchors are measured
-                in every run: then the reward is that of the last attempt with the final raw score. Attempts with a
-                ``private_raw`` always have stored anchors.
+            anchors: starting and reference score, for attempts that do not record the anchors they were scored with.
+                None if every scoring measures the anchors; the final reward is then that of the last attempt with the
+                final raw score. (Such attempts have no ``private_raw``, which needs stored anchors.)
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
@@ -133,7 +133,7 @@ class LogContents:
 
 
 def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, float]:
-    """Return the anchors that an attempt was scored with, or ``others`` if it does not record them."""
+    """Return the anchors that an attempt was scored with, or ``others`` if the attempt does not record any."""
     try:
         own = attempt.details["anchors"]
         return float(own["starting"]), float(own["reference"])
@@ -142,7 +142,7 @@ def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, fl
 
 
 class AttemptLog:
-    """The attempt log at a path, in an existing directory. Processes may append and read concurrently."""
+    """The attempt log at a path in an existing directory. Several processes may append and read concurrently."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -159,10 +159,10 @@ class AttemptLog:
 
         Raises:
             TypeError: if a field has the wrong type.
-            ValueError: if a field has an invalid value: a number, a score that is not finite, a valid attempt without
-                a raw score, or another attempt with a score.
+            ValueError: if the attempt already has a number or is too long, a score or time is not finite, a valid
+                attempt has no raw score, another one has a score, or times contradict each other.
             LogError: if the path is not a plain file or its directory is missing.
-            OSError: if writing fails; then the attempt is not acknowledged.
+            OSError: if writing fails; the log may then lack the attempt.
         """
         if attempt.n != 0:
             raise ValueError(f"the log numbers attempts, but this one has the number {attempt.n}")
@@ -176,7 +176,7 @@ class AttemptLog:
     def read(self) -> LogContents:
         """Read all intact attempts; a missing log is empty.
 
-        Takes no lock: a line that is being written may count as incomplete. Malformed content raises nothing.
+        No lock is taken, so a line that is being written may count as incomplete. Malformed lines raise nothing.
 
         Raises:
             LogError: if the path is not a plain file.
@@ -184,7 +184,7 @@ class AttemptLog:
         return _parse(read_lines(self.path))
 
     def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
-        """Read the log and combine its attempts; see `LogContents.final`."""
+        """Read the log and combine its attempts into the final score; see `LogContents.final`."""
         return self.read().final(aggregation, anchors)
 
 
@@ -194,7 +194,7 @@ def encoded(attempt: Attempt) -> bytes:
 
 
 def with_current_names(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an attempt, with the names of older logs replaced."""
+    """Return the fields of an attempt, with names from old logs replaced by current ones."""
     return {_OLD_NAMES.get(name, name): value for name, value in fields.items()}
 
 
@@ -213,7 +213,7 @@ def _check(attempt: Attempt) -> None:
 
 
 def _check_scores(attempt: Attempt) -> None:
-    """Raise unless a valid attempt has a raw score, or any other attempt has no score."""
+    """Raise if a score is not finite, a valid attempt has no raw score, or another attempt has a score."""
     scores = (attempt.raw, attempt.reward, attempt.private_raw)
     for name, score in zip(("raw", "reward", "private_raw"), scores, strict=True):
         if score is not None:
@@ -272,7 +272,7 @@ def _last_number(attempts: Iterable[Attempt]) -> int:
 
 
 def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
-    """Return the line of an attempt, without its newline, and the attempt decoded from it."""
+    """Return an attempt's line, without the newline, and the attempt as readers decode it."""
     attempt = _canonical(attempt)
     line = _encode(_fields(attempt))
     if len(line) >= MAX_LINE:
@@ -289,13 +289,13 @@ def _fields(attempt: Attempt) -> dict[str, Any]:
 
 
 def _canonical(attempt: Attempt) -> Attempt:
-    """Convert every field to the value that decoding gives."""
+    """Convert every field to the value that decoding the line will give."""
     changes: dict[str, Any] = {name: _valid_unicode(getattr(attempt, name)) for name in _TEXTS}
     for name in ("raw", "reward", "seconds", *_OPTIONAL):
         value = getattr(attempt, name)
         changes[name] = None if value is None else float(value)
     try:
-        # A round trip through JSON turns keys into text before they are sorted.
+        # The round trip raises for values that cannot be encoded, such as integers with thousands of digits.
         changes["details"] = json.loads(json.dumps(_to_json_types(attempt.details), allow_nan=False))
     except (ValueError, TypeError, RecursionError) as error:
         changes["details"] = {"left_out": f"all details: JSON cannot hold them ({type(error).__name__})"}
@@ -323,7 +323,7 @@ def _to_json_types(value: object) -> object:
 
 
 def _truncated(attempt: Attempt) -> Attempt:
-    """Truncate an attempt to fit a line: keep the smallest details and the beginning of the message."""
+    """Truncate an attempt to fit into a line: keep the smallest details and the beginning of the message."""
     sizes = {key: len(_json({key: value})) for key, value in attempt.details.items()}
     kept: dict[str, Any] = {}
     room = _DETAILS_BUDGET
@@ -341,5 +341,5 @@ def _truncated(attempt: Attempt) -> Attempt:
 def _truncated_text(text: str) -> str:
     if len(_json(text)) <= _MESSAGE_BUDGET:
         return text
-    # A character takes at most 12 bytes: two escapes.
+    # JSON encodes a character in at most 12 bytes: two escapes.
     return f"{text[: _MESSAGE_BUDGET // 12]} [cut: {len(text)} characters in all]"

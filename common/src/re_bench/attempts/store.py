@@ -1,4 +1,4 @@
-"""Keep files next to an attempt log: copies of submissions, for regrading, and scorers' records."""
+"""Store files next to an attempt log: copies of submissions, for regrading, and scorers' records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 512 << 20
-"""Maximum disk usage of the records of one attempt log; the oldest are removed first, the newest are always kept."""
+"""Maximum disk usage of an attempt log's records. The oldest are removed first; the newest are always kept."""
 
 _INCOMING = ".incoming-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -37,12 +37,12 @@ class Store:
         self.directory = log.with_name(f"{log.name}.submissions")
 
     def add(self, staged: Staged) -> None:
-        """Store a staged copy under its hash: as hard links, or as a copy on another file system.
+        """Store a staged submission under its hash, as hard links if possible, otherwise as a copy.
 
-        If there is a copy with this hash, it becomes the newest.
+        If the store already has this hash, the stored copy becomes the newest.
 
         Raises:
-            UsageError: if it cannot be stored.
+            UsageError: if the submission cannot be stored.
         """
         target = self.directory / staged.sha256
         try:
@@ -54,19 +54,19 @@ class Store:
                 copy = Path(incoming, "copy")
                 shutil.copytree(staged.directory, copy, symlinks=True, copy_function=_link)
                 os.utime(copy)
-                with suppress(FileExistsError):  # another scorer was faster
+                with suppress(FileExistsError):  # another scorer has just stored the same submission
                     copy.rename(target)
-        except OSError as error:  # as shutil.Error is
+        except OSError as error:  # or its subclass shutil.Error
             raise UsageError(f"{self.directory}: cannot store a copy of the submission: {error}") from None
 
     def newest(self, since_s: float) -> str:
-        """Return the hash of the newest copy, or "" if none was added since ``since_s`` (as of ``time.time``)."""
+        """Return the hash of the newest copy, or "" if none was added since the time ``since_s`` (``time.time``)."""
         times = {path.name: path.stat().st_mtime for path in self.directory.glob("*") if _HASH.fullmatch(path.name)}
         recent = {name: time for name, time in times.items() if time >= since_s}
         return max(recent, key=recent.__getitem__, default="")
 
     def trim(self, size: int) -> None:
-        """Remove the oldest copies until the others take at most ``size`` bytes on disk."""
+        """Remove the oldest copies until the rest takes at most ``size`` bytes on disk."""
         copies = [path for path in self.directory.glob("*") if path.is_dir()]
         for copy in sorted(copies, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             size -= disk_usage([copy])
@@ -74,22 +74,22 @@ class Store:
                 remove_tree(copy)
 
     def find(self, sha256: str) -> Path | None:
-        """Return the copy with that hash, or None; a stranger's log may contain any text instead of a hash."""
+        """Return the copy with that hash, or None; in an untrusted log, the hash may be any text."""
         path = self.directory / sha256
         return path if _HASH.fullmatch(sha256) and path.is_dir() and not path.is_symlink() else None
 
 
 class IncomingRecords:
-    """The records of an attempt without a number."""
+    """The records of an attempt that has no number yet."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
     def keep(self, attempt: int) -> None:
-        """Keep the records, if there are any, under an attempt's number.
+        """Keep the records, if there are any, under the number that the attempt got in the log.
 
-        They replace records of an earlier log with the same name. A failure is only reported on stderr, since the
-        attempt has been logged.
+        They replace records that an earlier log with the same name left under this number. A failure is only reported
+        on stderr, since the attempt is already in the log.
         """
         target = self.directory.with_name(str(attempt))
         try:
@@ -103,7 +103,7 @@ class IncomingRecords:
 class AttemptRecords:
     """The directory ``LOG.records`` next to an attempt log, readable by its owner only.
 
-    It has a directory for each attempt with records, named by the attempt's number.
+    It contains a directory for each attempt that has records, named after the attempt's number.
     """
 
     def __init__(self, log: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -112,9 +112,11 @@ class AttemptRecords:
 
     @contextmanager
     def incoming(self) -> Iterator[IncomingRecords]:
-        """Create a directory for the block to fill; at its end, remove it unless it was kept, and trim old records.
+        """Create a directory that the block can fill with records.
 
-        Also remove directories of killed processes, which are not locked.
+        After the block, the directory is removed, unless :meth:`IncomingRecords.keep` renamed it, and old records are
+        removed if all records together are too large. Directories that killed processes left behind, which are no
+        longer locked, are removed too.
 
         Raises:
             UsageError: if the directory cannot be created.
@@ -142,7 +144,7 @@ class AttemptRecords:
                 remove_tree(directory)
 
     def _trim(self) -> None:
-        """Remove the records of the oldest attempts, but not of the newest, until the rest is within the limit."""
+        """Remove the oldest attempts' records until the rest is within the limit; always keep the newest attempt's."""
         numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
         sizes = {number: disk_usage([self.directory / str(number)]) for number in numbers}
         excess = sum(sizes.values()) - self._max_bytes
@@ -154,7 +156,7 @@ class AttemptRecords:
 
 @contextmanager
 def _locked(directory: Path, flags: int = 0) -> Iterator[None]:
-    """Hold a directory's lock, which the kernel releases when the process dies."""
+    """Lock a directory during the block. The kernel releases the lock when the process dies."""
     lock = os.open(directory, _DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | flags)

@@ -1,1 +1,1 @@
-"""The command ``re-bench``."""
+"""The command-line program ``re-bench``."""

@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 Scores = list[dict[str, Any]]
 Solutions = dict[tuple[str, str], Scores]
-"""Scores by task and profile, and solution."""
+"""The scores of each solution, by ``TASK/PROFILE`` and the solution's name."""
 
 _HEADER = ("task", "solution", "what", "before", "after")
 _MAX_CELL = 60
 _VARIES = re.compile(r"\S*(?:\d|/)\S*")
-"""A word of a reason that may vary between runs: a number, a hash or a path."""
+"""Matches a word that may differ between runs, such as a number, a hash or a path."""
 
 
 @app.command(group=MAINTAINERS)
 def compare(
-    before: Annotated[Path, Parameter(name="BEFORE", help="An output of validate --json.")],
-    after: Annotated[Path, Parameter(name="AFTER", help="Another output.")],
+    before: Annotated[Path, Parameter(name="BEFORE", help="Output of an earlier validate --json.")],
+    after: Annotated[Path, Parameter(name="AFTER", help="Output of a later validate --json.")],
     /,
     *,
     json: Json = False,
 ) -> int:
     """Compare each solution's status, raw score and reason in two outputs of validate --json.
 
-    Raw scores may differ by the task's resolution; numbers and paths in reasons may differ. The exit status is 1 if
-    anything else differs.
+    Differences of raw scores within the task's resolution are ignored, as are numbers and paths in reasons. The exit
+    status is 1 if anything else differs.
     """
     from re_bench.tables import printable, table
 
@@ -52,10 +52,10 @@ def compare(
 
 
 def _solutions(path: Path) -> Solutions:
-    """Return the scores in the output of a validation.
+    """Read the scores of all solutions from a file with the output of ``validate --json``.
 
     Raises:
-        UsageError: if the file is not such an output.
+        UsageError: if the file cannot be read or has another format.
     """
     try:
         reports = json_format.loads(path.read_text(encoding="utf-8"))["reports"]
@@ -71,11 +71,11 @@ def _solutions(path: Path) -> Solutions:
 
 
 def _differences(before: Solutions, after: Solutions) -> Iterator[tuple[str, str, str, object, object]]:
-    """Yield each difference: task, solution, what differs, and its values before and after."""
+    """Yield each difference: task, solution, what differs, the value before, and the value after."""
     for key in {**before, **after}:
         then, now = before.get(key), after.get(key)
         if then is None or now is None:
-            yield (*key, "presence", "missing" if then is None else "there", "missing" if now is None else "there")
+            yield (*key, "presence", "missing" if then is None else "present", "missing" if now is None else "present")
         elif _statuses(then) != _statuses(now):
             yield (*key, "status", _statuses(then), _statuses(now))
         else:
@@ -97,7 +97,7 @@ def _mean_raw(scores: Scores) -> float | None:
 
 
 def _resolution(task: str) -> float:
-    """Return the largest difference of raw scores to ignore; 1e-9 if the task is unknown or does not round."""
+    """Return the largest difference of raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
     from re_bench.task.discovery import find_task
 
     try:

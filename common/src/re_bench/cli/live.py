@@ -1,4 +1,4 @@
-"""Show a live table on stderr while a command works, below the lines that programs print."""
+"""Show a live table on stderr while a command runs, below the output of child processes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _REFRESH_HZ = 4
 _END_TIMEOUT_S = 1.0
 _MIN_ROWS = 3
 _RESERVED_LINES = 12
-"""Lines of the terminal that are reserved for title, header and printed lines."""
+"""Terminal lines reserved for the title, the header and printed output."""
 
 Display = tuple[str, "Sequence[str]", "Sequence[Sequence[str]]"]
 """A title, the header of a table, and its rows."""
 
 
 def has_live_terminal() -> bool:
-    """Return whether stderr is a terminal that supports a live table, which ``TERM=dumb`` does not."""
+    """Return whether stderr is a terminal that supports a live table; ``TERM=dumb`` does not."""
     return sys.stderr.isatty() and not Console(stderr=True).is_dumb_terminal
 
 
@@ -40,11 +40,11 @@ def has_live_terminal() -> bool:
 def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iterator[None]:
     """Show ``display()`` during the block and refresh it several times a second, if stderr is a terminal.
 
-    The descriptor of stderr is redirected so that output of child processes appears above the table. The table is
-    removed when the block ends.
+    Output of this process and its children on stderr is redirected to appear above the table. The table is removed
+    when the block ends.
 
     Args:
-        display: called from another thread; it may return untrusted text.
+        display: returns the title, header and rows. It is called from another thread and may return untrusted text.
         wanted: False to show nothing.
     """
     if not (wanted and has_live_terminal()):
@@ -74,11 +74,11 @@ def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iter
         finally:
             sys.stderr.flush()
             os.dup2(terminal, _STDERR)
-            reader.join(_END_TIMEOUT_S)  # a program that keeps the pipe open may never end
+            reader.join(_END_TIMEOUT_S)  # with a timeout: a child process may keep the pipe open
 
 
 def _print_above(descriptor: int, console: Console) -> None:
-    """Print lines written to stderr above the table, with control characters escaped."""
+    """Print each line that arrives on a pipe above the table, with control characters escaped."""
     with os.fdopen(descriptor, encoding="utf-8", errors="backslashreplace") as file:
         for line in file:
             console.print(Text(printable(line)), soft_wrap=True)

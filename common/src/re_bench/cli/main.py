@@ -1,8 +1,8 @@
 """The ``re-bench`` command, a cyclopts application that installed packages extend.
 
-A package adds commands with a module in the entry point group ``re_bench.commands`` (``re_bench.exporters`` for formats
-of ``re-bench export``). Importing the module registers its functions with :data:`app`, so commands import what they
-need when they run.
+A package adds commands with a module in the entry point group ``re_bench.commands``, and formats of ``re-bench export``
+with a module in the group ``re_bench.exporters``. Importing the module registers its functions with :data:`app`. Every
+call of ``re-bench`` imports all these modules, so commands import slow dependencies inside their functions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ app = App(
     version=describe_versions,
     group_commands=EVERYBODY,
     help_format="plaintext",
-    default_parameter=Parameter(allow_repeating=True),  # the last one counts
+    default_parameter=Parameter(allow_repeating=True),  # if an option is repeated, the last value counts
 )
 export_app = App(name="export", help="Export a task to the format of another program.", group=EVALUATORS)
 app.command(export_app)
@@ -43,7 +43,7 @@ _BUILT_IN = ("task_commands", "new_command", "score_commands", "validate_command
 _DISTRIBUTIONS = dict.fromkeys(("serve", "sessions"), "'server[ors]'") | dict.fromkeys(
     ("bundle", "evaluate", "report", "scan", "transcripts", "view", "work"), "evaluation"
 )
-"""Commands of optional distributions, and their folders in the repository."""
+"""For each command of an optional distribution: the distribution's folder in the repository, with extras."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def load_commands() -> None:
-    """Import the modules of all commands; skip packages with missing dependencies."""
+    """Import the modules of all commands; skip modules of other packages whose dependencies are not installed."""
     for name in _BUILT_IN:
         importlib.import_module(f"re_bench.cli.{name}")
     for group in ("re_bench.commands", "re_bench.exporters"):

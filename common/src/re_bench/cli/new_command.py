@@ -57,7 +57,7 @@ def new(
     unmeasured = (
         _measure(task, sandbox)
         if "cpu" in choices.profiles
-        else "only anchors of profile cpu are measured by this command"
+        else "this command only measures the anchors of profile cpu"
     )
     fix_all([check_task(task)])
     report = check_task(task)
@@ -69,7 +69,7 @@ def new(
     return 1 if report.problems else 0
 
 
-def _choose(  # noqa: PLR0917 - one for each question
+def _choose(  # noqa: PLR0917 - one parameter for each question
     name: str,
     title: str | None,
     id_: str | None,
@@ -79,7 +79,7 @@ def _choose(  # noqa: PLR0917 - one for each question
     *,
     ask: bool,
 ) -> Choices:
-    """Return the given options, with answers or defaults for the others."""
+    """Fill in the options that are None: ask the user if ``ask`` is true, otherwise use defaults."""
     from rich.console import Console
     from rich.prompt import Prompt
 
@@ -106,7 +106,7 @@ def _choose(  # noqa: PLR0917 - one for each question
 
 
 def _measure(task: Path, sandbox: str | None) -> str | None:
-    """Measure the anchors of profile ``cpu``; return the reason if that fails, or None."""
+    """Measure the anchors of profile ``cpu``; return None, or an error message if that fails."""
     from re_bench.errors import ReBenchError
     from re_bench.runs.calibrate import calibrate
     from re_bench.task.discovery import open_task
@@ -120,7 +120,7 @@ def _measure(task: Path, sandbox: str | None) -> str | None:
 
 def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repository: bool) -> None:
     name = choices.name if in_repository else str(task)
-    print(f"{task}: created; edit the lines marked CHANGE ME, in the order of its README.md")
+    print(f"{task}: created; edit the lines marked CHANGE ME, in the order given in its README.md")
     if unmeasured is not None:
         print(f"the anchors are not measured ({unmeasured}); run: re-bench calibrate {name}")
     print(f"  re-bench check {name}      # check its files\n  re-bench validate {name}   # score its solutions")

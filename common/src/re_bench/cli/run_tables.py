@@ -20,15 +20,15 @@ _MAX_MESSAGE = 80
 
 
 def validation_table(report: Report, width: int | None = None) -> str:
-    """Return the table of a validation, with a title above and problems below.
+    """Format a validation as a table, with a title above and the task's problems below.
 
     Args:
         report: the validation.
-        width: the terminal's width; rows that passed are truncated to it. None does not truncate.
+        width: the terminal's width, to which rows that passed are truncated; None for no truncation.
     """
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
     lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []
-    passed = [True, True, *(row.passed for row in report.rows)]  # header and rule come first
+    passed = [True, True, *(row.passed for row in report.rows)]  # the first two lines are the header and the rule
     cut = [_cut(line, width) if fits else line for line, fits in zip(lines, passed, strict=False)]
     return "\n".join([title, *cut, *report.problems])
 

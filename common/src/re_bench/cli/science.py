@@ -1,6 +1,6 @@
 """Write the table of ``docs/science.md`` from manifests, anchors and records: ``python -m re_bench.cli.science``.
 
-A task's ``records.toml`` has the results of methods, each measured once by a person. The raw scores of baseline and
+A task's ``records.toml`` lists methods with results that a person measured once. The raw scores of baseline and
 reference are the anchors.
 """
 
@@ -31,7 +31,7 @@ _HEADER = (
 
 
 def with_table(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return a page with its table replaced by one from the files of ``tasks``.
+    """Return ``text``, the content of the page, with the table rebuilt from the files of ``tasks``.
 
     Raises:
         ManifestError: if a task's records are malformed, missing, or for an unknown profile.
@@ -42,7 +42,7 @@ def with_table(text: str, tasks: Sequence[TaskFolder]) -> str:
 
 
 def rows_of(task: TaskFolder) -> Iterator[list[str]]:
-    """Yield the rows of a task by profile, then by kind, then in the order of its file."""
+    """Yield a task's rows, sorted by profile, then by kind, then as in the task's ``records.toml``."""
     path = task.directory / RECORDS
     file = read_table(path, Records)
     unknown = {record.profile for record in file.records} - set(task.manifest.profiles)

@@ -51,13 +51,13 @@ def regrade(
     log: Annotated[Path, Parameter(name="LOG", help="An attempt log; it is not changed.")],
     /,
     *,
-    into: Annotated[Path | None, Parameter(name="--log", help="Append the attempts to this log.")] = None,
+    into: Annotated[Path | None, Parameter(name="--log", help="Append the new scores to this log.")] = None,
     ray: Ray = None,
     gpu_type: GpuType = None,
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Score the stored submissions of a log again."""
+    """Score the submissions stored next to an attempt log again."""
     from re_bench.cli.run_tables import regraded_table
     from re_bench.errors import UsageError
     from re_bench.runs.regrade import regrade as regrade_log

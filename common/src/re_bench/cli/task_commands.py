@@ -50,7 +50,7 @@ def doctor(
     elif passed:
         print("all selected tasks can run here")
     else:
-        print("no task is blocked, but checks marked FAIL may stop one later")
+        print("all selected tasks can start here, but a problem marked FAIL may stop them later")
     return 0 if passed else 1
 
 
@@ -95,7 +95,7 @@ def prepare(
     *tasks: TaskNames,
     instance: Annotated[
         int | None,
-        Parameter(help="Instance of the task's hidden truth to serve and score from now on (one task only)."),
+        Parameter(help="Instance of the task's hidden ground truth to use from now on (one task only)."),
     ] = None,
     profile: ProfileName = "auto",
     json: Json = False,
@@ -143,7 +143,7 @@ def workspace(
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Create the workspace that an agent starts from, or one with another solution of the task."""
+    """Create the workspace that an agent starts in, or a workspace with another of the task's solutions."""
     from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
     from re_bench.task.workspace import create_and_build
@@ -189,7 +189,7 @@ def check(
 
 
 def _all_reports(names: Sequence[str]) -> dict[str, Report]:
-    """Return reports by task; without names, of all tasks and of the repository."""
+    """Check the named tasks, or without names all tasks and the repository; return the reports by name."""
     from re_bench.task.check import check_task
     from re_bench.task.check_files import Report
     from re_bench.task.discovery import repository_around, task_directories
@@ -203,7 +203,7 @@ def _all_reports(names: Sequence[str]) -> dict[str, Report]:
 
 
 def _directory(name: str) -> Path:
-    """Return the directory of a task, whose manifest may be malformed.
+    """Return the directory of the task with this name or path, even if its manifest is malformed.
 
     Raises:
         UsageError: if there is no such task.
@@ -222,7 +222,7 @@ def _directory(name: str) -> Path:
 
 
 def repository_problems(top: Path) -> Iterator[Problem]:
-    """Yield problems of a repository's lock files and table of results."""
+    """Yield problems with the repository's lock files and with the table in ``docs/science.md``."""
     from re_bench.task.check import stale_locks
 
     yield from stale_locks(top)
@@ -230,7 +230,7 @@ def repository_problems(top: Path) -> Iterator[Problem]:
 
 
 def _stale_results(top: Path) -> Iterator[Problem]:
-    """Yield a problem if the table of ``docs/science.md`` differs from anchors and records."""
+    """Yield a problem if the table in ``docs/science.md`` does not match the tasks' anchors and records."""
     from re_bench.cli.science import with_table
     from re_bench.task.check_files import Problem, line_with
     from re_bench.task.discovery import open_task

@@ -49,7 +49,7 @@ def validate(
     solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
     repeats: Annotated[
         Positive | None,
-        Parameter(help="Scorings of baseline and reference (default: 3, or 1 if the reference has a command to run)."),
+        Parameter(help="How often to score baseline and reference (default: 3, or the manifest's reference.repeats)."),
     ] = None,
     jobs: Jobs = None,
     scoring_gpu: ScoringGpu = None,
@@ -60,7 +60,7 @@ def validate(
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Score baseline, reference and every cheat of tasks, and check the results."""
+    """Score each task's baseline, reference and cheats, and check the results."""
     from re_bench.cli.run_tables import summary_table, validation_table
     from re_bench.runs.validate import choose_solutions
     from re_bench.tables import terminal_width
@@ -115,7 +115,7 @@ def calibrate(
     task: TaskName,
     /,
     *,
-    repeats: Annotated[Positive, Parameter(help="Scorings of baseline and reference.")] = 5,
+    repeats: Annotated[Positive, Parameter(help="How often to score baseline and reference.")] = 5,
     profile: ProfileName = "auto",
     model: ModelOptions = NO_MODEL,
     ray: Ray = None,
@@ -123,7 +123,7 @@ def calibrate(
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Measure the anchors of a task and write them to its anchors.toml."""
+    """Measure a task's anchors and write them to its anchors.toml."""
     from re_bench.runs.calibrate import calibrate as calibrate_task
     from re_bench.task.choices import choose_model
     from re_bench.task.discovery import find_task
@@ -173,7 +173,7 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
 
 
 class _Progress:
-    """The live table of a validation: the number of finished scorings, and the running ones."""
+    """The live table of a validation: the title counts finished scorings, and the rows show running ones."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -181,7 +181,7 @@ class _Progress:
         self._began: dict[Future[tuple[Score, float]], float] = {}
 
     def show(self, scorings: Scorings) -> None:
-        """Update the scorings."""
+        """Set the scorings to display."""
         self._scorings = scorings.copy()
 
     def display(self) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
@@ -199,10 +199,10 @@ class _Progress:
 def _report_of(
     target: Target, model: ChatModel | None, place: str, *, alone: bool, repeats: int | None, **options: Any
 ) -> Report:
-    """Validate a task; unless it is ``alone``, turn an error into a report so that the other tasks continue.
+    """Validate a task; turn an error into a report, unless the task is the only one selected (``alone``).
 
     Raises:
-        ReBenchError: if the only task cannot be validated.
+        ReBenchError: if the task is ``alone`` and cannot be validated.
     """
     from re_bench.cli.live import live_display
     from re_bench.runs.validate import default_repeats
@@ -230,9 +230,9 @@ def _report_of(
 def _choose_runnable(
     tasks: Sequence[TaskFolder], profile: str, sandbox: str | None, ray: str | None
 ) -> tuple[list[Target], list[Report]]:
-    """Return the tasks that can run here in their profiles, and reports of the others, whose reasons are printed.
+    """Return the tasks that can run on this machine, with their profiles, and a report on each task that cannot.
 
-    On a cluster, all tasks with the profile are assumed to be runnable.
+    Print why tasks cannot run. On a cluster, all tasks with the profile are assumed to be runnable.
 
     Raises:
         UsageError: if no task can run.
@@ -258,7 +258,7 @@ def _choose_runnable(
 
 
 def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[str, Profile]:
-    """Return the profile; with ``--ray``, this machine may lack its device."""
+    """Return a profile's name and settings; without ``--ray``, this machine must have the profile's device."""
     from re_bench.task.choices import choose_profile, profile_name
 
     if ray is None:
@@ -268,7 +268,7 @@ def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[st
 
 
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
-    """Return which scorings run on which GPU; None if no profile needs one."""
+    """Return the GPUs for timed scorings and for other work; None if no profile needs a GPU."""
     from re_bench.gpu import state
     from re_bench.gpu.devices import dedicate_gpu, hide_timed_gpus, share_gpus
 

@@ -12,7 +12,7 @@ _OTHERS = ("torch", "triton")
 def versions() -> dict[str, str | None]:
     """Return the versions of re-bench, of installed tasks and agents, and of torch, Triton and Python.
 
-    Distributions that are not installed have None.
+    The version of a distribution that is not installed is None.
     """
     entries = [*entry_points(group="re_bench.tasks"), *entry_points(group="re_bench.agents")]
     added = {entry.dist.name for entry in entries if entry.dist}
@@ -22,7 +22,7 @@ def versions() -> dict[str, str | None]:
 
 
 def describe_versions() -> str:
-    """Return a line with the version of re-bench, followed by a line for each distribution."""
+    """Return the versions as text: a line for re-bench, followed by a line for each distribution."""
     found = versions()
     lines = [f"{name} {value or 'not installed'}" for name, value in found.items()]
     return "\n".join([f"re-bench {found[_CORE]}", *lines])

@@ -1,4 +1,4 @@
-"""Measure a task's anchors: score baseline and reference several times, and store the means with their source."""
+"""Measure a task's anchors: score baseline and reference several times, and store the mean scores and their source."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ def calibrate(
     gpu_type: str | None = None,
     cluster: str | None = None,
 ) -> Anchors:
-    """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``anchors.toml``.
+    """Score baseline and reference ``repeats`` times each, interleaved, and write the means to ``anchors.toml``.
 
-    Scorings run one at a time, or one per core if the profile is ``parallel``; on a cluster (see
-    :func:`re_bench.runs.validate.validate`) so many on each node, which must all have the same processor.
+    If the task computes its ground truth, :meth:`re_bench.api.Task.rebuild` rebuilds it first.
 
-    ``hardware`` and ``versions`` in a scorer's details override those of this process. If a profile measures its
-    anchors in every run, they are stored for the device that the scorer names; if it uses a real chat model, for that
-    model.
+    Scorings run one at a time, or as many as :func:`re_bench.runs.job_resources.default_jobs` allows if the profile is
+    ``parallel``. On a cluster (see :func:`re_bench.runs.validate.validate`), this applies to each node, and all nodes
+    must have the same processor.
 
-    A task that computes its truth makes it first (:meth:`re_bench.api.Task.rebuild`).
+    The anchors' source records hardware and versions. ``hardware`` and ``versions`` in a score's details override the
+    values that this process finds. If every scoring in the profile measures the anchors, they are stored for the device
+    that the scorer names. If the profile uses a real chat model, they are stored for that model.
 
     Raises:
-        UsageError: if an instance other than 0 is chosen; its anchors are computed with its truth.
-        ReBenchError: if the truth cannot be rebuilt, a score is not valid, both anchors are equal, or the scorer of a
-            profile that measures its anchors names no device or several.
+        UsageError: if an instance other than 0 is chosen. Anchors of other instances are computed together with the
+            instance's ground truth.
+        ReBenchError: if the ground truth cannot be rebuilt, a score is not valid, both anchors are equal, or the scores
+            name different devices or none although every scoring in the profile measures the anchors.
     """
     if instance := chosen_instance(task.name, profile):
         raise UsageError(
-            f"{task.name}: instance {instance} is chosen, and its anchors are computed with its truth; "
+            f"{task.name}: instance {instance} is chosen, but only instance 0 can be calibrated; "
             f"run: re-bench prepare {task.name} --profile {profile} --instance 0"
         )
     _rebuild(task, profile, cluster)
@@ -90,7 +92,7 @@ def calibrate(
 def _scores(
     task: TaskFolder, profile: str, *, repeats: int, sandbox: str | None, gpu_type: str | None, cluster: str | None
 ) -> tuple[dict[str, list[Score]], str]:
-    """Return the scores of baseline and reference, and the processor of the machines that ran them."""
+    """Return the scores of baseline and reference, and the processor of the machines that ran the scorers."""
     made_on = set()
     with open_executor(cluster) as executor:
         job = _Job(task, profile, sandbox, NodeRequirements.of(executor, task, profile))
@@ -112,7 +114,7 @@ def _scores(
 
 @dataclass(frozen=True)
 class _Job:
-    """Settings shared by the scorings of one calibration; pickled to where they run."""
+    """Settings shared by all scorings of a calibration. Jobs on a cluster receive a pickled copy."""
 
     task: TaskFolder
     profile: str
@@ -131,7 +133,9 @@ class _Job:
 def _rebuild(task: TaskFolder, profile: str, cluster: str | None) -> None:
     status, _stdout = run_program(services.command("rebuild", task, profile, cluster or ""), capture=False)
     if status != 0:
-        raise ReBenchError(f"{task.name}: the truth was not rebuilt; see the messages above (exit status {status})")
+        raise ReBenchError(
+            f"{task.name}: rebuilding the ground truth failed; see the messages above (exit status {status})"
+        )
 
 
 def _check_valid(task: TaskFolder, variant: str, score: Score) -> None:
@@ -140,7 +144,7 @@ def _check_valid(task: TaskFolder, variant: str, score: Score) -> None:
 
 
 def _check_device(task: TaskFolder, scores: Sequence[Score]) -> None:
-    """Raise unless all scores name the same device, which is the key of the stored anchors."""
+    """Raise ReBenchError unless all scores name the same device; the anchors are stored under its name."""
     names = {str(score.details.get("hardware") or "") for score in scores}
     if len(names) > 1 or "" in names:
         listing = ", ".join(sorted(name or "none" for name in names))

@@ -1,4 +1,4 @@
-"""Open an executor for jobs: this machine or a Ray cluster, with the same interface."""
+"""Open an executor, which runs jobs on this machine or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Executor", "Resources", "job_gpus", "open_executor"]
 
 
 def open_executor(address: str | None = None, *, gpus: Sequence[str] | None = None) -> Executor:
-    """Return an executor, for a ``with`` block.
+    """Return an executor, to use in a ``with`` statement.
 
     Args:
         address: address of a Ray cluster, as for ``ray.init``; None for this machine.
-        gpus: UUIDs of this machine's GPUs that jobs may use; None for all that CUDA shows.
+        gpus: UUIDs of this machine's GPUs that jobs may use; None for all that CUDA shows. Ignored for a cluster.
 
     Raises:
         UsageError: if there is no such cluster.

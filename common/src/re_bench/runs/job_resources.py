@@ -1,4 +1,4 @@
-"""Resources for each scoring, so that scorings do not disturb each other, and requirements for a cluster's nodes."""
+"""Choose resources so that concurrent scorings do not disturb each other, and check the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from re_bench.gpu.devices import GpuPlan
 
 _WAITING_FOR_GPU = 2
-"""Scorings that may start while another one uses the GPU."""
+"""Number of scorings per GPU that may start up while another scoring uses the GPU."""
 
 
 def default_jobs(task: TaskFolder, profile: str, gpus: GpuPlan | None = None, executor: Executor | None = None) -> int:
-    """Return the number of concurrent scorings on a machine: this one, or one of the executor's.
+    """Return how many scorings run at once on this machine, or on each machine of ``executor``.
 
-    For a GPU, a few scorings start up while one holds the GPU's lock, if there are enough cores. Otherwise the number
-    of cores if the profile is ``parallel``, and 1 if not.
+    For a profile without a GPU, this is the number of cores if the profile is ``parallel``, otherwise 1. For a profile
+    with a GPU, it is up to three per GPU, so that others start up while one holds the GPU's lock, but at most one per
+    four cores.
     """
     cores = executor.cores if executor else len(os.sched_getaffinity(0))
     entry = task.manifest.profiles[profile]
@@ -55,11 +56,12 @@ def resources_per_job(
     """Return the resources of one of ``jobs`` concurrent scorings: an equal share of a machine's cores and GPUs.
 
     Args:
-        executor: runs the scorings.
+        executor: the executor that runs the scorings.
         task: the task.
         profile: the profile's name.
-        jobs: concurrent scorings on a machine; None for 1, or :func:`default_jobs` if the profile is ``parallel``.
-        gpus: the GPUs of this machine to share; None for the first that CUDA shows.
+        jobs: number of concurrent scorings on a machine; None for :func:`default_jobs` if the profile is ``parallel``,
+            otherwise 1.
+        gpus: this machine's GPUs to share; None for the first that CUDA shows.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
     """
     entry = task.manifest.profiles[profile]
@@ -76,13 +78,13 @@ def resources_per_job(
 
 @dataclass(frozen=True)
 class NodeRequirements:
-    """Facts that scores depend on and that must be the same on all nodes; all nodes use the same paths."""
+    """Facts that scores depend on, and that must be the same on all nodes. All nodes use the same path of the task."""
 
     directory: Path
     """The task's directory."""
     profile: str
     known: tuple[tuple[str, str], ...]
-    """Names and values: the versions of packages, the manifest's hash, the instance."""
+    """The name and value of each fact: package versions, the manifest's hash and the instance."""
 
     @classmethod
     def of(cls, executor: Executor, task: TaskFolder, profile: str) -> Self | None:
@@ -90,7 +92,7 @@ class NodeRequirements:
         return cls(task.directory, profile, _facts(task.directory, profile)) if executor.remote else None
 
     def check(self, submission: Path | None = None) -> None:
-        """Check this node and prepare the task on it, once a process.
+        """Check this node and prepare the task on it; both happen only once per process.
 
         Args:
             submission: a directory that must exist on this node.
@@ -101,13 +103,13 @@ class NodeRequirements:
         """
         if submission is not None and not submission.is_dir():
             raise UsageError(
-                f"node {platform.node()}: {submission} does not exist there; put it on a file system of all nodes"
+                f"node {platform.node()}: {submission} does not exist; put it on a file system that all nodes share"
             )
         _check(self)
 
 
 def _facts(directory: Path, profile: str) -> tuple[tuple[str, str], ...]:
-    task = open_task(directory)  # without the operator's choice of a model
+    task = open_task(directory)  # as in its files, without the operator's choice of a chat model
     manifest = hashlib.sha256(task.manifest.model_dump_json().encode()).hexdigest()[:12]
     return (
         *sorted(versions().items()),

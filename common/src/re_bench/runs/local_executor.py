@@ -1,4 +1,4 @@
-"""Run jobs on this machine in threads, and the interface of all executors."""
+"""The interface of all executors, and the executor that runs jobs in threads on this machine."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Resources:
     cores: float = 1
     """More than 0; a fraction shares a core with other jobs."""
     memory_mib: int = 0
-    """0 for no reservation."""
+    """Memory to reserve; 0 for none."""
     gpus: float = 0
     """A whole number, or a fraction below 1 to share a GPU with other jobs."""
     gpu_type: str | None = None
-    """Part of the GPU's name, such as ``H200``; on Ray the node's accelerator type. None for any."""
+    """Part of the GPU's name, such as ``H200`` (on Ray: the node's accelerator type); None for any GPU."""
 
     def __post_init__(self) -> None:
         whole = self.gpus < 1 or self.gpus == int(self.gpus)
@@ -53,8 +53,9 @@ ONE_CORE = Resources()
 class Executor(ABC):
     """Runs jobs; see :func:`re_bench.runs.executor.open_executor`.
 
-    The ``with`` block waits for all jobs at its end. If an exception, an interrupt or a signal (see
-    :func:`re_bench.processes.cli_entry_point`) leaves the block, it stops the running jobs and cancels the others.
+    An executor is a context manager, which waits for all jobs at the end of the block. If the block raises an
+    exception, including those that signals raise (see :func:`re_bench.processes.cli_entry_point`), running jobs are
+    stopped and waiting ones are cancelled.
     """
 
     remote: bool
@@ -68,19 +69,19 @@ class Executor(ABC):
     @property
     @abstractmethod
     def gpus(self) -> int:
-        """Number of GPUs of the machine, or the most that a node of the cluster has."""
+        """Number of GPUs of the machine, or of the cluster's node with the most GPUs."""
 
     @abstractmethod
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
-        """Call ``function(*arguments)`` when its resources are free.
+        """Call ``function(*arguments)`` once its resources are free; return a future for the result.
 
-        An exception of any class is set on the future; the job is not retried. Programs that the job starts must end
-        when :func:`re_bench.processes.stop_requested`.
+        If the function raises an exception of any class, the exception is set on the future, and the job is not
+        retried. Programs that the job starts must end when :func:`re_bench.processes.stop_requested` returns True.
 
         Args:
-            function: a function that can be pickled, like its arguments and its result.
+            function: the function to call. It must be possible to pickle the function, its arguments and its result.
             arguments: the function's arguments.
-            resources: what it needs.
+            resources: the resources that the job needs.
 
         Raises:
             UsageError: if no machine has these resources.
@@ -109,9 +110,9 @@ class Executor(ABC):
 
 
 def job_gpus() -> tuple[str, ...]:
-    """Return the GPUs of the job in this thread, for :func:`re_bench.gpu.devices.only_gpus`; () outside of jobs.
+    """Return the GPUs of the job that this thread runs, for :func:`re_bench.gpu.devices.only_gpus`; () outside jobs.
 
-    They are UUIDs on this machine and indices on a node of Ray, as in ``CUDA_VISIBLE_DEVICES``.
+    GPUs are given as UUIDs on this machine and as indices on a Ray node, as in ``CUDA_VISIBLE_DEVICES``.
     """
     gpus: tuple[str, ...] = getattr(_this_job, "gpus", ())
     return gpus
@@ -124,15 +125,16 @@ class _Job:
     arguments: tuple[Any, ...]
     resources: Resources
     cores: Sequence[int] = ()
-    """Indices of the cores it runs on."""
+    """Indices of the cores that the running job is pinned to."""
     gpus: tuple[str, ...] = ()
-    """UUIDs of its GPUs while it runs."""
+    """The GPUs reserved for the running job, as :func:`job_gpus` returns them."""
 
 
 class LocalExecutor(Executor):
-    """Runs jobs in threads of this process, first in, first out, each as soon as its resources are free.
+    """Runs jobs in threads of this process, in the order of submission, each as soon as its resources are free.
 
-    Programs of a job are pinned to its cores; otherwise each would start a thread for every core of the machine.
+    Programs that a job starts are pinned to the job's cores. Otherwise each program would start a thread for every core
+    of the machine.
     """
 
     remote = False
@@ -210,7 +212,7 @@ class LocalExecutor(Executor):
         return {uuid: free for uuid, free in self._free_gpus.items() if uuid in of_type}
 
     def _start_ready(self) -> None:
-        """Start waiting jobs in order until the next one does not fit."""
+        """Start waiting jobs in order, up to the first whose resources are not free."""
         while self._waiting:
             job, needed = self._waiting[0], self._waiting[0].resources
             gpus = self._choose_gpus(needed)
@@ -224,7 +226,7 @@ class LocalExecutor(Executor):
                 self._threads.submit(self._run, job)
 
     def _choose_gpus(self, needed: Resources) -> tuple[str, ...] | None:
-        """Return the freest GPUs; None if too few are free."""
+        """Return the GPUs with the largest free fractions; None if too few are free."""
         if not needed.gpus:
             return ()
         count, share = max(1, int(needed.gpus)), min(1.0, needed.gpus)
@@ -246,10 +248,10 @@ class LocalExecutor(Executor):
         _this_job.gpus = job.gpus
         result, error = None, None
         try:
-            with suppress(OSError):  # the process may have lost these cores; then any will do
-                os.sched_setaffinity(0, job.cores)  # of this thread; programs that it starts inherit it
+            with suppress(OSError):  # if the process may no longer use these cores, any will do
+                os.sched_setaffinity(0, job.cores)  # 0: this thread, whose programs inherit it
             result = job.function(*job.arguments)
-        except BaseException as raised:  # noqa: BLE001 - also StoppedError, for whoever waits for the future
+        except BaseException as raised:  # noqa: BLE001 - also StoppedError, which the future reports
             error = raised
         with self._lock:
             self._reserve(job, +1)
@@ -261,7 +263,7 @@ class LocalExecutor(Executor):
 
 
 def machine_memory_mib() -> int:
-    """Return the machine's memory, or the container's limit if that is less."""
+    """Return the machine's memory, or the container's memory limit if that is lower."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # no such file, or "max"
         memory = min(memory, int(_CGROUP_MEMORY.read_text(encoding="ascii")))

@@ -1,7 +1,7 @@
-"""Run jobs on a Ray cluster; the only module that imports Ray (the extra ``ray``).
+"""Run jobs on a Ray cluster. Only this module imports Ray, which the extra ``ray`` installs.
 
-Each job is a Ray task. Ray retries it if its node or process is lost, but not if it raises an exception, which is
-returned as part of its result.
+Each job is a Ray task. Ray retries a job whose node or process is lost. If a job raises an exception, Ray does not
+retry it, because :func:`run_job` returns the exception.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TRIES = 3
-"""Tries of a job whose node or process is lost."""
+"""Maximum number of tries of a job whose node or process is lost."""
 _POLL_S = 0.2
 _CONNECT_S = 10.0
 _STOP_S = 120.0
-"""Time for jobs to end their programs, which get 10 s, or 60 s to finish records."""
+"""Time for jobs to stop their programs: a scorer gets 30 s to exit, an evaluation's server 60 s and more."""
 _PRECISION = 10_000
-"""Ray counts fractions of a resource in units of 1/10,000."""
+"""Ray accepts fractions of a resource in steps of 1/10,000."""
 _MIB = 1 << 20
 _INSTALL = "pip install -c constraints.txt -e 'common[ray]'"
 
@@ -55,17 +55,17 @@ class RayExecutor(Executor):
             raise UsageError(f"--ray {address}: no node of the cluster offers cores")
         self._run = self._ray.remote(run_job)
         self._submitted: dict[Future[Any], Any] = {}
-        """Ray's references to the results of unfinished jobs."""
+        """For each unfinished job, Ray's reference to its result."""
         self._lock = threading.Lock()
 
     @property
     def cores(self) -> int:
-        """Number of cores of the largest node when this process connected."""
+        """Number of cores of the largest known node."""
         return int(max((node.get("CPU", 0) for node in self._nodes), default=0))
 
     @property
     def gpus(self) -> int:
-        """Most GPUs of a node when this process connected."""
+        """Number of GPUs of the known node with the most GPUs."""
         return int(max((node.get("GPU", 0) for node in self._nodes), default=0))
 
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
@@ -75,7 +75,7 @@ class RayExecutor(Executor):
             if not any(_fits(resources, node) for node in self._nodes):
                 raise UsageError(f"no node of the cluster has the resources of a job: {_describe(resources)}")
         reference = self._run.options(
-            name="re-bench",  # Ray puts it before each line of the job's stderr
+            name="re-bench",  # Ray prefixes each line of the job's stderr with this name
             num_cpus=_rounded_down(resources.cores),
             num_gpus=_rounded_down(resources.gpus),
             memory=resources.memory_mib * _MIB or None,
@@ -91,7 +91,7 @@ class RayExecutor(Executor):
         return future
 
     def _settle(self, future: Future[Any], done: Future[tuple[Any, BaseException | None]]) -> None:
-        """Set the result of a finished job; Ray may call this twice if the node is lost afterwards."""
+        """Copy the outcome of a finished job to its future; Ray may call this again if the node is lost later."""
         with self._lock:
             if self._submitted.pop(future, None) is None:
                 return
@@ -129,11 +129,11 @@ class RayExecutor(Executor):
 
 
 def run_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, BaseException | None]:
-    """Run a job on a node, and return its result and its exception.
+    """Run a job on a node; return its result and None, or None and the exception that it raised.
 
-    The job runs in a thread of its own, since Ray cancels by interrupting the main thread at any instruction.
+    The job runs in a separate thread, because Ray cancels a task by interrupting the main thread at any instruction.
     """
-    import ray  # noqa: PLC0415 - of the extra `ray`
+    import ray  # noqa: PLC0415 - installed by the extra `ray`
 
     gpus = [str(gpu) for gpu in ray.get_runtime_context().get_accelerator_ids().get("GPU", [])]
     with LocalExecutor(gpus) as executor:
@@ -153,11 +153,11 @@ def _connect(address: str) -> Any:
             f"--ray {address}: Ray clients are not supported; run this on a node (`ray job submit`) with --ray auto"
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # keep equal lines of different jobs
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # do not merge equal lines of different jobs
     os.environ.setdefault("RAY_COLOR_PREFIX", str(int(sys.stderr.isatty())))
-    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # a separate counter, unlimited by default
+    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # counted separately, and unlimited by default
     try:
-        import ray  # noqa: PLC0415 - of the extra `ray`
+        import ray  # noqa: PLC0415 - installed by the extra `ray`
     except ModuleNotFoundError:
         raise UsageError(f"--ray needs the package ray; run: {_INSTALL}") from None
     _check_listening(address)
@@ -173,12 +173,12 @@ def _connect(address: str) -> Any:
         raise UsageError(f"--ray {address}: {next(iter(str(error).splitlines()), 'no cluster')}") from None
     if threading.current_thread() is threading.main_thread():
         for number, handler in handlers.items():
-            signal.signal(number, handler)  # Ray has replaced them
+            signal.signal(number, handler)  # Ray replaces them
     return ray
 
 
 def _check_listening(address: str) -> None:
-    """Raise UsageError if nothing listens at ``HOST:PORT``; Ray would try to connect for minutes."""
+    """Raise UsageError if nothing listens at ``HOST:PORT``, because Ray itself would try to connect for minutes."""
     host, colon, port = address.rpartition(":")
     if not colon:
         return

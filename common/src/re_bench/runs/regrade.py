@@ -1,4 +1,4 @@
-"""Score stored submissions again with the current scorer, and compare the scores with the log."""
+"""Score stored submissions again with the current scorer, and compare the new scores with the logged ones."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Regraded:
     attempt: Attempt
     score: Score | None
     reason: str = ""
-    """Why it could not be scored again."""
+    """Why the attempt could not be scored again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the attempt and its score."""
+        """Return the attempt and its new score as a JSON object."""
         score = None if self.score is None else self.score.to_dict()
         return {"attempt": asdict(self.attempt), "score": score, "reason": self.reason}
 
@@ -53,23 +53,25 @@ def regrade(
     only: Container[int] | None = None,
     find: Callable[[str], TaskFolder] | None = None,
 ) -> list[Regraded]:
-    """Score every stored submission of ``log`` again, once for each instance.
+    """Score the submissions stored next to ``log`` again.
 
-    Each attempt is scored with the instance it names, or instance 0 if it names none (an old log). An attempt whose
-    instance was drawn from another machine's secret is skipped with the reason. Scorings run concurrently as in
+    Each attempt is scored with the instance that the log names for it, or with instance 0 if an old log names none.
+    Attempts with the same submission and instance are scored once. An attempt whose instance was drawn from another
+    machine's secret is not scored, and its result gives the reason. Scorings run concurrently as in
     :func:`re_bench.runs.calibrate.calibrate`.
 
     Args:
-        log: the attempt log; it is not changed. On a cluster, all nodes must see the submissions stored next to it.
-        into: a log to append the new scores to, in the order of the old one.
+        log: the attempt log; it is not changed. On a cluster, all nodes need access to the submissions next to the log.
+        into: a log to append the new scores to, in the order of ``log``.
         sandbox: name of a backend; None for the default.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: as for :func:`re_bench.runs.validate.validate`.
         only: numbers of the attempts to score; None for all.
-        find: returns the task of a name in the log; None for :func:`re_bench.task.discovery.find_task`.
+        find: returns the task with a name from the log; None for :func:`re_bench.task.discovery.find_task`.
 
     Raises:
-        UsageError: if a task of the log is not found, or a log cannot be used.
+        UsageError: if a task named in the log is not found, or ``into`` cannot be used.
+        OSError: if ``log`` cannot be read.
     """
     store = Store(log.resolve())
     scores: dict[_Job, Future[Score]] = {}
@@ -91,7 +93,7 @@ def regrade(
 
 @dataclass(frozen=True)
 class _Job:
-    """One submission to score with one instance; pickled to where it runs."""
+    """One submission to score with one instance. A job on a cluster receives a pickled copy."""
 
     task: TaskFolder = field(compare=False)
     name: str
@@ -111,7 +113,7 @@ class _Job:
 
 
 def _task_of_log(name: str) -> TaskFolder:
-    if os.sep in name:  # a stranger's log must not choose a scorer, which runs outside of any sandbox
+    if os.sep in name:  # a path in an untrusted log must not select a scorer, which runs unsandboxed
         raise UsageError(f"the log has an invalid task name: {name[:200]!r}")
     return find_task(name)
 
@@ -133,7 +135,10 @@ def _plan(
 
 
 def _instance_of(task: TaskFolder, attempt: Attempt) -> tuple[Instance | None, str]:
-    """Return the instance to score an attempt with, and the reason if this machine does not have it."""
+    """Return the instance to score an attempt with, and "" or the reason why this machine cannot score the attempt.
+
+    The instance is None if the profile has none.
+    """
     drawn_by, named = task.profile(attempt.profile).instance, instance_in(attempt.details)
     if drawn_by == "chosen":
         return named if isinstance(named, int) else 0, ""

@@ -1,4 +1,4 @@
-"""Score in a separate process: run the task's ``score.py`` with ``--json``, and ``--log`` for an attempt."""
+"""Score in a separate process, by running the task's ``score.py``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _PATIENCE_S = 30.0
-"""Time beyond its own limit for a scorer to start, to end, and to remove its copies."""
+"""Time that a scorer gets in addition to its time limit, to start, to exit and to remove temporary files."""
 
 
 def score_submission(
@@ -44,16 +44,16 @@ def score_submission(
 ) -> Score:
     """Run the task's scorer on ``submission``.
 
-    Progress goes to stderr. The scorer ends itself at the profile's time limit; if it does not, it is killed.
+    The scorer prints progress on stderr. It stops at the profile's time limit, and is killed if it does not.
 
     Args:
         task: the task.
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: name of a backend; None for the default.
-        log: an attempt log to which the scorer appends the attempt; submission and records are kept next to it.
-        submitted: the run's time at the submission, for the log, if known.
-        instance: replaces the chosen instance; ``profile`` must not be ``auto``.
+        log: an attempt log that the scorer appends the attempt to; submission and records are kept next to the log.
+        submitted: the time elapsed in the run at the submission, for the log; None if unknown.
+        instance: the instance to use instead of the chosen one; ``profile`` must then not be ``auto``.
         gpu: UUID of the GPU to score on; None for the first that CUDA shows.
 
     Raises:
@@ -122,17 +122,17 @@ def score_variant(
     gpu: str | None = None,
     make_on: str | None = None,
 ) -> Score:
-    """Create a workspace with one of the task's solutions, run its command, and score it.
+    """Create a workspace with one of the task's solutions, run the solution's command, and score the workspace.
 
     Args:
         task: the task.
         variant: one of :func:`re_bench.task.workspace.variants`.
-        profile: ``cpu``, ``gpu`` or ``paper``.
+        profile: the profile's name.
         sandbox: name of a backend; None for the default.
-        template: copied instead of preparing; see :func:`re_bench.task.workspace.create_workspace`.
-        seed: ``RE_BENCH_SEED`` for the solution's command.
+        template: as for :func:`re_bench.task.workspace.create_workspace`.
+        seed: the value of ``RE_BENCH_SEED`` for the solution's command.
         gpu: as for :func:`score_submission`.
-        make_on: UUID of the GPU for the command; None for the first that CUDA shows.
+        make_on: UUID of the GPU that the solution's command uses; None for the first that CUDA shows.
     """
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
@@ -152,13 +152,13 @@ def score_and_record(
     *,
     submitted: Elapsed | None = None,
 ) -> tuple[Score, FinalScore]:
-    """Score ``submission`` as an attempt of ``log``; return its score and the final score so far.
+    """Score ``submission`` and append the attempt to ``log``; return its score and the final score so far.
 
-    If the scorer prints no score, the attempt has the status ``error``.
+    If the scorer prints no score, the attempt gets the status ``error``.
 
     Raises:
-        UsageError: as :func:`score_submission`; then there is no attempt.
-        ReBenchError: as :func:`re_bench.task.choices.instance_of`; then there is no attempt.
+        UsageError: as :func:`score_submission`; no attempt is appended.
+        ReBenchError: as :func:`re_bench.task.choices.instance_of`; no attempt is appended.
     """
     began, name = time.time(), profile_name(task, profile)
     instance = instance_details(instance_of(task, name))
@@ -182,14 +182,14 @@ def failed_attempt(
     details: Mapping[str, Any] | None = None,
     submitted: Elapsed | None = None,
 ) -> Score:
-    """Append an attempt whose scorer printed no score, and return its score.
+    """Append an attempt whose scorer printed no score; return its score, which has the status ``error``.
 
     Args:
         task: the task.
         profile: the profile's name.
         message: what went wrong.
         log: the attempt log.
-        began: start of the scorer (``time.time``); the newest copy kept since then belongs to the attempt.
+        began: when the scorer started (``time.time``). The newest submission stored since then is the attempt's.
         details: further details for the log.
         submitted: as for :func:`score_submission`.
     """
@@ -201,7 +201,7 @@ def failed_attempt(
 
 
 def final_so_far(task: TaskFolder, profile: str, log: Path) -> FinalScore:
-    """Return the final score over the attempts in the log.
+    """Combine the attempts in the log so far into the final score.
 
     Raises:
         OSError: if the log cannot be read.

@@ -1,4 +1,4 @@
-"""Validate a task: the baseline scores 0, the reference 1, and no cheat gains anything."""
+"""Validate a task: the baseline must get a reward of about 0, the reference about 1, and no cheat may gain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 Scorings = dict[Future[tuple[Score, float]], str]
-"""Futures of a score and its seconds, each with the name of the solution."""
+"""The solution's name by the scoring's future, which returns the score and the seconds taken."""
 
 _START_FIRST = ("reference", "baseline", SUBMISSION)
 """Solutions that start before the cheats, so that concurrent scorings end at about the same time."""
@@ -50,28 +50,30 @@ def validate(
     show: Callable[[Scorings], object] | None = None,
     only: Sequence[str] = (),
 ) -> Report:
-    """Prepare a profile, and score baseline, reference and the profile's cheats.
+    """Prepare a profile, score baseline, reference and the profile's cheats, and judge the scores.
 
-    The solutions that valid cheats are compared with are scored once too. If a measured cheat scores above its base,
-    both are scored until each has three scores.
+    A cheat's base is the solution that the cheat is derived from. The bases of valid cheats are scored once too. If a
+    cheat scores above its base and the profile is not ``parallel`` (scores depend on time, and so vary), both are
+    scored until each has three scores.
 
-    A solution that fails to build or to score gets the status ``error`` and does not stop the others. Cheats share
-    copies of the same prepared files; baseline and reference get new ones each time. Each finished scoring prints a
-    line on stderr.
+    A solution that cannot be built or scored gets the status ``error`` and does not stop the others. The workspaces of
+    cheats are copies of one template; each scoring of baseline or reference creates a new workspace. After each
+    scoring, a line is printed on stderr.
 
     Args:
         task: the task.
-        profile: ``cpu``, ``gpu`` or ``paper``.
-        repeats: number of scorings of baseline and reference.
-        jobs: concurrent scorings on each machine; None for :func:`re_bench.runs.job_resources.default_jobs`. Use more
-            than 1 only if they do not disturb each other's measurements.
+        profile: the profile's name.
+        repeats: how often to score baseline and reference.
+        jobs: number of concurrent scorings on each machine; None for
+            :func:`re_bench.runs.job_resources.default_jobs`. Use more than 1 only if concurrent scorings do not disturb
+            each other's measurements.
         sandbox: name of a backend; None for the default.
         solution: the directory of a submission to score as well.
         gpus: the GPUs for scorings that need one; None for the first that CUDA shows.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: address of a Ray cluster to run on; its nodes must meet
             :class:`re_bench.runs.job_resources.NodeRequirements`.
-        show: called with all scorings after some are submitted and after each one ends.
+        show: called with all scorings so far, each time that scorings are submitted and each time that a scoring ends.
         only: solutions to score, as for :func:`choose_solutions`; empty for all.
 
     Raises:
@@ -122,7 +124,7 @@ def validate(
 
 
 def _print(task: str, seconds: float, name: str, score: Score) -> None:
-    """Print the line of a finished scoring."""
+    """Print a line about a finished scoring."""
     reward = "-" if score.reward is None else f"{score.reward:z.4f}"
     reason = "" if score.status == "valid" else f" {brief(score.message)}"
     print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
@@ -137,26 +139,26 @@ def _make_template(task: TaskFolder, profile: str, directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Job:
-    """Settings shared by the scorings of one validation; pickled to where they run."""
+    """Settings shared by all scorings of a validation. Jobs on a cluster receive a pickled copy."""
 
     task: TaskFolder
     profile: str
     sandbox: str | None
     solution: Path | None
     template: Path | None
-    """Directory that cheats' workspaces are copied from; None, as on other machines, to create each from scratch."""
+    """Directory that cheats' workspaces are copied from; None to create each from scratch, as on a cluster."""
     make_on: tuple[str, ...]
-    """UUIDs of the GPUs for solutions' commands; empty to use the GPU of the scoring."""
+    """UUIDs of the GPUs for solutions' commands; empty to run each on the GPU that its solution is scored on."""
     requirements: NodeRequirements | None
 
     def timed_score(self, name: str, seed: int, number: int) -> tuple[Score, float]:
-        """Score one solution; return also the seconds, including creating the workspace and running its command."""
+        """Score one solution; return the score and the seconds taken, including building the solution."""
         started = time.monotonic()
         score = self.score(name, seed, number)
         return score, time.monotonic() - started
 
     def score(self, name: str, seed: int, number: int) -> Score:
-        """Score one solution; an internal error is printed in full and becomes a score with the status ``error``.
+        """Score one solution; print an internal error in full and return a score with the status ``error`` for it.
 
         Args:
             name: the solution's name.
@@ -184,23 +186,23 @@ class _Job:
 
 
 def _start_order(names: Sequence[str]) -> list[str]:
-    """Return the solutions in the order of their start."""
+    """Return the solutions in the order in which to start their scorings: see :data:`_START_FIRST`."""
     first = [name for name in names if not name.startswith("cheats/")]
     first.sort(key=lambda name: _START_FIRST.index(name) if name in _START_FIRST else len(_START_FIRST))
     return [*first, *(name for name in names if name.startswith("cheats/"))]
 
 
 def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
-    """Return the scorings still to run, each a name and an index.
+    """Return the scorings still to run, each as a solution's name and a seed.
 
-    These are the bases of valid cheats that have no score yet, and otherwise the repeats of measured cheats that score
-    above their base, and of those bases. Measurements vary, and one of many cheats may score higher by chance; means of
-    :data:`_REPEATS` decide.
+    If a valid cheat's base has no score yet, these are the scorings of all such bases. Otherwise they repeat the cheats
+    that score above their base, and these bases. In a profile that is not ``parallel``, scores vary, and one of many
+    cheats may score above its base by chance, so the means of :data:`_REPEATS` scores are compared.
     """
     valid = [name for name in scores if name.startswith("cheats/") and scores[name][0].status == "valid"]
     if bases := _bases(task, profile, valid, scores):
         return [(name, 0) for name in bases]
-    if task.manifest.profiles[profile].parallel:  # not measured: the score would be the same
+    if task.manifest.profiles[profile].parallel:  # the score does not depend on time: a repeat would be the same
         return []
     above = [name for name in scores if name.startswith("cheats/") and scores_above_base(task, name, scores)]
     names = dict.fromkeys(above) | dict.fromkeys(base_solution(task, name, profile) for name in above)
@@ -208,7 +210,7 @@ def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequenc
 
 
 def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
-    """Return the solutions to score: all, or those named.
+    """Return the names of the solutions to score.
 
     Args:
         task: the task.
@@ -229,14 +231,14 @@ def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
 
 
 def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Container[str]) -> list[str]:
-    """Return the solutions, among those that exist and are not ``known``, that cheats are compared with."""
+    """Return the solutions that cheats are compared with, without those that are ``known`` or do not exist."""
     bases = {base_solution(task, name, profile) for name in cheats}
     here = {base for base in bases if base in ANCHORED or (task.directory / base).is_dir()}
     return sorted(base for base in here if base not in known)
 
 
 def _may_be_valid(task: TaskFolder, name: str, profile: str) -> bool:
-    """Return whether ``name`` is a cheat that is expected to be valid and no better than its base."""
+    """Return whether ``name`` is a cheat that may be valid, if it is no better than its base."""
     cheat = task.manifest.cheats.get(name.removeprefix("cheats/"))
     return cheat is not None and cheat.expectation(profile).expect == "no_better"
 

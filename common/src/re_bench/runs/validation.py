@@ -19,9 +19,9 @@ ANCHORED = ("baseline", "reference")
 """The solutions that define the scale."""
 
 SUBMISSION = "--solution"
-"""Name of the row of an additional submission."""
+"""Name of the row for the submission that this option adds."""
 _BASE_TOLERANCE = 0.01
-"""Reward that a cheat may have above the solution it is derived from."""
+"""How much a cheat's reward may exceed that of the solution it is derived from, if that is not the baseline."""
 _MAX_REASON = 150
 
 
@@ -33,28 +33,28 @@ class Row:
     scores: Sequence[Score]
     passed: bool
     verdict: str
-    """Why it passed or failed."""
+    """Why the solution passed or failed."""
     elapsed: Sequence[float] = ()
-    """Seconds of each scoring, including creating the workspace and running the solution's command."""
+    """The time of each scoring in seconds, including creating the workspace and running the solution's command."""
 
     @property
     def status(self) -> str:
-        """The statuses of its scores, each once: ``valid``, or ``valid/invalid``."""
+        """The different statuses of the scores: ``valid``, or ``valid/invalid``."""
         return "/".join(dict.fromkeys(score.status for score in self.scores))
 
     @property
     def reward(self) -> float | None:
-        """The mean deciding reward over the repeats; None if one of them is not valid."""
+        """The mean of the scores' deciding rewards; None if a score has no reward."""
         return mean([score.deciding_reward for score in self.scores])
 
     @property
     def spread(self) -> float | None:
-        """The standard deviation of the reward over the repeats."""
+        """The standard deviation of the scores' deciding rewards; None if there are fewer than two."""
         rewards = [reward for score in self.scores if (reward := score.deciding_reward) is not None]
         return statistics.stdev(rewards) if len(rewards) > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the row."""
+        """Return the row as a JSON object."""
         scores = [score.to_dict() for score in self.scores]
         result = {"variant": self.variant, "scores": scores, "passed": self.passed, "verdict": self.verdict}
         return {**result, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
@@ -68,13 +68,13 @@ class Report:
     profile: str
     rows: Sequence[Row]
     note: str = ""
-    """A remark on the figures, such as that they are modelled."""
+    """A remark on the scores, such as that they are modelled."""
     problems: Sequence[str] = field(default_factory=list)
     """Problems of the task as a whole."""
     skipped: Sequence[str] = ()
     """Cheats that do not run in this profile."""
     seconds: float = 0.0
-    """Duration of the validation."""
+    """Duration of the validation in seconds."""
 
     @property
     def passed(self) -> bool:
@@ -82,12 +82,12 @@ class Report:
         return not self.problems and all(row.passed for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the report."""
+        """Return the report as a JSON object."""
         return {**asdict(replace(self, rows=())), "rows": [row.to_dict() for row in self.rows], "passed": self.passed}
 
 
 def not_run(task: TaskFolder, profile: str, reason: str) -> Report:
-    """Return the report of a task that cannot run on this machine."""
+    """Return the report on a task that cannot run on this machine."""
     return Report(task.name, profile, (), problems=[f"cannot run here: {reason}"])
 
 
@@ -100,8 +100,9 @@ def mean(values: Sequence[float | None]) -> float | None:
 def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution, with its verdict.
 
-    Baseline and reference must have the rewards 0 and 1. The mean reward of a cheat must not exceed the baseline's by
-    more than the baseline's tolerance, or that of the solution it is derived from by more than 0.01.
+    Each score of baseline and reference must have the reward 0 or 1, up to the profile's tolerance. A cheat must fail
+    as its ``cheat.toml`` says: it must be refused, or its mean reward must not exceed that of the solution it is
+    derived from by more than 0.01 (by more than the baseline's tolerance, if that solution is the baseline).
 
     Args:
         task: the task.
@@ -138,7 +139,7 @@ def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
 
 
 def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
-    """Return whether a cheat is valid and its mean reward exceeds its base's by more than the tolerance.
+    """Return whether a cheat is valid and its mean reward exceeds that of its base by more than the tolerance.
 
     Args:
         task: the task.
@@ -177,7 +178,7 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
         return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None
     if expectation is not None and expectation.expect == "no_better" and reason is None:
-        # Otherwise a cheat that only crashes would pass.
+        # Without a reason to match, a cheat that only crashes would pass.
         return False, f"refused, but no_better is expected without a reason: {brief(own[0].message)}"
     for score in own:
         if reason is not None and not re.search(reason, score.message):

@@ -1,4 +1,4 @@
-"""The score of one submission, and its entry in the attempt log, which only the scorer's side writes."""
+"""The score of one submission, and its entry in the attempt log. No submission's code writes to that log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _IN_DETAILS = ("sandbox", "submission", "private_raw")
-"""Fields of a score that are part of ``details`` in JSON."""
+"""Fields of a score that JSON has inside ``details``."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Score:
     details: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     sandbox: str = ""
-    """Name of the sandbox backend; part of ``details`` in JSON."""
+    """Name of the sandbox backend; in JSON part of ``details``."""
     submission: str = ""
-    """Hash of the staged copy, or "" if there is none; part of ``details`` in JSON."""
+    """Hash of the staged copy, or "" if there is none; in JSON part of ``details``."""
     private_raw: float | None = None
-    """The private raw score; None if ``raw`` is the only one. Part of ``details`` in JSON."""
+    """The private raw score, or None if there is only ``raw``; in JSON part of ``details``."""
 
     @property
     def deciding_raw(self) -> float | None:
@@ -66,13 +66,13 @@ class Score:
         sandbox: str = "",
         details: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Return the score of a submission whose scoring failed for an internal reason."""
+        """Return the score of a submission whose scoring failed because of an internal error."""
         seconds, known = round(seconds, 3), dict(details or {})
         return cls(task, profile, "error", None, None, message, seconds=seconds, sandbox=sandbox, details=known)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the score from the result of :meth:`to_dict`.
+        """Create a score from the result of :meth:`to_dict`.
 
         Raises:
             KeyError, TypeError, ValueError: if a key is missing, unknown, or has a wrong type.
@@ -82,7 +82,7 @@ class Score:
         return cls(**{**values, "details": details, **own})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the score, with the keys that ``score.py --json`` documents."""
+        """Return the score as a JSON object, as ``score.py --json`` prints it."""
         own = {name: getattr(self, name) for name in _IN_DETAILS if getattr(self, name) not in ("", None)}
         values = {key.name: getattr(self, key.name) for key in fields(self) if key.name not in _IN_DETAILS}
         return values | {"details": {**own, **self.details, **own}}
@@ -99,7 +99,7 @@ def record(task: TaskFolder, score: Score, path: Path, submitted: Elapsed | None
         task: the task.
         score: the score.
         path: the log.
-        submitted: the run's time at the submission, if known.
+        submitted: the time elapsed in the run at the submission; None if unknown.
 
     Raises:
         UsageError: if the log belongs to another task, profile or model, or cannot be written.

@@ -1,4 +1,4 @@
-"""Shared by the scorers of the language tasks: held-out text, its public and private part, the log of a loss."""
+"""Functions for scorers of language tasks: read held-out text, split it for public and private scores, score a loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Job
 
 MAX_NATS = 30.0
-"""The largest loss of one token, so that no token can leak labels through the digits of the mean."""
+"""Cap on the loss of one token. With larger losses, the digits of the mean loss could leak single labels."""
 _GROUP = 4
 
 
@@ -25,7 +25,7 @@ def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
     """Return the held-out tokens of the text ``name``.
 
     Raises:
-        UsageError: if it is not prepared on this machine.
+        UsageError: if the text is not prepared on this machine.
         ReBenchError: as :func:`re_bench.text.open_text`.
     """
     try:
@@ -36,23 +36,24 @@ def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
 
 
 def public_windows(number: int, purpose: str) -> NDArray[np.bool_]:
-    """Return a mask of the windows that count for the public score; the others count for the private one.
+    """Return a mask of the windows that count for the public score; all other windows count for the private score.
 
-    One of every four consecutive windows is public, chosen by the machine's secret, so that both parts are alike.
+    In every four consecutive windows, one is public, so that both parts are alike. The machine's secret determines
+    which one.
 
     Args:
         number: number of windows, in the text's order.
         purpose: as for :func:`re_bench.data.instances.secret_seed`.
     """
     groups = -(-number // _GROUP)
-    draw = np.random.Philox(key=secret_seed(purpose))  # numpy promises that its raw numbers never change
+    draw = np.random.Philox(key=secret_seed(purpose))  # NumPy guarantees that its raw numbers never change
     chosen = draw.random_raw(groups) % np.uint64(_GROUP)
     public: NDArray[np.bool_] = (np.arange(_GROUP) == chosen[:, None]).reshape(-1)[:number]
     return public
 
 
 def log_above_floor(loss: float, floor: float) -> float:
-    """Return ln(loss - floor), the raw score of a loss in nats; no model can reach the floor.
+    """Return the raw score of a loss in nats, ln(loss - floor); the floor is a loss that no model can reach.
 
     Raises:
         InvalidSubmissionError: if the loss is not finite.

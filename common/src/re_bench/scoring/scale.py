@@ -1,4 +1,4 @@
-"""The anchors that normalise a raw score: measured in the same run as the submission, or stored."""
+"""Choose the anchors that turn a raw score into a reward: measured in the same run as the submission, or stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Scale:
     starting: float
     reference: float
     source: str
-    """Where they come from, as text."""
+    """Where the anchors come from, as text."""
 
     def reward(self, raw: float) -> float:
         """Return the reward of a raw score.
@@ -34,7 +34,7 @@ class Scale:
 
 
 def round_to(raw: float, resolution: float | None) -> float:
-    """Round a raw score to the nearest multiple of ``resolution``; None does not round."""
+    """Round a raw score to the nearest multiple of ``resolution``, unless that is None."""
     return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
 
 
@@ -44,11 +44,11 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
     Args:
         task: the task.
         profile: the name of one of its profiles.
-        measured: anchors that the scorer measured, if any; they take precedence over stored ones.
+        measured: the anchors that the scorer measured, if any; they take precedence over stored anchors.
 
     Raises:
         ReBenchError: if the profile requires measured anchors and there are none, or they are unusable.
-        TypeError, ValueError: if a measured anchor is no finite number.
+        TypeError, ValueError: if a measured anchor is not a finite number.
     """
     entry = task.manifest.profiles[profile]
     if measured is not None:
@@ -63,7 +63,7 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
 def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:
     starting = finite(measured.starting, f"the starting score {measured.source}")
     reference = finite(measured.reference, f"the reference score {measured.source}")
-    # In the wrong order, the scale would reward solutions that are worse than the baseline.
+    # With anchors in the wrong order, a solution worse than the baseline would get a positive reward.
     if not (reference < starting if task.manifest.direction == "lower" else reference > starting):
         raise ReBenchError(
             f"the reference is not better than the baseline ({measured.source}): {reference} and {starting}"

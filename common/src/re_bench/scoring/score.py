@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Profile
 
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
-"""Exit status of a scorer for each status of a score; a usage error (2) has no score."""
+"""A scorer's exit status by the status of the score. After a usage error (2) there is no score."""
 
 GPU_WAIT = "gpu_wait_s"
-"""Key in a score's details: seconds that the scorer waited for a GPU in use by other jobs; absent if 0."""
+"""Key in a score's details: seconds for which the scorer waited for other jobs to release a GPU; absent if 0."""
 
 _MAX_MESSAGE = 4000
 
@@ -73,12 +73,12 @@ def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
-    """Return the command line of a task's ``score.py``."""
+    """Return the command-line application of a task's ``score.py``."""
     app = App(
         name="score.py",
         help=f"Score a submission to {folder.name}.",
         help_format="plaintext",
-        default_parameter=Parameter(allow_repeating=True),  # the last one counts
+        default_parameter=Parameter(allow_repeating=True),  # if an option is repeated, the last value counts
     )
 
     @app.default
@@ -93,7 +93,7 @@ def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
         ] = None,
         submitted: Annotated[
             tuple[float, float] | None,
-            Parameter(help="For the log: seconds of wall time and of working time when it was submitted."),
+            Parameter(help="For the log: wall-clock and working seconds from the run's start to the submission."),
         ] = None,
         network: Annotated[str | None, Parameter(help="For the log: the agent's network policy.")] = None,
         attached: Annotated[bool, Parameter(help="Stop when standard input is closed.", negative=())] = False,
@@ -124,16 +124,18 @@ def score(
     records: Path | None = None,
     store: Store | None = None,
 ) -> Score:
-    """Stage a submission and score it in this process; failures after staging has begun are part of the score.
+    """Stage a submission and score it in this process.
+
+    Once staging has begun, all failures except UsageError give a score with the status ``invalid`` or ``error``.
 
     Args:
         folder: the task's folder.
-        task: the task itself.
+        task: the task that the folder's ``score.py`` defines.
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: name of a backend; None for the default.
-        records: an existing directory for :attr:`Job.records`; None to discard them.
-        store: where to keep the staged copy.
+        records: directory for the scorer's records (:attr:`Job.records`); None to discard the records.
+        store: where to keep the staged copy; None not to keep it.
 
     Raises:
         UsageError: if the task cannot be scored on this machine.
@@ -174,18 +176,18 @@ def score(
 
 
 def _end_with_stdin() -> None:
-    while os.read(0, 1):  # sys.stdin would be locked when the interpreter ends
+    while os.read(0, 1):  # reading sys.stdin would keep it locked at the exit of the interpreter
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def check_backend(task: TaskFolder, backend: Backend) -> None:
-    """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions."""
+    """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions, which may need a socket."""
     if task.manifest.model is not None and not backend.sockets:
         name = backend.name.split()[0]
         raise SandboxUnavailableError(
-            f"{task.name} cannot be scored in the sandbox {name!r}: its submissions need one socket, for a model, and "
-            "this sandbox cannot allow one without all others; use bubblewrap or container"
+            f"{task.name} cannot be scored in the sandbox {name!r}: its submissions need one socket, for the chat "
+            "model, and this sandbox cannot allow a single socket; use bubblewrap or container"
         )
 
 
@@ -198,10 +200,10 @@ def _gpu_wait(profile: Profile) -> dict[str, float]:
 
 
 def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
-    json.dumps(dict(measured.details), allow_nan=False)  # details that the log cannot hold are an internal error
+    json.dumps(dict(measured.details), allow_nan=False)  # details that JSON cannot represent are an internal error
     scale = choose_scale(task, blank.profile, measured.anchors)
     if measured.private is not None and measured.anchors is not None:
-        raise ReBenchError("the scorer returned a private score, which needs stored anchors, and anchors of this run")
+        raise ReBenchError("the scorer returned a private score and anchors; a private score needs stored anchors")
     raw = _rounded(task, measured.raw)
     private_raw = None if measured.private is None else _rounded(task, measured.private)
     return replace(
@@ -232,22 +234,22 @@ def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether ``path`` is a file."""
-    try:  # fails for a link whose target is too long a name
+    """Return whether ``path`` is a file; False also for a link whose target has too long a name."""
+    try:
         return path.is_file()
     except OSError:
         return False
 
 
 def _printable(text: str) -> str:
-    """Return a message, which a submission may have written, as one paragraph without control characters."""
+    """Return a message, which may contain text of a submission, without blank lines and control characters."""
     text = re.sub(r"\n\s*\n", "\n", text).strip() or "it failed and gave no reason"
     text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} [...]"
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 def describe(task: TaskFolder, score: Score) -> str:
-    """Return a score as text for people."""
+    """Format a score as text."""
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:
         command = calibrate_command(task, score.profile)

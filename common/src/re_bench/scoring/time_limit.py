@@ -1,4 +1,4 @@
-"""The time limit of a scoring: for its untrusted code, and a little later for the scorer itself."""
+"""Limit the time of a scoring: stop untrusted code at the limit, and the scorer itself a little later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLL_S = 0.1
 
 
 class _OverdueError(BaseException):
-    """The scorer takes too long; not an Exception, so that ``except Exception`` does not catch it."""
+    """Raised if the scorer takes too long. Not an Exception, so that ``except Exception`` does not catch it."""
 
 
 def scorer_limit_s(limit_s: float) -> float:
@@ -29,7 +29,7 @@ def scorer_limit_s(limit_s: float) -> float:
 
 
 def _with_grace(limit_s: float) -> float:
-    """Return the limit with time for the scorer to finish after its sandboxes."""
+    """Return the limit plus the time in which the scorer must finish after its sandboxed programs are stopped."""
     return limit_s + max(_MIN_GRACE_S, _GRACE_SHARE * limit_s)
 
 
@@ -37,10 +37,10 @@ def _with_grace(limit_s: float) -> float:
 def time_limit(limit_s: float) -> Iterator[None]:
     """Stop sandboxed programs in the block after ``limit_s`` seconds, and the block a little later.
 
-    If a program was stopped at the limit, any later failure of the block is the submission's fault.
+    If a program is stopped at the limit, any later failure of the block counts as the submission's fault.
 
     Raises:
-        TimeLimitError: if the limit was reached while a sandboxed program ran, or before one was started.
+        TimeLimitError: if the limit was reached while a sandboxed program ran, or before the block started one.
         ReBenchError: if the block took too long without a sandboxed program.
     """
     with deadline(limit_s) as limit:
@@ -59,7 +59,7 @@ def time_limit(limit_s: float) -> Iterator[None]:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise _OverdueError in the block at a time limit; only in the main thread, where signals arrive."""
+    """Raise _OverdueError in the block after ``seconds``, but only in the main thread, which receives signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
