@@ -1,4 +1,4 @@
-"""Functions for a sandbox that do nothing, or copy."""
+"""Functions that the benchmarks call in a sandbox; they do nothing, or return their argument."""
 
 from typing import Annotated
 
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 
 def nothing() -> None:
-    """Return at once."""
+    """Return immediately."""
 
 
 def take(data: Annotated[NDArray[np.int32], "n"]) -> None:
-    """Take an array."""
+    """Receive an array and ignore it."""
 
 
 def echo(data: Annotated[NDArray[np.int32], "n"]) -> Annotated[NDArray[np.int32], "n"]:
-    """Return the array."""
+    """Return the array unchanged."""
     return data

@@ -1,4 +1,4 @@
-"""A client of as little work as possible, so that figures are the server's: HTTP/1.1 by asyncio's streams."""
+"""A minimal HTTP/1.1 client on asyncio streams, so that benchmarks measure the server and not the client."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from urllib.parse import urlsplit
 
 
 class Connection:
-    """A connection of one session; requests come one after the other."""
+    """A connection for one session; it sends one request at a time."""
 
     def __init__(self, url: str, session_id: str) -> None:
-        """Describe it; :meth:`open` connects."""
+        """Store the address; :meth:`open` connects."""
         self._address, self.session_id = urlsplit(url), session_id
 
     async def open(self) -> Connection:
-        """Connect, and return itself."""
+        """Connect, and return this connection."""
         host, port = self._address.hostname, self._address.port
         self._reader, self._writer = await asyncio.open_connection(host, port, limit=1 << 20)
         return self
 
     async def request(self, method: str, path: str, content: object = None) -> tuple[int, bytes]:
-        """Return status and body of the response."""
+        """Send a request; return the response's status and body."""
         body = b"" if content is None else json.dumps(content).encode()
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._address.netloc}\r\nX-Session-ID: {self.session_id}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -34,15 +34,15 @@ class Connection:
         return int(status.split()[1]), await self._reader.readexactly(int(headers["content-length"]))
 
     async def call(self, command: str) -> str:
-        """Return the text of the tool ``bash``."""
+        """Call the tool ``bash`` and return its output."""
         status, body = await self.request("POST", "/rebench/call", {"name": "bash", "input": {"command": command}})
         assert status == 200, body  # noqa: PLR2004
         lines = [line.removeprefix("data: ") for line in body.decode().split("\r\n") if line.startswith("data: ")]
-        output: dict[str, Any] = json.loads("".join(lines[1:]))  # the first one has the task's id
+        output: dict[str, Any] = json.loads("".join(lines[1:]))  # the first line contains the task's id
         return str(output["output"]["blocks"][0]["text"])
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._writer.close()
 
     async def _chunks(self) -> Any:

@@ -1,4 +1,7 @@
-"""How long what everything else waits for takes. Compare groups within one run, not runs on different machines."""
+"""Benchmark the operations that all other parts wait for.
+
+Compare the tests of a group within one run, not across machines.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def test_help(benchmark: BenchmarkFixture) -> None:
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[SandboxedProcess]:
-    """Return a sandboxed process that echoes."""
+    """Yield a sandboxed process that serves the functions of ``echo.py``."""
     with SandboxedProcess(open_backend(), HERE / "echo.py", SandboxSpec()) as process:
         yield process
 
@@ -89,7 +92,7 @@ def test_staging(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     benchmark(lambda: stage(source, tmp_path / f"copy-{next(targets)}"))
 
 
-@pytest.mark.benchmark(group="appending an attempt to a log of some hundred")
+@pytest.mark.benchmark(group="appending an attempt to a log of at least 100")
 def test_append(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     log = AttemptLog(tmp_path / "log.jsonl")
     attempt = Attempt(

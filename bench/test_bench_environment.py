@@ -1,4 +1,4 @@
-"""Cost of a server: a command over the protocol, creating workspaces, many sessions at once, memory, start."""
+"""Measure a server: its start and memory, single commands, the creation of workspaces, and many concurrent sessions."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_sessions_from_create_to_prompt(of_all_tasks: Server, task_id: str) -> N
 
 
 async def laid_out(server: Server, task_ids: list[str]) -> None:
-    """Create so many sessions at once, wait for the last prompt, and see what their workspaces take of the disk."""
+    """Create many sessions at once; print the time until the last prompt and the disk usage per workspace."""
     for count in AT_ONCE:
         sessions = [await Connection(server.url, f"{count}-{number}").open() for number in range(count)]
         ids = [task_ids[number % len(task_ids)] for number in range(count)]
@@ -140,7 +140,7 @@ def test_many_sessions(started: tuple[Server, float]) -> None:
 
 
 async def many(server: Server) -> None:
-    """Open all sessions and have each call bash five times, all at once, three times."""
+    """Open all sessions; in each of three rounds, all sessions call ``bash`` five times concurrently."""
     before = resident_mib(server)
     sessions = [await Connection(server.url, f"session-{number}").open() for number in range(SESSIONS)]
     began = time.monotonic()

@@ -1,8 +1,10 @@
-"""What the gateway adds to a call, at 50 calls at a time, against asking the same upstream directly.
+"""Measure the gateway's overhead per call with 50 concurrent calls, compared with calling the upstream directly.
 
-Client and upstream share one process and the gateway has another, so that two cores are enough. `flat out`: the
-upstream answers at once, and a call's time is the elapsed time over the number of calls, so that what is added is the
-gateway's work. `paced`: each answer takes half a second, as a model's would, and what is added is a call's latency.
+Client and upstream share one process, and the gateway runs in another, so two cores suffice. There are two tests:
+
+- `flat out`: the upstream replies immediately. The time of a call is the elapsed time divided by the number of calls,
+  so the difference is the gateway's work.
+- `paced`: each reply takes half a second, like a model's. The difference is added latency.
 """
 
 from __future__ import annotations
@@ -43,13 +45,13 @@ COMPLETION = {
     "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 100, "completion_tokens": 80, "total_tokens": 180},
 }
-PROMPT = "Write a program in Rust that reads numbers and prints their sum. " * 30  # about 2 kB, as tasks have
+PROMPT = "Write a program in Rust that reads numbers and prints their sum. " * 30  # about 2 kB, like tasks' prompts
 
 Opener = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
 
 def pieces() -> list[bytes]:
-    """Return the completion as chunks of HTTP's."""
+    """Return the completion in the chunked transfer encoding of HTTP, one item per chunk."""
     text = json.dumps(COMPLETION).encode()
     size = -(-len(text) // CHUNKS)
     parts = [text[start : start + size] for start in range(0, len(text), size)]
@@ -62,7 +64,7 @@ TAIL = b"0\r\n\r\n"
 
 @asynccontextmanager
 async def upstream(pause_s: float) -> AsyncIterator[int]:
-    """Serve the same completion to every request, with a pause before each chunk, on the port that this yields."""
+    """Serve the same completion to every request, with a pause before each chunk; yield the port."""
 
     open_until = []
 
@@ -89,7 +91,7 @@ async def upstream(pause_s: float) -> AsyncIterator[int]:
 
 
 def request(token: str) -> bytes:
-    """The bytes of a call."""
+    """Return the HTTP request of a call."""
     body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}).encode()
     head = (
         "POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n"
@@ -99,7 +101,7 @@ def request(token: str) -> bytes:
 
 
 async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: bytes) -> float:
-    """Make a call over a connection and return its seconds."""
+    """Make a call over a connection and return its duration in seconds."""
     started = time.perf_counter()
     writer.write(text)
     head = await reader.readuntil(b"\r\n\r\n")
@@ -113,9 +115,9 @@ async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text:
 
 
 async def streams(connect: Opener, text: bytes, calls: int, spread_s: float) -> tuple[float, list[float]]:
-    """Make so many calls on each of all connections; return the seconds in all, and of each call.
+    """Make ``calls`` calls on each of ``STREAMS`` connections; return the elapsed seconds and those of each call.
 
-    The connections begin within ``spread_s`` of each other, evenly, as clients that do not know of each other do.
+    The connections start at even intervals within ``spread_s``, like independent clients.
     """
     connections = [await connect() for _ in range(STREAMS)]
 
@@ -123,7 +125,7 @@ async def streams(connect: Opener, text: bytes, calls: int, spread_s: float) -> 
         await asyncio.sleep(spread_s * number / STREAMS)
         return [await call(*connections[number], text) for _ in range(calls)]
 
-    await asyncio.gather(*(call(*each, text) for each in connections))  # warm, and every connection is open
+    await asyncio.gather(*(call(*each, text) for each in connections))  # warm-up, which also opens all connections
     started = time.perf_counter()
     taken = await asyncio.gather(*map(one, range(STREAMS)))
     elapsed = time.perf_counter() - started
@@ -135,17 +137,20 @@ async def streams(connect: Opener, text: bytes, calls: int, spread_s: float) -> 
 
 @dataclass
 class Round:
-    """Milliseconds a call takes, directly and by the gateway: by elapsed time, and its latency; and of its CPU."""
+    """Milliseconds per call in one round, without (``direct``) and with (``through``) the gateway."""
 
     direct: float
+    """Elapsed time divided by the number of calls, like ``through``."""
     through: float
     latency_direct: float
+    """Median latency, like ``latency_through``."""
     latency_through: float
     cpu: float
+    """CPU time of the gateway."""
 
 
 async def compared(pause_s: float, calls: int, directory: Path) -> list[Round]:
-    """Measure round by round, directly and by the gateway in turn."""
+    """Measure ``ROUNDS`` rounds, each with direct calls followed by calls through the gateway."""
     rounds = []
     spread_s = pause_s * CHUNKS
     async with upstream(pause_s) as port:
@@ -161,7 +166,7 @@ async def compared(pause_s: float, calls: int, directory: Path) -> list[Round]:
                 )
                 before = cpu_s(gateway)
                 through, together = await streams(by(gateway), request(gateway.token), calls, spread_s)
-                made = STREAMS * (calls + 1)  # with those that warm up
+                made = STREAMS * (calls + 1)  # including the warm-up
                 cpu = (cpu_s(gateway) - before) * 1000 / made
                 each = 1000 / (STREAMS * calls)
                 latency_direct, latency_through = (1000 * statistics.median(taken) for taken in (alone, together))
@@ -170,13 +175,13 @@ async def compared(pause_s: float, calls: int, directory: Path) -> list[Round]:
 
 
 def cpu_s(gateway: Gateway) -> float:
-    """The seconds that a gateway's process has computed, by the kernel's count in hundredths."""
+    """Return the CPU time of a gateway's process, in seconds (the kernel counts hundredths)."""
     fields = Path(f"/proc/{gateway.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def by(gateway: Gateway) -> Opener:
-    """Return what connects to a gateway."""
+    """Return a function that connects to a gateway."""
     return lambda: asyncio.open_unix_connection(str(gateway.socket))
 
 
@@ -188,12 +193,12 @@ def test_overhead(name: str, pause_s: float, calls: int, tmp_path: Path, capsys:
     )
     with capsys.disabled():
         print(
-            f"\ngateway, {name}, {STREAMS} calls at a time, answers of {CHUNKS} chunks, median of {ROUNDS} rounds:\n"
-            f"  elapsed a call {direct:.2f} ms directly, {through:.2f} ms by the gateway: "
+            f"\ngateway, {name}, {STREAMS} concurrent calls, replies of {CHUNKS} chunks, median of {ROUNDS} rounds:\n"
+            f"  elapsed time per call {direct:.2f} ms directly, {through:.2f} ms through the gateway: "
             f"x{through / direct:.2f}, +{through - direct:.2f} ms\n"
-            f"  latency {latency_direct:.1f} ms directly, {latency_through:.1f} ms by the gateway: "
+            f"  latency {latency_direct:.1f} ms directly, {latency_through:.1f} ms through the gateway: "
             f"x{latency_through / latency_direct:.3f}, +{latency_through - latency_direct:.1f} ms\n"
-            f"  CPU time of the gateway {cpu:.2f} ms a call"
+            f"  CPU time of the gateway {cpu:.2f} ms per call"
         )
     assert min(each.through - each.direct for each in rounds) <= MAX_ADDED_MS
 

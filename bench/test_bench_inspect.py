@@ -1,4 +1,4 @@
-"""What the sandbox ``rebench`` costs in Inspect beside its ``local``: the start, the end, a command, files."""
+"""Compare Inspect's sandbox providers ``rebench`` and ``local``: start, end, commands and file access."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROVIDERS: dict[str, type[SandboxEnvironment]] = {"rebench": ReBenchSandbox, "lo
 STARTS, ROUNDS, AT_ONCE = 20, 100, 20
 FILE = bytes(1 << 20)
 MAX_COMMAND_RATIO = 3
-"""How many times as long as with ``local`` a command may take."""
+"""Maximum duration of a command, as a multiple of its duration with ``local``."""
 
 
 def test_beside_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_beside_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 async def measure() -> dict[str, dict[str, list[float]]]:
-    """Return the seconds that each step took with each provider, which take turns."""
+    """Return the seconds of each step by step and provider; the providers alternate."""
     times: dict[str, dict[str, list[float]]] = {}
 
     async def timed(step: str, name: str, doing: Awaitable[Any]) -> Any:
@@ -65,7 +65,7 @@ async def measure() -> dict[str, dict[str, list[float]]]:
 
 
 def steps(sandbox: SandboxEnvironment) -> dict[str, Callable[[], Awaitable[Any]]]:
-    """Return what is measured in a sandbox that runs."""
+    """Return the operations measured in a running sandbox, by name."""
     return {
         "true": lambda: sandbox.exec(["true"]),
         f"{AT_ONCE} at once": lambda: asyncio.gather(

@@ -1,7 +1,8 @@
-"""The judge of rust_codecontests against bare rustc and bare runs, and on all cores against one, within one run.
+"""Compare the judge of rust_codecontests with running rustc and the programs directly, on one core and on all cores.
 
-CPU time is that of this process and of all that it starts, sandboxes included. The figures are printed and stand in
-``--benchmark-json``. The speed-up is of wall-clock time; what bare work gains tells what this machine has to give.
+CPU time includes this process and all processes that it starts, also in sandboxes. The figures are printed and written
+to ``--benchmark-json``. The speed-up is that of wall-clock time; the speed-up without the judge shows the most that
+this machine allows.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ fn main() {
 
 @dataclass(frozen=True)
 class Spent:
-    """What some work took."""
+    """CPU time and wall-clock time of some work."""
 
     cpu_s: float
     wall_s: float
@@ -72,10 +73,10 @@ class Spent:
 
 
 class Watch:
-    """Counts CPU and wall-clock time of a block."""
+    """Measure CPU time and wall-clock time since its creation."""
 
     def __init__(self) -> None:
-        reap()  # what a sandbox's first process used counts once it is waited for
+        reap()  # the kernel counts the CPU time of a sandbox's first process only once it is waited for
         self._started = (cpu(), time.perf_counter())
 
     def spent(self) -> Spent:
@@ -98,7 +99,7 @@ def reap() -> None:
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Adopt the first processes of sandboxes when bwrap ends, so that their CPU time is counted."""
+    """Make this process the parent of sandboxes' first processes when bwrap exits, so that their CPU time counts."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     yield
@@ -132,7 +133,10 @@ def run(program: Path, file: Path, text: str) -> str:
 
 
 def compare(place: Path, cores: int) -> dict[str, Spent]:
-    """Return what bare work and judges take, one program at a time in turns, and ``cores`` at a time in turns."""
+    """Return the times of bare work and of the judge, each with one and with ``cores`` programs at a time.
+
+    The four variants alternate every few programs, so that drift of the machine affects all of them alike.
+    """
     sources = [SOURCE.replace("SHIFT", str(100 + number)) for number in range(PROGRAMS)]
     texts = inputs()
     spent = dict.fromkeys(("bare", "judged", "bare, all cores", "judged, all cores"), Spent(0, 0))
@@ -144,7 +148,7 @@ def compare(place: Path, cores: int) -> dict[str, Spent]:
         return result
 
     with Judge("bubblewrap", jobs=1) as one, Judge("bubblewrap", jobs=cores) as many, ThreadPoolExecutor(cores) as pool:
-        for judge in (one, many):  # which compiles, once for all programs, what runs them in a sandbox
+        for judge in (one, many):  # the first call compiles the program that runs submissions in the sandbox
             judge.judge("fn main() {}", [Test("", "")], LIMITS)
         for first in range(0, PROGRAMS, TURN):
             turn = sources[first : first + TURN]
@@ -175,6 +179,6 @@ def test_judge(benchmark: BenchmarkFixture, capsys: Any, tmp_path: Path) -> None
     with capsys.disabled():
         print(f"\n{PROGRAMS} programs, {TESTS} tests each; load {os.getloadavg()[0]:.1f} on {cores} cores")
         for name, one in spent.items():
-            print(f"{name}: {one.cpu_s:.2f} s of CPU, {one.wall_s:.2f} s")
-        print(f"the judge's CPU time is {overhead:.3f} of bare; {cores} programs at a time instead of one are judged")
-        print(f"{speedups['judged']:.2f} times as fast, and compiled and run bare {speedups['bare']:.2f} times as fast")
+            print(f"{name}: {one.cpu_s:.2f} s CPU time, {one.wall_s:.2f} s wall-clock time")
+        print(f"CPU time of the judge divided by that of bare work: {overhead:.3f}")
+        print(f"speed-up on {cores} cores: judge {speedups['judged']:.2f}, bare work {speedups['bare']:.2f}")

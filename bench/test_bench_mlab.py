@@ -1,4 +1,7 @@
-"""What a step of the MLAB agent costs beside the model and the script: at most 50 ms at a history of 500 steps."""
+"""Measure the MLAB agent's own time per step, without the model and the script.
+
+The limit is 50 ms after a history of 500 steps.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def reply(action: str, given: dict[str, Any]) -> str:
 
 
 def instant(agent: Agent, text: Callable[[], str]) -> None:
-    """Have the models answer at once, through the same events as else."""
+    """Make the model of ``agent`` reply immediately with ``text()``, emitting the same events as a real call."""
 
     def complete(_messages: Any, *, purpose: str, details: dict[str, Any] | None = None, **_more: Any) -> Reply:
         agent.emit("call", purpose=purpose, model="m", prompt_tokens=5000, dollars=0.0, **(details or {}))
@@ -45,19 +48,19 @@ def instant(agent: Agent, text: Callable[[], str]) -> None:
         agent.emit("reply", purpose=purpose, **made.record(), seconds=0.0)
         return made
 
-    agent.clients.model.complete = complete  # type: ignore[assignment, method-assign]  # the model is not what is timed
+    agent.clients.model.complete = complete  # type: ignore[assignment, method-assign]  # excludes the model from the timing
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    """Return a run with a history, in a workspace with files."""
+    """Yield a run with a history of ``HISTORY`` steps, in a workspace with ``FILES`` files."""
     workspace = tmp_path / "workspace"
     for number in range(FILES):
         path = workspace / f"part{number % 10}" / f"file{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"x = {number}\n" * 200)
     options = ModelOptions(name="m")
-    at = "http://127.0.0.1:9/v1"  # is never asked
+    at = "http://127.0.0.1:9/v1"  # never contacted
     settings = RunSettings(workdir=str(workspace), base_url=at, model=options, tools="text", max_steps=None)
     with Run(settings, tmp_path / "run", task="Lower the loss. " * 200) as made:
         written = {"filename": "notes.txt", "content": "a note on this step\n" * 20}
@@ -88,7 +91,7 @@ def test_a_step_that_reads(benchmark: BenchmarkFixture, run: Run) -> None:
 
 @pytest.mark.benchmark(group=GROUP)
 def test_a_step_that_runs_nothing_to_speak_of(benchmark: BenchmarkFixture, run: Run) -> None:
-    """With a shell script that does nothing: what starting it costs is in here."""
+    """Run a shell script that does nothing; the time includes starting the script."""
     instant(run.agent, lambda: reply("Execute Script", {"filename": "nothing.sh"}))
     run.agent.workspace.write("nothing.sh", "exit 0\n")
     benchmark.pedantic(step, (run,), rounds=20)  # type: ignore[no-untyped-call]
@@ -102,6 +105,6 @@ def test_an_event(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 @pytest.mark.benchmark(group="the trace of the MLAB agent")
 def test_resuming(benchmark: BenchmarkFixture, run: Run) -> None:
-    """From reading the trace of a history to the state after it."""
+    """Read the trace of a history and restore the state at its end."""
     state = benchmark(lambda: RunState.resumed(MemoryLimits(), Caps(), read_trace(run.trace.path)))
     assert state.steps == run.state.steps

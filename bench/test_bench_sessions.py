@@ -1,4 +1,4 @@
-"""Durations of whole sessions of nox, of one round each because they are long."""
+"""Measure what the long nox sessions run: validations and test suites, once each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Tokens per second of our training loop against a plain one, in turns within one run, so that the ratio counts.
+"""Compare the tokens per second of :func:`re_bench.lm.training.train` with those of a plain training loop.
 
-The plain loop has what nanoGPT's has: the same model, AdamW, a cosine, clipping, batches stacked from random offsets.
-The tokens are random, for speed does not depend on them. Figures are printed and stand in ``--benchmark-json``.
+The loops alternate within one run; only the ratio of their speeds is comparable across machines. The plain loop has the
+same model and the features of nanoGPT's loop: AdamW, a cosine schedule, gradient clipping, and batches stacked from
+random offsets. Tokens are random because speed does not depend on them. The figures are printed and written to
+``--benchmark-json``.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
     Measure = Callable[[], Speed]
 
 WARMING_UP = 2
-"""Steps that are not timed; our loop leaves out as many."""
+"""Number of untimed first steps, the same as in :func:`re_bench.lm.training.train`."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is trained, and for how long at a time."""
+    """The model and batch to train, and the number of steps per round."""
 
     config: GPTConfig
     batch: int
@@ -57,7 +59,7 @@ GPT2 = Shape(GPTConfig(50_304), batch=32, steps=20, rounds=3, device="cuda")
 
 
 def ours(shape: Shape, **changes: Any) -> Measure:
-    """Return what trains for a round by our loop and returns its speed."""
+    """Return a function that trains for one round with ``train`` and returns its speed."""
     model, batches = shape.model(), RandomWindows(shape.tokens, shape.batch, shape.config.block_size)
     settings = Settings(WARMING_UP + shape.steps, 1e-4, report_every=0, **changes)
     length = shape.config.block_size
@@ -65,14 +67,14 @@ def ours(shape: Shape, **changes: Any) -> Measure:
 
     def measure() -> Speed:
         done = train(model, batches, next_token_loss, settings, flops_per_token=flops, say=lambda _: None)
-        predicted = length / (length + 1)  # of a window's tokens
+        predicted = length / (length + 1)  # share of a window's tokens
         return done.tokens_per_second * predicted, None if done.mfu is None else done.mfu * predicted
 
     return measure
 
 
 def plain(shape: Shape, *, autocast: bool = False, compiled: bool = False) -> Measure:
-    """Return what trains for a round by a plain loop and returns its speed, without the MFU."""
+    """Return a function that trains for one round with a plain loop and returns its speed, without the MFU."""
     tokens, length, model = shape.tokens, shape.config.block_size, shape.model()
     on_gpu = shape.device == "cuda"
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=on_gpu)
@@ -119,7 +121,7 @@ def wait(shape: Shape) -> None:
 
 
 def compare(shape: Shape, loops: dict[str, Measure]) -> dict[str, list[Speed]]:
-    """Return the speeds of the loops, measured in turns after a first round that does not count."""
+    """Return the speeds of the loops in each round; the loops alternate, and a first round is a warm-up."""
     for measure in loops.values():
         measure()
     rounds = [{name: measure() for name, measure in loops.items()} for _ in range(shape.rounds)]
@@ -127,7 +129,7 @@ def compare(shape: Shape, loops: dict[str, Measure]) -> dict[str, list[Speed]]:
 
 
 def lines(speeds: dict[str, list[Speed]]) -> Iterator[str]:
-    """Yield for each loop its median speed, and median and range of its ratio to the first one in the same round."""
+    """Yield a line for each loop: its median speed, and the median and range of its ratio to the first loop's speed."""
     first = [speed for speed, _ in next(iter(speeds.values()))]
     for name, found in speeds.items():
         ratios = sorted(speed / other for (speed, _), other in zip(found, first, strict=True))
@@ -154,7 +156,7 @@ def test_small_model_on_the_cpu(benchmark: BenchmarkFixture, capsys: Any) -> Non
     loops = {
         "plain loop, single precision": plain(SMALL),
         "ours, single precision": ours(SMALL, autocast=False),
-        f"ours as it comes, {default}": ours(SMALL),
+        f"ours, default settings, {default}": ours(SMALL),
     }
     bench(benchmark, capsys, SMALL, loops)
 

@@ -1,4 +1,4 @@
-"""Build and test the container images of this repository: ``nox -s images [-- OPTIONS NAME...]`` (docs/images.md)."""
+"""Build and test this repository's container images: ``nox -s images [-- OPTIONS NAME...]`` (see docs/images.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MIB = 1 << 20
 
 @dataclass
 class Outcome:
-    """The result for one image."""
+    """The result of building and testing an image."""
 
     image: Image
     build_s: float = 0
@@ -43,13 +43,13 @@ class Outcome:
 
     @property
     def row(self) -> list[str]:
-        """The image's row of the table."""
+        """The image's row in the table of results."""
         times = (f"{self.build_s:.0f} s", f"{self.test_s:.0f} s")
         return [self.image.name, f"{self.size / _MIB:.0f} MiB", *times, "NO" if self.problems else "yes"]
 
 
 class Builder:
-    """Builds and tests images with one engine and the command line's options."""
+    """Build and test images with a container engine and the options of the command line."""
 
     def __init__(self, engine: Engine, options: argparse.Namespace, place: Path) -> None:
         self.engine, self.options, self.place = engine, options, place
@@ -76,7 +76,7 @@ class Builder:
         return outcome
 
     def build_of(self, image: Image) -> Build:
-        """Return the Dockerfile, arguments and contexts of an image."""
+        """Return the inputs of an image's build: the Dockerfile, the build arguments and the contexts."""
         wheels = {"wheels": Path(self.options.wheels).resolve()} if self.options.wheels else {}
         if image.kind == "task":
             contexts = {"workspace": self.workspace_of(image.tasks[0])}
@@ -96,14 +96,14 @@ class Builder:
         return {name: value for name, value in known.items() if value} | given
 
     def workspace_of(self, task: str) -> Path:
-        """Return the workspace of a task, created once."""
+        """Return a directory with the workspace of a task; it is created in the first call."""
         target = self.place / "workspaces" / task
         if not target.is_dir():
             create_workspace(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
         return target
 
     def prepared_for(self, image: Image) -> Path:
-        """Return a copy of this machine's cache with the data of an image's tasks."""
+        """Prepare the data of an image's tasks, and return a directory with a copy of them."""
         target = self.place / "prepared" / image.name
         target.mkdir(parents=True)
         for task in image.tasks:
@@ -115,7 +115,7 @@ class Builder:
         return target
 
     def problems_of(self, image: Image, build: Build) -> list[str]:
-        """Test a built image; return problems."""
+        """Test a built image; return a line for each problem."""
         tag = image.tag(self.version)
         if image.kind == "task":
             workspace, same = build.contexts["workspace"], not self.options.no_build
@@ -128,7 +128,7 @@ class Builder:
         return serving.check_server(self.engine, tag, self.agent_tag())
 
     def agent_tag(self) -> str | None:
-        """Return the tag of the agent's image if this run has built it."""
+        """Return the tag of the agent's image if this process has built it."""
         return f"re-bench/agent:{self.version}" if "agent" in self.built else None
 
 
@@ -138,30 +138,43 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"images (default: all): {', '.join(all_images(TASKS))}"
     )
-    parser.add_argument("--engine", metavar="COMMAND", help=f"default: the first that works of {', '.join(KINDS)}")
-    parser.add_argument("--profile", default="cpu", help="which data the images hold (default: %(default)s)")
-    base = parser.add_mutually_exclusive_group()
-    base.add_argument("--base", metavar="IMAGE", help="with Python 3.11 on Debian 12 (default: the Dockerfiles')")
-    base.add_argument(
-        "--debian-base", action="store_true", help="make one with debootstrap, as root, unless it is there"
+    parser.add_argument(
+        "--engine", metavar="COMMAND", help=f"container engine (default: the first of {', '.join(KINDS)} that works)"
     )
-    parser.add_argument("--torch", metavar="REQUIREMENT", help="such as 'torch==2.13.0 --hash=sha256:...'")
+    parser.add_argument("--profile", default="cpu", help="profile whose data the images contain (default: %(default)s)")
+    base = parser.add_mutually_exclusive_group()
+    base.add_argument(
+        "--base", metavar="IMAGE", help="base image with Python 3.11 on Debian 12 (default: from the Dockerfile)"
+    )
+    base.add_argument(
+        "--debian-base",
+        action="store_true",
+        help="create a base image with debootstrap (requires root) unless it exists",
+    )
+    parser.add_argument(
+        "--torch", metavar="REQUIREMENT", help="torch to install, such as 'torch==2.13.0 --hash=sha256:...'"
+    )
     folder = os.environ.get("PIP_FIND_LINKS", "")
     wheels = folder if Path(folder).is_dir() else None
     parser.add_argument(
-        "--wheels", metavar="DIR", default=wheels, help="pip looks here too, for torch, say (default: $PIP_FIND_LINKS)"
+        "--wheels",
+        metavar="DIR",
+        default=wheels,
+        help="directory in which pip also looks for wheels (default: $PIP_FIND_LINKS)",
     )
     parser.add_argument(
-        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="any other build argument"
+        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="another build argument; may be repeated"
     )
-    parser.add_argument("--no-cache", action="store_true", help="build without cached layers, as other --wheels need")
-    parser.add_argument("--no-build", action="store_true", help="try images that are there")
     parser.add_argument(
-        "--validate", action="store_true", help="try verifiers with reference and cheats too: minutes each"
+        "--no-cache", action="store_true", help="build without cached layers; needed if --wheels changes"
     )
-    parser.add_argument("--conformance", action="store_true", help="attack containers of the engine as a sandbox, too")
+    parser.add_argument("--no-build", action="store_true", help="test existing images")
     parser.add_argument(
-        "--logs", default=".nox/images", metavar="DIR", help="for logs of engines (default: %(default)s)"
+        "--validate", action="store_true", help="also score the reference and cheats in each verifier (takes minutes)"
+    )
+    parser.add_argument("--conformance", action="store_true", help="also run the sandbox attacks in containers")
+    parser.add_argument(
+        "--logs", default=".nox/images", metavar="DIR", help="directory for the engine's logs (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(all_images(TASKS))):
@@ -174,10 +187,10 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build and test the images; return 1 if one fails, 2 if they cannot be built here."""
+    """Build and test the images; return 0, 1 if an image has problems, or 2 if this machine cannot build images."""
     options = read_options(arguments)
     images = [image for image in all_images(TASKS).values() if not options.names or image.name in options.names]
-    images.sort(key=lambda image: image.kind == "server")  # its test uses the agent's image
+    images.sort(key=lambda image: image.kind == "server")  # the server's test uses the agent's image
     Path(options.logs).mkdir(parents=True, exist_ok=True)
     try:
         engine = find_engine(options.engine)

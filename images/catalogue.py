@@ -1,4 +1,4 @@
-"""List the images: the agent's environment and the verifier of each task, the server, and the MLAB agent."""
+"""List the container images: for each task the agent's environment and the verifier, the server, and the MLAB agent."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Kind = Literal["task", "verifier", "server", "agent"]
 
 @dataclass(frozen=True)
 class Image:
-    """An image of this repository."""
+    """A container image of this repository."""
 
     name: str
-    """The name after ``re-bench/`` in its tags."""
+    """The part of the image's tags between ``re-bench/`` and the version."""
     kind: Kind
     dockerfile: Path
     locks: tuple[str, ...]
-    """Names of the lock files of its packages."""
+    """Names of the lock files from which the image's packages are installed."""
     tasks: tuple[str, ...] = ()
-    """The tasks in it."""
+    """Names of the tasks in the image."""
 
     @property
     def has_torch(self) -> bool:
-        """Whether its Dockerfile installs torch."""
+        """Whether the Dockerfile installs torch."""
         return "torch" in self.locks
 
     def tag(self, version: str) -> str:
-        """Return its name with a version."""
+        """Return the image's tag for a version."""
         return f"re-bench/{self.name}:{version}"
 
 
 def all_images(tasks: Sequence[str]) -> dict[str, Image]:
-    """Return all images by name, those of these tasks first."""
+    """Return all images by name; the images of ``tasks`` come first."""
     images = [_image_of_task(task) for task in tasks]
     file = TOP / "images" / "verifier.Dockerfile"
     images += [Image(f"verifier-{task}", "verifier", file, ("torch", "verifier"), (task,)) for task in tasks]
@@ -53,7 +53,7 @@ def _image_of_task(task: str) -> Image:
 
 
 def debian_packages(tasks: Sequence[str]) -> str:
-    """Return the Debian packages of these tasks, from ``ARG PACKAGES=`` in their Dockerfiles."""
+    """Return the Debian packages that tasks need, separated by spaces, from ``ARG PACKAGES=`` in their Dockerfiles."""
     found: list[str] = []
     for task in tasks:
         text = (TOP / "tasks" / task / "Dockerfile").read_text()
@@ -63,7 +63,7 @@ def debian_packages(tasks: Sequence[str]) -> str:
 
 
 def version() -> str:
-    """Return the version of the core, which is the tag of images."""
+    """Return the version of the core, which is used in the images' tags."""
     text = (TOP / "common" / "pyproject.toml").read_text()
     match = re.search(r'^version = "(.*)"$', text, re.MULTILINE)
     assert match

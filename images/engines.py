@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 KINDS = ("docker", "podman", "buildah")
-"""Supported engines, by preference."""
+"""Supported container engines, in order of preference."""
 CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
-"""Needed in a container for bubblewrap's namespaces and loopback, and to measure a sandbox's files."""
+"""Capabilities that a container needs for bubblewrap's namespaces and loopback, and to measure a sandbox's files."""
 SECURITY = {
     "docker": ("seccomp=unconfined", "systempaths=unconfined"),
     "podman": ("unmask=ALL",),
 }
-"""Security options that also let bubblewrap mount /proc in a container."""
+"""Security options with which bubblewrap can create namespaces and mount ``/proc`` in a container."""
 DEBIAN_BASE = "localhost/re-bench/debian-base:bookworm"
 OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _ANSWER_S = 20
@@ -30,7 +30,7 @@ _END_LINES = 15
 
 
 class EngineError(Exception):
-    """No engine was found, or its command failed."""
+    """No container engine was found, or a command of the engine failed."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Build:
     context: Path
     arguments: Mapping[str, str] = field(default_factory=dict)
     contexts: Mapping[str, Path] = field(default_factory=dict)
-    """Named contexts of ``COPY --from`` and ``RUN --mount``."""
+    """Named build contexts, used by ``COPY --from`` and ``RUN --mount``."""
     cached: bool = True
-    """Whether to use the engine's cache of layers."""
+    """Whether to use the engine's layer cache."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Engine:
 
     @property
     def runs_containers(self) -> bool:
-        """Whether it isolates programs; Buildah only runs them in an image's files."""
+        """Whether the engine isolates programs. Buildah does not; it only runs programs on an image's files."""
         return self.kind != "buildah"
 
     def build(self, build: Build, tags: Sequence[str], log: Path) -> None:
-        """Build an image, with the engine's output in ``log``.
+        """Build an image; write the engine's output to ``log``.
 
         Raises:
-            EngineError: if it fails, with the end of the log.
+            EngineError: if the build fails; the message contains the end of the log.
         """
         with log.open("w", encoding="utf-8") as output:
             command = [self.command, *self.build_options(build), *(f"--tag={tag}" for tag in tags), str(build.context)]
@@ -74,10 +74,10 @@ class Engine:
             raise EngineError(f"{build.dockerfile}: {self.command} build exited with {done.returncode}; {log}:\n{end}")
 
     def build_options(self, build: Build) -> list[str]:
-        """Return the arguments between the command and the tags."""
+        """Return the engine's arguments for a build, without tags and context."""
         options = ["bud", "--layers", "--isolation", "chroot"] if self.kind == "buildah" else ["build"]
         ignored = build.dockerfile.with_name(f"{build.dockerfile.name}.dockerignore")
-        if self.kind != "docker" and ignored.is_file():  # Docker finds it by itself
+        if self.kind != "docker" and ignored.is_file():  # Docker finds the file by itself
             options += ["--ignorefile", str(ignored)]
         options += [*([] if build.cached else ["--no-cache"]), "--file", str(build.dockerfile)]
         options += [f"--build-arg={name}={value}" for name, value in build.arguments.items()]
@@ -96,13 +96,13 @@ class Engine:
 
         Args:
             image: the image's name.
-            command: program and arguments; they replace the image's entry point.
+            command: program and arguments, which replace the image's entry point.
             text: input on stdin.
-            options: options of ``run``; Buildah ignores them and uses the machine's network.
+            options: options of the engine's ``run``; Buildah ignores them and uses the machine's network.
             limit_s: timeout in seconds.
 
         Raises:
-            EngineError: on a timeout.
+            EngineError: if the command times out.
         """
         try:
             if not self.runs_containers:
@@ -126,7 +126,7 @@ class Engine:
 
     @property
     def nested_sandbox(self) -> list[str]:
-        """The options of ``run`` for sandboxes inside a container."""
+        """The options of the engine's ``run`` with which sandboxes work inside a container."""
         security = [f"--security-opt={option}" for option in SECURITY[self.kind]]
         return [*(f"--cap-add={name}" for name in CAPABILITIES), *security]
 
@@ -143,10 +143,10 @@ class Engine:
         return int(usage.stdout.split()[0])
 
     def ask(self, *arguments: str) -> str:
-        """Run the engine's command, and return its output.
+        """Run the engine with these arguments, and return its output.
 
         Raises:
-            EngineError: if it fails.
+            EngineError: if the command fails.
         """
         done = subprocess.run([self.command, *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -159,10 +159,10 @@ def _run(command: Sequence[str], text: str, limit_s: float) -> subprocess.Comple
 
 
 def find_engine(command: str | None) -> Engine:
-    """Return the engine with this command, or by default the first one that works.
+    """Return the engine with this command; None selects the first engine that works.
 
     Raises:
-        EngineError: if there is none.
+        EngineError: if there is no such engine.
     """
     for candidate in [command] if command else KINDS:
         path = shutil.which(candidate)
@@ -187,11 +187,11 @@ def _daemon_answers(docker: str) -> bool:
 def ensure_debian_base(engine: Engine, log: Path) -> str:
     """Create the image :data:`DEBIAN_BASE` with debootstrap unless it exists, and return its name.
 
-    It is Debian 12 with Python 3.11, for machines without a registry of images. It also trusts the certificates in this
-    machine's :data:`OWN_AUTHORITIES`.
+    The image contains Debian 12 and Python 3.11; it is for machines without access to an image registry. It also trusts
+    the certificates in this machine's :data:`OWN_AUTHORITIES`.
 
     Raises:
-        EngineError: without root or debootstrap, or if a step fails; its output is in ``log``.
+        EngineError: if this process is not root, debootstrap is not installed, or a step fails (see ``log``).
     """
     try:
         engine.ask("inspect", "--type", "image", DEBIAN_BASE)

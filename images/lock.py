@@ -1,7 +1,7 @@
 """Write the lock files in images/locks with uv: ``python images/lock.py [NAME...]``, or ``nox -s lock``.
 
-A lock file has the version and hashes of every package for ``pip install --no-deps --require-hashes -r``. Its first
-line has a checksum of its requirements, by which a test finds stale files.
+A lock file lists the version and hashes of each package, for ``pip install --no-deps --require-hashes -r``. Its first
+line contains a checksum of the requirements, with which a test finds stale lock files.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ LOCKS = HERE / "locks"
 PROJECTS = ("common", "evaluation", "server", "agents/*", "integrations/*", "tasks/*")
 LINUX = ("--python-platform", "x86_64-manylinux_2_28")
 WITHOUT_TORCH = 'torch ; python_version < "0"\n'
-"""An override for uv that leaves torch out, so that packages of its CUDA build are not locked."""
+"""An override for uv that excludes torch and, with it, the packages of torch's CUDA build."""
 
 
 def read_tables() -> dict[str, dict[str, Any]]:
-    """Return the tables of locks.toml by name."""
+    """Return the tables of ``locks.toml``; there is one for each lock file."""
     return tomllib.loads((HERE / "locks.toml").read_text(encoding="utf-8"))
 
 
@@ -40,12 +40,14 @@ def lock_file(name: str) -> Path:
 
 
 def name_of(requirement: str) -> str:
-    """Return the normalised package name in a requirement or a line of a lock file."""
+    """Return the normalised package name in a requirement or in a line of a lock file."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def requirements(table: dict[str, Any]) -> list[str]:
-    """Return the requirements of a lock file's table: its packages, and those of its projects.
+    """Return the requirements for one table of ``locks.toml``: its packages and the dependencies of its projects.
+
+    Torch and the packages of this repository are left out.
 
     Raises:
         ValueError: if a project does not exist.
@@ -69,7 +71,7 @@ def _project(path: Path) -> dict[str, Any]:
 
 
 def _needed(path: Path, extras: Sequence[str], without: Sequence[str]) -> Iterator[str]:
-    """Yield a project's requirements with these extras; ``*`` stands for all except ``without``."""
+    """Yield a project's requirements with these extras; ``*`` stands for all extras except ``without``."""
     project = _project(path)
     yield from project.get("dependencies", ())
     for extra, lines in project.get("optional-dependencies", {}).items():
@@ -78,12 +80,12 @@ def _needed(path: Path, extras: Sequence[str], without: Sequence[str]) -> Iterat
 
 
 def python_of(table: dict[str, Any]) -> str:
-    """Return a lock file's minimum version of Python."""
+    """Return the minimum Python version for a table's lock file."""
     return str(table.get("python", "3.11"))
 
 
 def read_pins() -> dict[str, str]:
-    """Return the version of each package in constraints.txt."""
+    """Return the pinned version of each package in ``constraints.txt``."""
     lines = PINS.read_text(encoding="utf-8").splitlines()
     return {name: version for name, pin, version in (line.partition("==") for line in lines) if pin}
 
@@ -95,13 +97,13 @@ def locked_versions(name: str) -> dict[str, str]:
 
 
 def made_from(table: dict[str, Any]) -> str:
-    """Return the first line of a table's lock file."""
+    """Return the first line of a table's lock file, with the checksum of the requirements."""
     sources = "\n".join([*requirements(table), python_of(table), str(table.get("universal", False))])
     return f"# Written by `nox -s lock` from sha256:{hashlib.sha256(sources.encode()).hexdigest()}"
 
 
 def problems(name: str) -> list[str]:
-    """Return why a lock file is missing or stale."""
+    """Return a message for each reason why a lock file is missing or stale."""
     tables = read_tables()
     if name not in tables:
         return [f"images/locks.toml has no table {name}: add one, and type nox -s lock -- {name}"]
@@ -119,16 +121,16 @@ def problems(name: str) -> list[str]:
 
 
 def write(name: str, table: dict[str, Any], uv: str) -> int:
-    """Write a lock file with uv, and return its number of packages.
+    """Write a lock file with uv; return the number of packages in the file.
 
     Raises:
-        subprocess.CalledProcessError: if uv fails; its messages are on stderr.
+        subprocess.CalledProcessError: if uv fails; uv's messages are on stderr.
     """
     with tempfile.TemporaryDirectory() as place:
         wanted, override, locked = (Path(place) / file for file in ("wanted.in", "override.txt", "locked.txt"))
         wanted.write_text("\n".join(requirements(table)), encoding="utf-8")
         override.write_text(WITHOUT_TORCH, encoding="utf-8")
-        if lock_file(name).is_file():  # uv keeps its versions of packages without a pin
+        if lock_file(name).is_file():  # uv keeps the file's versions of packages without a pin
             locked.write_text(lock_file(name).read_text(encoding="utf-8"), encoding="utf-8")
         target = ("--universal",) if table.get("universal") else LINUX
         options = ("--generate-hashes", "--no-header", "--no-annotate", "--python-version", python_of(table), *target)
@@ -141,11 +143,11 @@ def write(name: str, table: dict[str, Any], uv: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the named lock files, by default all."""
+    """Write the lock files named on the command line; by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables = read_tables()
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(tables)} (default: all)")
-    parser.add_argument("--uv", default="uv", help="the command of uv (default: %(default)s)")
+    parser.add_argument("--uv", default="uv", help="command that runs uv (default: %(default)s)")
     chosen = parser.parse_args(arguments)
     if unknown := sorted(set(chosen.names) - set(tables)):
         parser.error(f"no lock file is called {', '.join(unknown)}; choose from: {', '.join(tables)}")

@@ -1,7 +1,9 @@
-"""Inspect an image from inside: run ``python3 -`` with ``WANTED = {...}`` and this text on stdin; prints JSON.
+"""Inspect an image from inside, and print the facts as JSON.
 
-``WANTED`` has the ``sizes`` of secret files, the ``modules`` to import, the ``programs`` to start, the ``home`` to
-list, and modules that must be ``absent``. This file only imports the standard library.
+The caller runs ``python3 -`` in a container; stdin contains ``WANTED = {...}`` followed by the text of this file. The
+keys of ``WANTED`` are: ``sizes`` (sizes of secret files), ``modules`` (modules to import), ``programs`` (programs to
+run), ``home`` (directory to list) and ``absent`` (modules that must not be installed). This file imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ LEFT_OUT = ("/proc", "/sys", "/dev")
 
 
 def files_below(top: str) -> list[str]:
-    """Return all regular files below a directory, without links and the kernel's file systems."""
+    """Return all regular files below a directory, except for links and files in the kernel's file systems."""
     found = []
     for directory, names, files in os.walk(top):
         names[:] = [name for name in names if os.path.join(directory, name) not in LEFT_OUT]  # noqa: PTH118 - faster
@@ -31,7 +33,7 @@ def files_below(top: str) -> list[str]:
 
 
 def sha256(path: str) -> str | None:
-    """Return a file's checksum, or None if it is not readable."""
+    """Return a file's checksum, or None if the file is not readable."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
@@ -39,13 +41,13 @@ def sha256(path: str) -> str | None:
 
 
 def of_sizes(sizes: list[int]) -> dict[str, str | None]:
-    """Return the checksums of the image's files with these sizes, by path."""
+    """Return the checksum of each file in the image that has one of these sizes, by path."""
     wanted = set(sizes)
     return {path: sha256(path) for path in files_below("/") if os.lstat(path).st_size in wanted}
 
 
 def home_of(top: str) -> dict[str, Any]:
-    """Return checksum, owner and writability of each file below ``top``."""
+    """Return the checksum, owner and writability of each file below ``top``."""
     return {
         path: {
             "sha256": sha256(path),
@@ -57,7 +59,7 @@ def home_of(top: str) -> dict[str, Any]:
 
 
 def failed_imports(modules: list[str]) -> dict[str, str]:
-    """Return the errors of modules that cannot be imported, by name."""
+    """Return the import error of each module that cannot be imported, by name."""
     failed = {}
     for name in modules:
         try:
@@ -68,7 +70,7 @@ def failed_imports(modules: list[str]) -> dict[str, str]:
 
 
 def failed_programs(programs: dict[str, list[str]]) -> dict[str, str]:
-    """Return the errors of programs that fail, by name."""
+    """Return the error of each program that fails, by name."""
     failed = {}
     for name, command in programs.items():
         try:
@@ -82,7 +84,7 @@ def failed_programs(programs: dict[str, list[str]]) -> dict[str, str]:
 
 
 def probe(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts about this image."""
+    """Return the facts about this image: user, files, packages and failures."""
     packages = {entry.metadata["Name"]: entry.version for entry in importlib.metadata.distributions()}
     return {
         "user": pwd.getpwuid(os.geteuid()).pw_name,

@@ -1,4 +1,4 @@
-"""Test the server's image: serve episodes to both official clients, and to the agent in its image."""
+"""Test the server's image: run episodes with both official clients, and with the agent in its own image."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ CLIENTS = ("openreward", "ors")
 START_S = 180
 EPISODE_S = 450
 _TOLERANCE = 0.1
-"""Tolerance of the rewards 0 of the baseline and 1 of the reference."""
+"""Tolerance for the rewards of the baseline (0) and the reference (1)."""
 
 
 @contextlib.contextmanager
 def serving(engine: Engine, tag: str, token_file: Path) -> Iterator[str]:
-    """Run the image's server on the loopback interface, and yield its address.
+    """Run the server in its image on the loopback interface, and yield its address.
 
     Raises:
-        EngineError: if it does not start within :data:`START_S` seconds.
+        EngineError: if the server does not start within :data:`START_S` seconds.
     """
     name = f"re-bench-images-{secrets.token_hex(4)}"
     options = [*engine.nested_sandbox, "--network=host", f"--name={name}"]
@@ -75,7 +75,7 @@ def _address(process: subprocess.Popen[str], lines: list[str]) -> str:
 
 
 def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
-    """Test the server's image, with the agent's image if given; return problems."""
+    """Test the server's image, also with the agent's image if ``agent`` is its tag; return a line for each problem."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", "re-bench tasks && re-bench serve --help && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"tasks, server or torch are missing: {done.stderr[-400:]}"]
@@ -83,7 +83,7 @@ def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
         token_file = Path(place) / "token"
         token = secrets.token_hex(16)
         token_file.write_text(token, encoding="utf-8")
-        token_file.chmod(0o600)  # required by the server
+        token_file.chmod(0o600)  # the server requires this mode
         with serving(engine, tag, token_file) as url:
             problems = [*_problems_of_episodes(url, token)]
             return [*problems, *(_problems_of_agent(engine, agent, url, token) if agent else ())]
@@ -101,8 +101,8 @@ def _problems_of_episodes(url: str, token: str) -> Iterator[str]:
 
 @contextlib.asynccontextmanager
 async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIterator[tuple[Any, list[str]]]:
-    """Open a session with one of the :data:`CLIENTS`; yield it with the ids of the server's tasks."""
-    # Each client takes seconds to import.
+    """Open a session with one of the :data:`CLIENTS`; yield the session and the ids of the server's tasks."""
+    # Imported lazily, because importing a client takes seconds.
     if client == "openreward":
         from openreward import AsyncOpenReward  # noqa: PLC0415
 
@@ -124,7 +124,7 @@ async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIt
 
 
 async def play(client: str, url: str, token: str) -> dict[str, Any]:
-    """Score the baseline, then write and score the reference; return the results of the tools."""
+    """Play an episode: score the baseline, then write and score the reference; return the results of the tool calls."""
     reference = base64.b64encode((TOP / "tasks" / TASK / "reference" / "solution.py").read_bytes()).decode()
     async with session_of(client, url, token, f"ai_rd_{TASK}") as (session, tasks):
         listed = await session.call_tool("bash", {"command": "id -u; ls"})
@@ -142,7 +142,7 @@ async def play(client: str, url: str, token: str) -> dict[str, Any]:
 
 
 def problems_of_episode(played: dict[str, Any]) -> list[str]:
-    """Return the problems of an episode by the result of :func:`play`."""
+    """Return a line for each problem in the result of :func:`play`."""
     problems = []
     rewards, listed, tasks = played["rewards"], played["listed"], played["tasks"]
     near = [abs(reward - wanted) <= _TOLERANCE for reward, wanted in zip(rewards, (0, 1), strict=True)]
@@ -158,7 +158,7 @@ def problems_of_episode(played: dict[str, Any]) -> list[str]:
 
 
 def _problems_of_agent(engine: Engine, tag: str, url: str, token: str) -> list[str]:
-    """Run the agent in its image with a scripted model on a task of the server; return problems."""
+    """Run the agent in its image, with a scripted model, on a task of the server; return a line for each problem."""
     reference = (TOP / "tasks" / TASK / "reference" / "solution.py").read_text(encoding="utf-8")
     replies = iter(
         [

@@ -1,4 +1,4 @@
-"""Test built images; each function returns one line for each problem."""
+"""Test built images; each function returns a line for each problem."""
 
 from __future__ import annotations
 
@@ -26,36 +26,41 @@ RE_BENCH = (sys.executable, "-m", "re_bench.cli")
 ATTACKS = (sys.executable, str(TOP / "common" / "tests" / "support" / "more_attacks.py"))
 HOME = "/home/agent"
 SKELETON = {".bashrc", ".bash_logout", ".profile"}
-"""Files that Debian creates in every home."""
+"""Files that Debian creates in every home directory."""
 BESIDES = {"pip", "setuptools", "wheel"}
-"""Packages of a virtual environment that are in no lock file."""
+"""Packages that every virtual environment contains and that are in no lock file."""
 WITH_CUDA = ("nvidia-", "cuda-", "triton")
 """Prefixes of the packages of torch's CUDA build."""
 SMALLEST = 40
-"""Files with fewer bytes are not secret, such as an empty ``__init__.py``."""
+"""Files with fewer bytes, such as an empty ``__init__.py``, are not considered secret."""
 HELD_OUT_PACKAGES = ("re_bench", "transformers", "datasets")
-"""Modules that no agent's image may have; texts in the last two are held-out data."""
+"""Modules that must not be in an agent's image; texts in the sources of the last two are used as held-out data."""
 PROGRAMS = {
     "torch": {"cc": ["cc", "--version"]},
     "rust_codecontests": {
         "rustc": ["sh", "-c", "echo 'fn main() {}' > a.rs && rustc -O a.rs -o a.out && ./a.out"],
     },
 }
-"""Programs that must work, by lock file."""
+"""Commands that must succeed in a task's image, by lock file and name."""
 MODULES = {"rust_codecontests": ["openai", "httpx2"], "triton_cumsum": ["triton"], "small_scaling_law": ["matplotlib"]}
-"""Modules that must be importable in addition to torch, by lock file."""
+"""Modules that must be importable in a task's image, in addition to torch, by lock file."""
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Files that must not be in an agent's image, by checksum."""
+    """Files that must not be in an agent's image."""
 
     paths: dict[str, Path]
+    """The files by checksum."""
     sizes: list[int]
+    """The sizes of the files, each once."""
 
 
 def secrets_besides(shown: Path, cache: Path) -> Secrets:
-    """Return all files of tasks and of the prepared data, except for contents that are also below ``shown``."""
+    """Return all files of the tasks and of the prepared data, except for those that agents may see.
+
+    Agents may see the instructions, and all files with the same contents as a file below ``shown``.
+    """
     known = {_sha256(path) for path in _files([shown])}
     known |= {_sha256(path) for path in TOP.glob("tasks/*/instructions.md")}
     hidden = [path for path in _files([TOP / "tasks", cache]) if "__pycache__" not in path.parts]
@@ -65,15 +70,16 @@ def secrets_besides(shown: Path, cache: Path) -> Secrets:
 
 
 def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: Path, *, same: bool) -> list[str]:
-    """Test the image of a task: its user, files, packages and programs, and that it has no secrets.
+    """Test the image of a task: its user, files, packages and programs, and that it contains no secrets.
 
     Args:
         engine: the container engine.
-        tag: the image's name.
+        tag: the image's tag.
         image: the expected image.
         workspace: the expected workspace.
         cache: this machine's prepared data.
-        same: whether the image was built with this workspace; random parts of other ones differ.
+        same: whether the image was built with this workspace; if not, the contents of files are not compared, because
+            workspaces have random parts.
     """
     secrets = secrets_besides(workspace, cache)
     wanted = {
@@ -84,7 +90,7 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
         "absent": HELD_OUT_PACKAGES,
     }
     text = f"WANTED = {wanted!r}\n{(TOP / 'images' / 'probe.py').read_text()}"
-    text = text.replace("from __future__ import annotations\n", "")  # only allowed at the top
+    text = text.replace("from __future__ import annotations\n", "")  # must be the first statement of a program
     done = engine.run(tag, ["python3", "-"], text=text)
     if done.returncode != 0:
         return [f"the probe exited with {done.returncode}: {done.stderr[-400:]}"]
@@ -95,7 +101,15 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
 def problems_of(
     found: dict[str, Any], image: Image, workspace: Path, secrets: Secrets, *, same: bool = True
 ) -> list[str]:
-    """Return the problems in ``probe.py``'s output for the image of a task; ``same`` as in :func:`check_task`."""
+    """Return a line for each problem that the output of ``probe.py`` for a task's image shows.
+
+    Args:
+        found: the output of ``probe.py``.
+        image: the expected image.
+        workspace: the expected workspace.
+        secrets: files that must not be in the image.
+        same: as in :func:`check_task`.
+    """
     problems = [f"{name}: {why}" for name, why in found["failed"].items()]
     problems += [f"module {name} must not be installed" for name in found["present"]]
     if (found["user"], found["directory"]) != ("agent", f"{HOME}/solution") or found["uid"] == 0:
@@ -140,7 +154,7 @@ def _problems_of_packages(found: dict[str, Any], image: Image) -> Iterable[str]:
 
 
 def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validate: bool) -> list[str]:
-    """Test a verifier: score the baseline, or with ``validate`` all known solutions; return problems."""
+    """Test a verifier: score the baseline, or with ``validate`` all known solutions; return a line for each problem."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", f"re-bench tasks | grep -w {task} && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"task {task} or torch are missing: {done.stderr[-400:]}"]
@@ -153,11 +167,11 @@ def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validat
     if done.returncode != 0:
         return [f"`{program}` exited with {done.returncode}: {done.stdout[-300:]} {done.stderr[-800:]}"]
     reward = 0.0 if validate else json.loads(done.stdout)["reward"]
-    return [] if abs(reward) <= 0.2 else [f"the baseline's reward is {reward}"]  # noqa: PLR2004 - the widest tolerance of a task
+    return [] if abs(reward) <= 0.2 else [f"the baseline's reward is {reward}"]  # noqa: PLR2004 - the largest tolerance of any task
 
 
 def check_agent(engine: Engine, tag: str) -> list[str]:
-    """Test the agent's image: its user, and that the program starts."""
+    """Test the agent's image: its user must be ``agent``, and the program must start."""
     done = engine.run(tag, ["sh", "-c", "id --user --name && cd && mlab-agent --version"])
     if done.returncode != 0 or not done.stdout.startswith("agent\n"):
         return [f"`mlab-agent --version` exited with {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}"]
@@ -165,15 +179,15 @@ def check_agent(engine: Engine, tag: str) -> list[str]:
 
 
 def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]:
-    """Run the sandbox attacks in a container of the first image, and score each task's baseline in its image.
+    """Test containers as a sandbox: run attacks in the first image, and score each task's baseline in its image.
 
     Args:
-        engine: Docker or Podman.
+        engine: the container engine; Buildah is not supported.
         images: the tag of each task's image.
         profile: the profile to score in.
 
     Returns:
-        Problems; attacks and scores are printed.
+        A line for each problem; the attacks and scores are printed.
     """
     if not engine.runs_containers:
         return [f"NOT RUN: {engine.kind} does not isolate containers; install Docker or Podman"]

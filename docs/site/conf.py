@@ -1,7 +1,7 @@
-"""Sphinx's settings for the documentation site, which ``nox -s docs`` builds.
+"""Configure Sphinx for the documentation site, which ``nox -s docs`` builds.
 
-The source directory is the repository's top, so that a relative link means the same on the site and in the
-repository's own web view, and leads to a page, or to the file itself where it is no page.
+The source directory is the top of the repository. This makes relative links work both on the site and in the
+repository's web view. On the site, a link leads to a page, or to the file if the file is not a page.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ NAVIGATION = {
     "How it is built": ["architecture", "sandboxes", "threat-model", "../CONTRIBUTING"],
     "Reference": ["commands", "api"],
 }
-"""The pages beside every page, by caption. A page that stands nowhere is a warning, and so an error."""
+"""The pages in the sidebar, by caption. Sphinx warns about a page that is not listed, and warnings fail the build."""
 
 
 def setup(app: Sphinx) -> None:
-    """Have Sphinx call what is below."""
+    """Register the functions below as event handlers."""
     app.connect("source-read", add_navigation)
     app.connect("doctree-resolved", note_external_links)
     app.connect("build-finished", write_external_links)
@@ -74,7 +74,7 @@ def setup(app: Sphinx) -> None:
 
 
 def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the navigation to the first page, and take the packages' own pages, reached by links alone, out of it."""
+    """Append the navigation to the root page; mark READMEs of packages as orphans, which only links lead to."""
     if name == root_doc:
         lists = ("\n".join([f":caption: {caption}", ":hidden:", "", *pages]) for caption, pages in NAVIGATION.items())
         source[0] += "".join(f"\n```{{toctree}}\n{text}\n```\n" for text in lists)
@@ -83,17 +83,17 @@ def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def note_external_links(_app: Sphinx, tree: nodes.document, _name: str) -> None:
-    """Remember where a page leads beyond this repository; a build fetches none of it, ``-- external`` does."""
+    """Remember the external links of a page. A build does not check them; ``nox -s docs -- external`` does."""
     found = (str(node.get("refuri", "")) for node in tree.findall(nodes.reference))
     EXTERNAL.update(link for link in found if "://" in link)
 
 
 def write_external_links(app: Sphinx, _error: Exception | None) -> None:
-    """List the links that were not fetched."""
+    """Write the external links, which the build has not checked, to a file."""
     (app.outdir / "external-links.txt").write_text("\n".join(sorted(EXTERNAL)) + "\n", encoding="utf-8")
 
 
 def keep_colons(_app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
-    """Have napoleon find no type before a colon in the first line of an attribute: ours begin with a sentence."""
+    """Prevent napoleon from reading text before a colon in an attribute's first line as the attribute's type."""
     if what in ("attribute", "property"):
         lines.insert(0, "")

@@ -1,4 +1,4 @@
-"""The picture of a task: what methods reach on the scale of rewards, a panel for each profile on record."""
+"""Draw the picture of a task: the rewards of the methods in its ``records.toml``, with one panel per profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ _WIDTH_INCHES = 6.2
 
 
 def draw_ladder(rows: Sequence[Sequence[str]]) -> str:
-    """Return a task's picture, from its rows in the table of results; rows without a reward are left out."""
+    """Return a task's picture as SVG.
+
+    Args:
+        rows: the task's rows of the table in ``docs/science.md``; rows without a reward are left out.
+    """
     rows = [row for row in rows if row[_REWARD]]
     profiles = list(dict.fromkeys(row[_PROFILE] for row in rows))
     panels = [[row for row in rows if row[_PROFILE] == profile] for profile in profiles]
@@ -30,7 +34,7 @@ def draw_ladder(rows: Sequence[Sequence[str]]) -> str:
         figure = Figure(figsize=(_WIDTH_INCHES, sum(heights)), layout=roomy())
         every = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
         for axes, profile, panel in zip(every, profiles, panels, strict=True):
-            _draw(axes, profile, panel[::-1])  # the first on top: a method may refer to the one before it
+            _draw(axes, profile, panel[::-1])  # first row on top, since a row may refer to the row above it
         task = rows[0][_TASK]
         text = "; ".join(f"{row[_PROFILE]}: {_WORDS[row[_KIND]]}{row[_METHOD]} {row[_REWARD]}" for row in rows)
         return save(figure, task.replace("_", "-"), f"What methods reach at {task}", text)

@@ -1,4 +1,4 @@
-"""How the pictures of the docs look: matplotlib's settings, colours, and SVG files."""
+"""Define the look of the pictures in the docs: matplotlib settings, colours, and SVG output."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 INK, MUTED, GRID = "#1f2328", "#59636e", "#d1d9e0"
 ACCENT, BAD, GOOD = "#0072b2", "#c2410c", "#007a5a"
 _DECIMALS = re.compile(r"(\.\d)\d{3,}")
-"""Long numbers get one decimal."""
+"""Matches numbers with many decimals, which are cut to one decimal."""
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def styled() -> AbstractContextManager[None]:
-    """Return a context in which figures look like ours."""
+    """Return a context manager that sets matplotlib's options for figures of the docs."""
     context: AbstractContextManager[None] = mpl.rc_context(
         {
             "font.size": 9.5,
@@ -46,10 +46,10 @@ def save(figure: Figure, name: str, title: str, description: str) -> str:
     """Return a figure as an SVG file on white paper.
 
     Args:
-        figure: in the colours of this module.
-        name: of letters and hyphens.
-        title: read out in place of the picture.
-        description: what one can see in it.
+        figure: the figure, drawn in the colours of this module.
+        name: letters and hyphens; makes the ids in the SVG reproducible.
+        title: short text that screen readers read instead of the picture.
+        description: the contents of the picture as text.
     """
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):

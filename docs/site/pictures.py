@@ -1,7 +1,7 @@
 """Draw the pictures of README and docs: ``python docs/site/pictures.py [--validations JSON ...]``; needs matplotlib.
 
-``--validations`` takes files of ``re-bench validate --json`` and keeps what is drawn of them, with today's date and the
-versions at hand, in ``docs/pictures/validation.json``. Without it the pictures are drawn again from what is kept there,
+``--validations`` takes output files of ``re-bench validate --json`` and saves the drawn values to
+``docs/pictures/validation.json``, with today's date and the installed versions. The pictures are drawn from that file,
 from ``docs/pictures/session.txt``, and from the tasks' anchors and records.
 """
 
@@ -30,7 +30,7 @@ TOP = Path(__file__).parents[2]
 PICTURES = TOP / "docs" / "pictures"
 _KEPT = PICTURES / "validation.json"
 _LOWEST, _HIGHEST = -1.5, 1.3
-"""Where the axis of the first picture ends; what lies beyond is drawn at its end, with its figure."""
+"""Range of the reward axis of ``idea.svg``; lower rewards are drawn at its lower end, labelled "≤ -1.5"."""
 _REFUSED_AT = -2.05
 _KEY = (
     ("baseline", "o", ACCENT),
@@ -42,7 +42,7 @@ _KEY = (
 def main() -> None:
     """Read the command line and draw everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--validations", metavar="JSON", type=Path, nargs="+", help="of re-bench validate --json")
+    parser.add_argument("--validations", metavar="JSON", type=Path, nargs="+", help="from re-bench validate --json")
     options = parser.parse_args()
     if options.validations:
         _KEPT.write_text(json.dumps(kept(options.validations), indent=1) + "\n", encoding="utf-8")
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def pictures() -> dict[str, str]:
-    """Return every picture by the name of its file."""
+    """Return all pictures as SVG, by file name."""
     drawn = {"idea.svg": draw_idea(json.loads(_KEPT.read_text(encoding="utf-8")))}
     session = PICTURES / "session.txt"
     if session.exists():
@@ -62,7 +62,7 @@ def pictures() -> dict[str, str]:
 
 
 def kept(files: Sequence[Path]) -> dict[str, Any]:
-    """Return what is drawn of validations: each solution's status and mean reward, with their origin."""
+    """Return the values to draw from validations: the status and mean reward of each solution, and their origin."""
     reports = [report for file in files for report in json.loads(file.read_text(encoding="utf-8"))["reports"]]
     return {
         "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
@@ -80,7 +80,7 @@ def _solution(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_idea(data: dict[str, Any]) -> str:
-    """Return the picture of the idea: every task's solutions on the scale of rewards, and how many were refused."""
+    """Return the README's picture of each task's solutions on the scale of rewards, with the number refused."""
     with styled():
         figure = Figure(figsize=(8.4, 0.5 * len(data["tasks"]) + 1.5), layout=roomy())
         axes = figure.add_subplot()

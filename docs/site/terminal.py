@@ -1,4 +1,4 @@
-"""The picture of a terminal: a session's text as it was printed, in a window of its own colours."""
+"""Draw the picture of a terminal that shows the printed text of a session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ _PAPER, _INK, _GOOD, _BAD, _MUTED = "#0d1117", "#e6edf3", "#56d364", "#ff7b72", 
 
 
 def draw_session(text: str) -> str:
-    """Return the picture of a session: its first line is the title, with the date, and one after a ``$`` a command."""
+    """Return the picture of a session as SVG.
+
+    Args:
+        text: a first line with the title and the date, then the session's commands and their output.
+    """
     title, *lines = text.rstrip("\n").split("\n")
     width = max(map(len, [title, *lines])) * _WIDTH + 36
     height = (len(lines) + 3) * _HEIGHT
@@ -25,7 +29,7 @@ def draw_session(text: str) -> str:
 
 
 def _row(line: str, row: float) -> str:
-    """Return a line of the session; its length is fixed, so that any monospaced font keeps the columns."""
+    """Return the SVG of a line, with a fixed width so that columns stay aligned in any monospaced font."""
     if not line.strip():
         return ""
     colour = _GOOD if line.startswith(("baseline", "reference")) else _MUTED if line.startswith("[") else _INK

@@ -1,4 +1,4 @@
-"""Add images/ to the path, since its programs are scripts in one folder."""
+"""Add ``images/`` to the import path, because its programs are scripts and not a package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test Dockerfiles, the command line, and the tests of images, without a container engine."""
+"""Test the Dockerfiles, the command line, and the functions that test images, without a container engine."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _LOCKED = (
     "-r /opt/locks/chosen-torch",
     "--no-deps --no-build-isolation --prefix /installed",
 )
-"""Allowed arguments of ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
+"""Allowed first arguments of ``pip install``: a lock file, the chosen torch, or this repository's wheels."""
 
 
 def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str]) -> Iterator[Problem]:
-    """Yield files that a Dockerfile copies and that are missing, and packages that it installs without a lock file."""
+    """Yield a problem for each missing file that a Dockerfile copies, and for each package not from a lock file."""
     for step in dockerfile_steps(text):
         for source in step.sources:
             if not (root / source).exists():
@@ -131,7 +131,7 @@ def test_invalid_arguments(arguments: list[str], message: str, capsys: pytest.Ca
 
 @pytest.fixture
 def home(tmp_path: Path) -> tuple[Path, trials.Secrets]:
-    """Return a workspace of triton_cumsum, and the secrets."""
+    """Return a workspace of triton_cumsum, and the files that its image must not contain."""
     workspace = tmp_path / "workspace"
     without_bytecode = shutil.ignore_patterns("__pycache__")
     for part in ("starter", "baseline"):
@@ -152,7 +152,7 @@ def test_secrets_are_all_files_outside_the_workspace(home: tuple[Path, trials.Se
 
 
 def found_in(workspace: Path, same_size: dict[str, str | None]) -> dict[str, Any]:
-    """Return probe.py's output for a correct image with this workspace."""
+    """Return the output of ``probe.py`` for a correct image with this workspace."""
     image = IMAGES[TASK]
     files = {f"{trials.HOME}/solution/{path.relative_to(workspace)}": path for path in workspace.rglob("*.py")}
     files[f"{trials.HOME}/instructions.md"] = TOP / "tasks" / TASK / "instructions.md"

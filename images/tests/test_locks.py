@@ -1,4 +1,4 @@
-"""Test lock files: requirements, pins and hashes."""
+"""Test the lock files: requirements, pins and hashes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Evaluations: plans of runs, and the directories of their results."""
+"""Run evaluations according to plans, and report their results."""

@@ -1,7 +1,7 @@
 """Define kinds of agents: how they are checked, started, stopped and resumed, and what they report.
 
-``command`` is built in. Packages add kinds through entry points in the group ``re_bench.agents``: the name is the
-``kind`` in plans, the value a subclass of :class:`AgentKind`.
+``command`` is built in. Packages add kinds through entry points in the group ``re_bench.agents``. An entry point's name
+is the ``kind`` used in plans, and its value is a subclass of :class:`AgentKind`.
 """
 
 # ruff: noqa: ARG002 - overrides need not use all parameters
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 GROUP = "re_bench.agents"
 """Entry point group of agent kinds."""
 USAGE = "usage.json"
-"""File in an agent's directory in which it reports its usage."""
+"""File in an agent's directory in which the agent reports its usage."""
 TEMPORARY_FAILURE = 75
-"""Exit status of an agent (``EX_TEMPFAIL`` of ``sysexits.h``) that requests a retry of the run."""
+"""Exit status with which an agent requests a retry of the run (``EX_TEMPFAIL`` in ``sysexits.h``)."""
 OPENAI_KEY = "OPENAI_API_KEY"
-"""The variable from which clients of OpenAI's API read the key."""
+"""Environment variable from which OpenAI clients read the API key."""
 PLACEHOLDERS = (
     "server", "task", "run", "plan", "model", "base_url", "seed", "hours", "dollars", "tokens", "steps"
 )  # fmt: skip
-"""Placeholders of a command."""
+"""Placeholders that an agent's command may contain."""
 
 _MAX_USAGE = 1 << 16
 _MAX_USED = 1 << 53
@@ -50,7 +50,7 @@ _MAX_USED = 1 << 53
 
 
 class Usage(BaseModel):
-    """The usage that an agent reports in ``usage.json``, which it may update; None is unknown."""
+    """The usage that an agent reports in ``usage.json``, which it may update at any time; None means unknown."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
@@ -58,11 +58,11 @@ class Usage(BaseModel):
     tokens: int | None = Field(default=None, ge=0, le=_MAX_USED)
     steps: int | None = Field(default=None, ge=0, le=_MAX_USED)
     reason: str | None = Field(default=None, max_length=200)
-    """Why it ended; None while it runs."""
+    """Why the agent ended; None while it runs."""
 
     @classmethod
     def of_run(cls, run: Path) -> Usage:
-        """Read the file of a run; all values are None if it is missing or invalid."""
+        """Read the usage of the agent in a run's directory; all values are None if the file is missing or invalid."""
         try:
             return cls.model_validate_json(read_plain(run / AGENT / USAGE, _MAX_USAGE))
         except (OSError, ValidationError):
@@ -71,10 +71,10 @@ class Usage(BaseModel):
 
 @dataclass(frozen=True)
 class AgentExit:
-    """How a try at a run ended."""
+    """How the agent of a try ended."""
 
     kind: Literal["ended", "failed"]
-    """``failed``: internal error."""
+    """``failed`` means an internal error."""
     reason: str
 
 
@@ -86,16 +86,16 @@ class AgentSetup:
     """The agent's name in the plan."""
     agent: Agent
     model_key: str | None
-    """The model's name in the plan; None without a model."""
+    """The model's name in the plan; None for an agent without a model."""
     model: Model
-    """An empty table without a model."""
+    """The model's table in the plan; an empty table for an agent without a model."""
     budget: Budget
     plan_directory: Path
-    """The directory of the plan's file."""
+    """The directory that contains the plan file."""
 
     @property
     def model_name(self) -> str:
-        """The name for the model's server."""
+        """The name by which the model's server knows the model."""
         return self.model.name or self.model_key or ""
 
 
@@ -113,7 +113,10 @@ class AgentLaunch:
     token: str
     """The API key of the run's server, passed as ``RE_BENCH_TOKEN``."""
     task_key: str | None
-    """The variable with the key for the task's chat model; None if it has none or a stand-in."""
+    """The environment variable with the key for the task's chat model.
+
+    None if the task has no chat model, or uses a stand-in.
+    """
 
     @property
     def directory(self) -> Path:
@@ -121,7 +124,7 @@ class AgentLaunch:
         return self.run / AGENT
 
     def values(self) -> dict[str, str]:
-        """Return the values of the placeholders; empty if unknown or unlimited."""
+        """Return the value of each placeholder; unknown values and missing limits are empty."""
         setup, budget = self.setup, self.setup.budget
         values = (
             self.address, self.task_id, self.directory, setup.plan_directory, setup.model_name, setup.model.base_url,
@@ -132,47 +135,57 @@ class AgentLaunch:
 
 
 class AgentKind(ABC):
-    """How agents of one kind are checked, started, stopped and resumed.
+    """Define how agents of one kind are checked, started, stopped and resumed.
 
-    By default an agent is stopped by SIGTERM, restarts from the beginning, and has ended when it exits.
+    By default, SIGTERM stops an agent, a stopped agent restarts from the beginning, and an agent has ended when its
+    process exits.
     """
 
     needs_model: ClassVar[bool] = False
-    """Whether it requires a model in the plan."""
+    """Whether an agent of this kind requires a model in the plan."""
     keeps_budget: ClassVar[bool] = False
-    """Whether it stops by itself at every limit of the budget, and reports the maximum cost of a call in advance."""
+    """Whether an agent of this kind stops by itself at every limit of the budget.
+
+    Such an agent must also add the maximum cost of a model call to its reported cost before it makes the call.
+    """
     suspend_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    """Sent when the evaluation stops."""
+    """The signal sent to an agent when the evaluation is stopped."""
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Yield problems of an agent's table, each as ``key: problem``."""
+        """Yield the problems of an agent's table in the plan, each as ``key: problem``."""
         if agent.command is not None:
             yield f"command: not allowed for kind {agent.kind}"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Yield what prevents an agent from starting on this machine, each with ``agents.NAME``."""
+        """Yield the reasons why an agent cannot start on this machine, each beginning with ``agents.NAME``."""
         yield from ()
 
     @abstractmethod
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
-        """Return the command line of an agent; ``resume`` requires :meth:`can_resume`."""
+        """Return the command line that starts an agent, or resumes it if ``resume`` (see :meth:`can_resume`)."""
 
     def environment(self, launch: AgentLaunch) -> Mapping[str, str]:
         """Return additional environment variables."""
         return {}
 
     def can_resume(self, directory: Path, usage: Usage) -> bool:
-        """Return whether a run can resume in the same session, from the agent's directory."""
+        """Return whether an agent can continue in the same session.
+
+        Args:
+            directory: the agent's directory.
+            usage: the agent's reported usage.
+        """
         return False
 
     def asked_no_model(self, directory: Path) -> bool:
-        """Return whether an agent that has ended never called a model, so it cost nothing."""
+        """Return whether an agent that has ended made no model calls and therefore cost nothing."""
         return False
 
     def directory_of(self, command_line: Sequence[str]) -> str | None:
-        """Return the agent's directory from its command line.
+        """Return the agent's directory, given the agent's command line; None if it is not an agent of this kind.
 
-        Only needed for programs that hide their environment, which contains a variable with the run.
+        The evaluation finds its agents by an environment variable. Override this method only if the agent's program
+        hides its environment from other processes.
         """
         return None
 
@@ -180,10 +193,10 @@ class AgentKind(ABC):
         """Return how an agent ended.
 
         Args:
-            usage: its report.
-            status: its exit status; None if unknown because the evaluation was killed.
-            last_line: the last line of its output.
-            opened: whether it opened a session.
+            usage: the agent's reported usage.
+            status: the agent's exit status; None if unknown because the evaluation was killed.
+            last_line: the last line of the agent's output.
+            opened: whether the agent opened a session.
         """
         if status == TEMPORARY_FAILURE:
             return AgentExit("failed", f"agent requested a retry (exit status 75): {last_line}")
@@ -196,10 +209,10 @@ class AgentKind(ABC):
 
 
 class CommandKind(AgentKind):
-    """Any program, with placeholders in its command line."""
+    """The kind ``command``: any program, started by a command line with placeholders."""
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Yield a missing command and unknown placeholders."""
+        """Report a missing command, options, and unknown placeholders."""
         if agent.command is None:
             yield "command: required for kind command"
         if agent.options:
@@ -209,7 +222,7 @@ class CommandKind(AgentKind):
                 yield f"command[{index}]: {problem}"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Yield a missing program or script."""
+        """Report a missing program or script."""
         command = setup.agent.command or ()
         program, *arguments = (word.replace("{plan}", str(setup.plan_directory)) for word in command)
         if "{" not in program and shutil.which(program, path=setup.agent.environment.get("PATH")) is None:
@@ -219,11 +232,11 @@ class CommandKind(AgentKind):
             yield f"agents.{setup.name}.command: file not found: {script}"
 
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
-        """Return the command with placeholders replaced."""
+        """Return the command with its placeholders replaced."""
         return [word.format(**launch.values()) for word in launch.setup.agent.command or ()]
 
     def environment(self, launch: AgentLaunch) -> Mapping[str, str]:
-        """Return the variables that clients of OpenAI's API read."""
+        """Return the environment variables that OpenAI clients read: the base URL and the API key."""
         model = launch.setup.model
         key = os.environ.get(model.key_variable) if model.key_variable else None
         return ({"OPENAI_BASE_URL": model.base_url} if model.base_url else {}) | ({OPENAI_KEY: key} if key else {})
@@ -243,7 +256,7 @@ def _placeholder_problem(argument: str) -> str | None:
 
 @cache
 def kind_named(name: str) -> AgentKind:
-    """Return an agent kind; packages cannot replace ``command``.
+    """Return the agent kind with this name; packages cannot replace ``command``.
 
     Raises:
         UsageError: if the kind is not installed or cannot be imported.
@@ -262,7 +275,10 @@ def kind_named(name: str) -> AgentKind:
 
 
 def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[str]) -> dict[str, str]:
-    """Return an agent's environment: the current one without ``keys`` of other models, plus that of the run."""
+    """Return the environment of an agent: the current environment plus the variables of the run.
+
+    ``keys`` are the environment variables with models' API keys. Only those that the agent needs are included.
+    """
     agent, model = launch.setup.agent, launch.setup.model
     own_key = model.key_variable if model.base_url else model.key_variable or OPENAI_KEY
     environment = environment_without(keys - {own_key, launch.task_key})
@@ -272,5 +288,5 @@ def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[st
 
 
 def environment_without(variables: AbstractSet[str]) -> dict[str, str]:
-    """Return the current environment without some variables."""
+    """Return the current environment without ``variables``."""
     return {name: value for name, value in os.environ.items() if name not in variables}

@@ -1,8 +1,9 @@
 """Define the file format of bundles, and unpack untrusted ones.
 
-A bundle is a gzip-compressed tar of regular files. The first, ``manifest.json``, lists the others with checksums, and
-what was left out. Paths are relative to the evaluation's directory, with ``%`` and bytes other than printable ASCII
-percent-encoded. Empty directories and symbolic links of submissions are in the manifest only.
+A bundle is a gzip-compressed tar archive of regular files. Its first file, ``manifest.json``, lists all other files
+with their checksums, and the number and size of the files that were left out. Paths are relative to the evaluation's
+directory, with ``%`` and bytes other than printable ASCII percent-encoded. Empty directories and symbolic links in
+submissions are listed in the manifest and have no archive member.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ FILE = "manifest.json"
 MAX_DEPTH = 64
 """Maximum number of path components."""
 MAX_MIB = 16 << 10
-"""Default limit of the total unpacked size."""
+"""Default limit on the total unpacked size, in MiB."""
 MAX_FILES = 200_000
-"""Default limit of the number of files, directories and links."""
+"""Default limit on the number of files, directories and links."""
 SUBMISSIONS = f"{ATTEMPTS}.submissions"
 _MAX_MANIFEST = 64 << 20
 _MAX_HEADER = 1 << 20
-"""Maximum size of an extended header, which tarfile reads into memory."""
+"""Maximum size of an extended (pax) header in bytes; ``tarfile`` reads such headers into memory."""
 _PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) != "%")
 
 
@@ -47,7 +48,7 @@ class _Part(BaseModel):
 
 
 class Packed(_Part):
-    """A file of a bundle."""
+    """The manifest's entry for a file."""
 
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     bytes: int = Field(ge=0)
@@ -55,7 +56,7 @@ class Packed(_Part):
 
 
 class LeftOut(_Part):
-    """Number and size of files that were left out for one reason."""
+    """The number and total size of the files that were left out for one reason."""
 
     reason: str
     files: int = Field(ge=0)
@@ -63,27 +64,27 @@ class LeftOut(_Part):
 
 
 class Manifest(_Part):
-    """The file ``manifest.json`` of a bundle."""
+    """The contents of a bundle's ``manifest.json``. Paths are encoded (see :func:`written`)."""
 
     format: Literal["re-bench bundle"] = "re-bench bundle"
     v: Literal[1] = 1
     evaluation: str
     created: str
-    """Start of the evaluation, not of packing: bundles are reproducible."""
+    """When the evaluation started. The time of packing is not recorded, which makes bundles reproducible."""
     files: dict[str, Packed]
     directories: tuple[str, ...] = Field(default=(), strict=False)
-    """Empty directories of submissions."""
+    """Empty directories in submissions."""
     links: dict[str, str] = Field(default_factory=dict)
-    """Symbolic links of submissions with their encoded targets."""
+    """Symbolic links in submissions, with their encoded targets."""
     changed: dict[str, str] = Field(default_factory=dict)
-    """Changed files, such as redacted ones, with a description of the change."""
+    """Files that were changed during packing, such as redacted logs, each with a description of the change."""
     left_out: tuple[LeftOut, ...] = Field(default=(), strict=False)
     packed_by: dict[str, str] = Field(default_factory=dict)
-    """Versions of the packages that made the bundle."""
+    """Versions of the packages that created the bundle."""
 
 
 class DamagedBundleError(ReBenchError):
-    """The archive ends too early or cannot be decompressed."""
+    """The bundle is truncated or cannot be decompressed."""
 
 
 @dataclass
@@ -91,19 +92,19 @@ class Unpacked:
     """An unpacked bundle."""
 
     directory: Path
-    """The evaluation's directory."""
+    """The temporary directory with the unpacked evaluation."""
     manifest: Manifest
     problems: list[str] = field(default_factory=list)
-    """Files that are missing or do not match the manifest."""
+    """A text for each file that is missing or does not match the manifest."""
 
 
 @contextmanager
 def open_bundle(file: Path, *, max_mib: int = MAX_MIB, max_files: int = MAX_FILES) -> Iterator[Unpacked]:
-    """Unpack a bundle into a temporary directory for the block.
+    """Unpack a bundle into a temporary directory that exists during the ``with`` block.
 
     Raises:
-        UsageError: if it is too large or violates the format.
-        DamagedBundleError: if it is truncated or cannot be decompressed.
+        UsageError: if the bundle is too large or violates the format.
+        DamagedBundleError: if the bundle is truncated or cannot be decompressed.
     """
     with temporary_directory("re-bench-bundle-") as scratch:
         try:
@@ -118,15 +119,15 @@ def open_bundle(file: Path, *, max_mib: int = MAX_MIB, max_files: int = MAX_FILE
 
 
 def written(path: PurePosixPath | str) -> str:
-    """Encode a path for a bundle."""
+    """Percent-encode a path for a bundle's manifest."""
     return quote(os.fsencode(str(path)), safe=_PLAIN)
 
 
 def read_path(text: str) -> PurePosixPath:
-    """Decode a path of a bundle.
+    """Decode a path from a bundle's manifest.
 
     Raises:
-        UsageError: if it is not relative, normalized and canonically encoded.
+        UsageError: if the path is not relative, normalized and canonically encoded.
     """
     path = PurePosixPath(os.fsdecode(unquote_to_bytes(text)) if text.isascii() else "")
     outside = path.is_absolute() or ".." in path.parts or "\0" in str(path) or not 0 < len(path.parts) <= MAX_DEPTH
@@ -136,19 +137,19 @@ def read_path(text: str) -> PurePosixPath:
 
 
 def run_part(path: PurePosixPath) -> tuple[str, ...]:
-    """Return the part of a path below the run or earlier try; empty outside of runs."""
+    """Return the part of a path below its run's or earlier try's directory; empty for paths outside runs."""
     parts = path.parts[2:] if path.parts[:1] == (RUNS,) else ()
     return parts[2:] if parts[:1] == (TRIES,) else parts
 
 
 def session_part(path: PurePosixPath) -> tuple[str, ...]:
-    """Return the part of a path below the session of a run; empty outside of sessions."""
+    """Return the part of a path below its session's directory; empty for paths outside sessions."""
     parts = run_part(path)
     return parts[3:] if parts[:2] == (SERVER, SESSIONS) else ()
 
 
 def in_submission(path: PurePosixPath) -> bool:
-    """Return whether a path is inside the kept submissions."""
+    """Return whether a path is in a session's directory of kept submissions."""
     return session_part(path)[:1] == (SUBMISSIONS,)
 
 
@@ -158,7 +159,7 @@ def submission_of(path: PurePosixPath) -> PurePosixPath:
 
 
 class _Member(tarfile.TarInfo):
-    """The header of a regular file, or its extended header; rejects all others."""
+    """A tar header that must be a regular file's or the extended (pax) header of one; others raise UsageError."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -171,7 +172,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _unpack(file: Path, target: Path, max_bytes: int, max_files: int) -> Unpacked:
-    """Write the files listed in the manifest, then links, so that no file is written through a link."""
+    """Write the files listed in the manifest, and the links last, so that no file is written through a link."""
     with tarfile.open(file, "r|gz", tarinfo=_Member, errors="strict") as archive:
         members = iter(archive)
         manifest = _manifest(archive, next(members, None))
@@ -221,10 +222,10 @@ def _check_size(manifest: Manifest, max_bytes: int, max_files: int) -> None:
 
 
 def _links(manifest: Manifest) -> dict[PurePosixPath, str]:
-    """Return the symbolic links of a manifest.
+    """Return the symbolic links of a manifest as decoded paths and targets.
 
     Raises:
-        UsageError: if a link leaves its submission, conflicts with another path, or a path is invalid.
+        UsageError: if a link points outside its submission or conflicts with another path, or a path is invalid.
     """
     links = {read_path(name): os.fsdecode(unquote_to_bytes(target)) for name, target in manifest.links.items()}
     others = {read_path(name) for name in (*manifest.files, *manifest.directories)}

@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
 
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
-    """Return the tasks of a plan with their profiles; ``here`` is False for runs on a cluster.
+    """Return the tasks of a plan with their profiles.
+
+    Args:
+        plan: the plan.
+        here: whether the runs execute on this machine, which must then have the devices of the profiles; False for
+            runs on a cluster.
 
     Raises:
         ManifestError: if a manifest is malformed.
-        UsageError: listing unknown and duplicate tasks and missing profiles.
+        UsageError: if tasks are unknown or listed twice, or profiles are missing; with one line per problem.
     """
     tasks, problems = {}, []
     for index, name in enumerate(plan.tasks):
@@ -46,10 +51,10 @@ def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
 
 
 def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str | None = None) -> None:
-    """Check that everything that the runs of a plan need is present.
+    """Check the prerequisites of a plan's runs: packages, API keys, agents' programs, sandbox and resources.
 
     Raises:
-        UsageError: with one line per problem.
+        UsageError: if any is missing; with one line per problem.
     """
     problems = [*_task_problems(plan, tasks), *_key_problems(plan), *_agent_problems(plan, plan_directory)]
     if importlib.util.find_spec("re_bench_server") is None:
@@ -66,10 +71,10 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
 
 
 def prepare(tasks: list[PlannedTask]) -> None:
-    """Prepare the data of all tasks, skipping data that exist.
+    """Prepare the data of all tasks; data that already exist are reused.
 
     Raises:
-        ReBenchError: if that fails.
+        ReBenchError: if the preparation fails.
     """
     for planned in tasks:
         run_preparation(planned.task, planned.profile)

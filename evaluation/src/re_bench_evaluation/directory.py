@@ -37,7 +37,7 @@ class PlannedTask:
 
 
 class Evaluation:
-    """An evaluation's directory, locked by :func:`open_evaluation`."""
+    """The directory of an evaluation, its plan and its tasks; :func:`open_evaluation` locks the directory."""
 
     def __init__(self, directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> None:
         self.directory = directory
@@ -46,21 +46,21 @@ class Evaluation:
 
     @property
     def runs(self) -> Path:
-        """The parent directory of the runs."""
+        """The directory that contains a directory for each run."""
         return self.directory / RUNS
 
     def note(self, event: str, **fields: Any) -> None:
-        """Append an event to the log.
+        """Append an event to the evaluation's log.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if the log cannot be written.
         """
         line = json.dumps({"time": utc(), "event": event, **fields}, allow_nan=False)
         with locked_log(self.directory / EVENTS) as log:
             log.append(line.encode(), sync=False)
 
     def planned_runs(self) -> list[RunRecord]:
-        """Return the current records of all runs of the plan, ordered by seed, then cell."""
+        """Return the records of all planned runs, ordered by seed, then cell; runs without a record get a new one."""
         by_id = {task.id: task for task in self.tasks.values()} | self.tasks
         runs = []
         for seed in self.plan.all_seeds:
@@ -76,7 +76,7 @@ class Evaluation:
 
 
 def run_name(agent: str, model: str | None, task: str, seed: int) -> str:
-    """Return the name of a run and its directory."""
+    """Return the name of a run, which is also the name of its directory."""
     return ".".join(filter(None, (agent, model, task, str(seed))))
 
 
@@ -87,11 +87,18 @@ def utc() -> str:
 
 @contextmanager
 def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[PlannedTask]) -> Iterator[Evaluation]:
-    """Create or reopen an evaluation's directory, and lock it during the block.
+    """Create or reopen an evaluation's directory, and lock it during the ``with`` block.
+
+    Args:
+        directory: the evaluation's directory.
+        plan: the plan.
+        text: the contents of the plan file, which are copied to the directory.
+        tasks: the plan's tasks.
 
     Raises:
-        UsageError: if it cannot be used, another process runs it, or the plan has changes that are not allowed.
-        ReBenchError: if its record is damaged.
+        UsageError: if the directory cannot be used, another process uses it, or the plan has changes that are not
+            allowed.
+        ReBenchError: if the evaluation's record is damaged.
     """
     try:
         (directory / RUNS).mkdir(parents=True, exist_ok=True)
@@ -111,7 +118,7 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
 
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
-    """Create or update ``evaluation.json``; return the tasks as first recorded."""
+    """Create or update ``evaluation.json``; return the records of the tasks, unchanged for those already in it."""
     now = plan.record()
     before = check_changes(directory, plan, tasks)
     if before is None:
@@ -133,7 +140,7 @@ def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[
 
 
 def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> EvaluationRecord | None:
-    """Return the record of an evaluation that a plan can continue; None if it does not exist.
+    """Return the record of an evaluation, after checking that the plan can continue it; None if there is no record.
 
     Raises:
         UsageError: if the plan has changes that are not allowed.
@@ -160,7 +167,7 @@ def gpu_names() -> tuple[str, ...]:
 
 
 def _changed_tasks(earlier: dict[str, TaskRecord], tasks: Sequence[TaskRecord]) -> list[str]:
-    """Describe changes of tasks that make scores incomparable."""
+    """Return a description of each change of a task that makes scores incomparable."""
     return [
         f"{key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
         for task in tasks

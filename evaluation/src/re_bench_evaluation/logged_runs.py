@@ -31,21 +31,21 @@ class LoggedRun:
     directory: Path
     record: RunRecord
     task_record: TaskRecord | None
-    """None if the evaluation does not list the task."""
+    """The task's record in the evaluation; None if the evaluation does not list the task."""
 
     @property
     def name(self) -> str:
-        """The name of the directory."""
+        """The name of the run's directory."""
         return self.directory.name
 
     @cached_property
     def log(self) -> Path | None:
-        """The attempt log."""
+        """The path of the attempt log, if any."""
         return self.record.attempt_log(self.directory)
 
     @cached_property
     def contents(self) -> LogContents:
-        """The contents of the log; empty if it cannot be read."""
+        """The contents of the attempt log; empty if the log cannot be read."""
         try:
             return AttemptLog(self.log).read() if self.log is not None else LogContents((), 0)
         except OSError:
@@ -53,22 +53,22 @@ class LoggedRun:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """The attempts, in order."""
+        """The attempts, in the order of the log."""
         return self.contents.attempts
 
     @cached_property
     def task(self) -> TaskFolder | None:
-        """The installed task; None if it is missing or has another version."""
+        """The installed task; None if the task is not installed or has another version."""
         task = task_here(self.task_record.name) if self.task_record is not None else None
         same = task is not None and self.task_record is not None and task.manifest.version == self.task_record.version
         return task if same else None
 
     def submission(self, attempt: Attempt) -> Path | None:
-        """Return the kept copy of the submission, if any."""
+        """Return the directory of the kept copy of an attempt's submission, if any."""
         return Store(self.log).find(attempt.submission) if self.log is not None else None
 
     def new_submissions(self) -> Iterator[tuple[Attempt, Path]]:
-        """Yield each distinct kept submission with its first attempt."""
+        """Yield each distinct kept submission, with the first attempt that submitted it."""
         seen = set()
         for attempt in self.attempts:
             copy = None if attempt.submission in seen else self.submission(attempt)
@@ -84,7 +84,7 @@ class LoggedEvaluation:
     record: EvaluationRecord
     runs: tuple[LoggedRun, ...]
     damaged: tuple[str, ...]
-    """Errors of runs whose record cannot be read."""
+    """An error message for each run whose record cannot be read."""
 
 
 def read_evaluation(directory: Path) -> LoggedEvaluation:
@@ -107,7 +107,7 @@ def read_evaluation(directory: Path) -> LoggedEvaluation:
 
 
 def task_here(name: str) -> TaskFolder | None:
-    """Return an installed task by name, never by directory; None if it is missing."""
+    """Return the installed task with this name or id; None if there is none. Paths are not accepted."""
     try:
         return task_named(name)
     except ReBenchError:
@@ -115,7 +115,10 @@ def task_here(name: str) -> TaskFolder | None:
 
 
 def plain_files(submission: Path) -> Iterator[tuple[str, Path]]:
-    """Yield names and paths of a submission's regular files in order, with limited depth, without following links."""
+    """Yield the name and path of each regular file in a submission, sorted, to a limited depth.
+
+    Symbolic links are not followed.
+    """
     for directory, folders, names in os.walk(submission):
         below = Path(directory).relative_to(submission)
         folders[:] = sorted(folders) if len(below.parts) < _MAX_DEPTH else []

@@ -1,4 +1,4 @@
-"""Pack the records, logs, traces and submissions of an evaluation into a bundle, without keys."""
+"""Pack the records, logs, traces and submissions of an evaluation into a bundle, with API keys removed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 Optional = Literal["agent", "operator-logs", "workspaces"]
-"""Optional contents: all files of the agent; logs of scorers, which may quote held-out data; workspaces."""
+"""Optional contents of a bundle.
+
+``agent``: all files in the agent's directory. ``operator-logs``: logs of scorers, which may quote held-out data.
+``workspaces``: the sessions' workspaces and experiments.
+"""
 
 _KEPT_AT_TOP = {EvaluationRecord.file_name(), PLAN, EVENTS, "scan.jsonl"}
 _KEPT_OF_RUN = {(RunRecord.file_name(),), (AGENT_LOG,), (SERVER_LOG,), (WAITS,), (AGENT, TRACE), (AGENT, USAGE)}
@@ -69,64 +73,73 @@ _OPTIONAL_OF_SESSION: dict[str, Optional] = {
     "experiments": "workspaces",
 }
 _GIVES_ACCESS = "home"
-"""Directory of an agent or session that may contain the session's id, which gives access to it."""
+"""Never packed: a directory in an agent's directory that may contain the session's id, which grants access."""
 _WITHHELD = "withheld"
-"""Key of an attempt's details that may quote held-out data."""
+"""Key in an attempt's ``details`` whose value may quote held-out data."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _NAMES_VARIABLES = re.compile(r"(?:^|_)(?:variables?|secrets?)$")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST = 8
-"""Minimum length of a value that is a secret only by its name; shorter ones occur by chance."""
+"""Minimum length of values that count as secrets only because of their variable's name, and of server tokens.
+
+Shorter values are likely to occur elsewhere by chance.
+"""
 _MAX_TOKEN = 1 << 10
 _MAX_TEXT_MIB = 1024
-"""Maximum size of a log or record, which is redacted in memory."""
+"""Maximum size of a log or record; they are redacted in memory."""
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class PackedBundle:
-    """A written bundle."""
+    """A bundle that has been written to a file."""
 
     path: Path
     sha256: str
     manifest: Manifest
     unfinished: tuple[str, ...]
-    """Runs that have not ended."""
+    """Names of the runs that are waiting or running."""
     unknown_variables: tuple[str, ...]
-    """Key variables of the plan that are not set here; their values were not redacted."""
+    """Environment variables that the plan names as keys but that are not set here; their values are not redacted."""
 
     @property
     def bytes(self) -> int:
-        """Total size of the files."""
+        """Total unpacked size of the files."""
         return sum(file.bytes for file in self.manifest.files.values())
 
 
 @dataclass
 class _Contents:
-    """The files of a bundle, as paths relative to the evaluation's directory."""
+    """The contents of a bundle to be written; paths are relative to the evaluation's directory."""
 
     files: dict[PurePosixPath, Path] = field(default_factory=dict)
-    """The file to pack for each path: the original, or a redacted copy."""
+    """For each path, the file to pack: the original or a redacted copy."""
     directories: list[PurePosixPath] = field(default_factory=list)
-    """Empty directories of submissions."""
+    """Empty directories in submissions."""
     links: dict[PurePosixPath, str] = field(default_factory=dict)
-    """Symbolic links of submissions."""
+    """Symbolic links in submissions, with their targets."""
     changed: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
-    """Counts of ``files`` and ``bytes`` by reason."""
+    """For each reason, the number of ``files`` left out and their total ``bytes``."""
 
     def leave_out(self, reason: str, size: int = 0) -> None:
         self.left_out.setdefault(reason, Counter()).update(files=1, bytes=size)
 
 
 def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), max_mib: int = 4096) -> PackedBundle:
-    """Write the bundle of an evaluation, reproducibly.
+    """Pack an evaluation into a bundle. The same evaluation gives the same bytes.
 
-    Redacts keys in logs and records, and excludes submissions that contain one.
+    Keys are redacted in logs and records; submissions that contain a key are left out.
+
+    Args:
+        evaluation: the evaluation's directory.
+        out: the file to write, which must not exist.
+        optional: the optional contents to include.
+        max_mib: limit on the total size of the packed files, in MiB.
 
     Raises:
-        UsageError: if it is not an evaluation, is too large, or the file cannot be written.
+        UsageError: if the directory is not an evaluation or is too large, or the bundle cannot be written.
         ReBenchError: if a record is damaged, or a file changes during packing.
     """
     if not (evaluation / EvaluationRecord.file_name()).is_file():
@@ -154,7 +167,7 @@ def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), ma
 
 
 def _contents(evaluation: Path, optional: Collection[Optional]) -> _Contents:
-    """Select the files of an evaluation to pack, without following symbolic links."""
+    """Select the files of an evaluation to pack; symbolic links are not followed."""
     contents = _Contents()
 
     def unreadable(_error: OSError) -> None:
@@ -180,7 +193,7 @@ def _contents(evaluation: Path, optional: Collection[Optional]) -> _Contents:
 def _add_file(contents: _Contents, top: Path, path: PurePosixPath, optional: Collection[Optional]) -> None:
     status, reason = (top / path).lstat(), _reason_against(path, optional)
     if stat.S_ISLNK(status.st_mode) and in_submission(path) and not reason:
-        contents.links[path] = os.readlink(top / path)  # noqa: PTH115 - exactly, as in the hash
+        contents.links[path] = os.readlink(top / path)  # noqa: PTH115 - Path would normalize it
     elif not stat.S_ISREG(status.st_mode):
         contents.leave_out("special files and links outside submissions")
     elif reason:
@@ -190,7 +203,7 @@ def _add_file(contents: _Contents, top: Path, path: PurePosixPath, optional: Col
 
 
 def _reason_against(path: PurePosixPath, optional: Collection[Optional]) -> str:
-    """Return why a file is excluded; empty if it is included."""
+    """Return the reason why a file is left out; empty if it is packed."""
     top, of_run, of_session = path.parts[0], run_part(path), session_part(path)
     kind = _OPTIONAL_OF_SESSION.get(of_session[0]) if of_session else None
     if top == RUNS and of_run[:1] == (AGENT,) and of_run[1:2] != (_GIVES_ACCESS,):
@@ -237,7 +250,7 @@ def _packed(path: PurePosixPath, source: Path) -> Packed:
 
 
 def _write(manifest: Manifest, contents: _Contents, out: Path) -> None:
-    """Write a tar of regular files without owners and times."""
+    """Write the archive; its headers contain no owners or times, which makes it reproducible."""
     head = manifest.model_dump_json(indent=1).encode() + b"\n"
     with out.open("xb") as file:
         try:
@@ -254,7 +267,7 @@ def _write(manifest: Manifest, contents: _Contents, out: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, name: str, entry: Packed, source: Path) -> None:
-    if source.stat().st_size >= entry.bytes:  # otherwise tarfile could not fill the member
+    if source.stat().st_size >= entry.bytes:  # tarfile fails if the file is shorter than its header says
         with source.open("rb") as file:
             archive.addfile(_member(name, entry.bytes, executable=entry.executable), file)
     if sha256_of(source) != entry.sha256:
@@ -268,7 +281,7 @@ def _member(name: str, size: int, *, executable: bool = False) -> tarfile.TarInf
 
 
 def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the strings of a plan with their key paths."""
+    """Yield each string in a plan with the path of keys that leads to it."""
     if isinstance(value, str):
         yield keys, value
     elif isinstance(value, dict):
@@ -280,20 +293,20 @@ def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def _variables(texts: Iterable[tuple[tuple[str, ...], str]]) -> set[str]:
-    """Return the environment variables that a plan names as keys or secrets."""
+    """Return the names of the environment variables that a plan names as keys or secrets."""
     return {text for keys, text in texts if any(map(_NAMES_VARIABLES.search, keys)) and _VARIABLE.fullmatch(text)}
 
 
 def _secrets(evaluation: Path, texts: Iterable[tuple[tuple[str, ...], str]], variables: Iterable[str]) -> list[str]:
-    """Return all values that must not be in the bundle.
+    """Return all values that the bundle must not contain.
 
-    These are the values of variables that the plan names, of variables and plan keys named like a key, token or
-    password, and the tokens of the runs' servers.
+    They are the values of the environment variables that the plan names, the values of environment variables and plan
+    keys whose names look like those of a key, token or password, and the tokens of the runs' servers.
     """
     chosen = [os.environ.get(name, "") for name in sorted(variables)]
     named = [*sorted(os.environ.items()), *((keys[-1], text) for keys, text in texts if keys)]
     guessed = [value for name, value in named if _SECRET_NAME.search(name)]
-    # Only files written by servers: an agent that chose what is redacted could hide its work.
+    # Read tokens only from files that servers wrote: agents must not be able to choose which text is redacted.
     files = [file for run in ("*", f"*/{TRIES}/*") for file in sorted(evaluation.glob(f"{RUNS}/{run}/{TOKEN}"))]
     tokens = [read_plain(file, _MAX_TOKEN).decode(errors="replace").strip() for file in files]
     long_enough = [value for value in (*guessed, *tokens) if len(value) >= _SHORTEST]
@@ -312,7 +325,7 @@ def _leave_out_secret_submissions(contents: _Contents, secrets: Sequence[str]) -
 
 
 def _contains_any(path: Path, secrets: Sequence[str]) -> bool:
-    """Return whether a file contains one of these values, as UTF-8 text or in JSON."""
+    """Return whether a file contains one of these secrets, as plain UTF-8 text or escaped as in JSON."""
     wanted = [form.encode("utf-8", "surrogateescape") for secret in secrets for form in forms(secret)]
     overlap, rest = max(map(len, wanted), default=0), b""
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Read the plan of an evaluation, ``PLAN.toml``; ``docs/evaluations.md`` explains the keys."""
+"""Read the plan of an evaluation, a TOML file; ``docs/evaluations.md`` explains its keys."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -23,27 +23,27 @@ from re_bench_evaluation.plan_tables import (
 )
 
 Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-"""Bounded because it is part of a directory's name."""
+"""A seed; bounded because it is part of the name of the run's directory."""
 
 _SESSION_MIB = 8192
 
 
 class Plan(StrictModel):
-    """A plan: every agent with each of its models on every task, once per seed."""
+    """A plan, which runs every agent with each of its models on every task, once per seed."""
 
     name: Name | None = None
-    """Defaults to the name of the file."""
+    """Defaults to the file name without suffix."""
     profile: Line = "auto"
     tasks: Words
-    """Names or ids."""
+    """Names or ids of tasks."""
     runs: int | None = Field(default=None, ge=1, le=100_000)
     """Runs per cell, with seeds 0, 1, ..."""
     seeds: Annotated[tuple[Seed, ...], Field(strict=False, min_length=1)] | None = None
     """Seeds to use instead of ``runs``."""
     dollars: float | None = Field(default=None, gt=0)
-    """Cap on the total cost of all runs, including failed ones."""
+    """Cap on the total cost of all runs, including failed runs."""
     tries: int = Field(default=3, ge=1)
-    """Consecutive internal errors after which a run fails."""
+    """Number of consecutive internal errors after which a run fails."""
     models: dict[Name, Model] = Field(default_factory=dict)
     agents: Annotated[dict[Name, Agent], Field(min_length=1)]
     budget: Budget = Field(default_factory=Budget)
@@ -57,7 +57,7 @@ class Plan(StrictModel):
         return self
 
     def _problems(self) -> Iterator[str]:
-        """Yield contradictions between keys."""
+        """Yield the problems that involve several keys, such as contradictions."""
         if (self.runs is None) == (self.seeds is None):
             yield "runs: exactly one of runs and seeds is required"
         for key, entries in (("tasks", self.tasks), ("seeds", self.seeds or ())):
@@ -71,7 +71,7 @@ class Plan(StrictModel):
             yield from self._cap_problems()
 
     def _model_problems(self) -> Iterator[str]:
-        """Yield problems of agents, such as unknown models."""
+        """Yield the problems of the agents' tables, such as unknown models."""
         for name, agent in self.agents.items():
             yield from (f"agents.{name}.{problem}" for problem in self._kind_problems(agent))
             for index, model in enumerate(agent.models or ()):
@@ -79,7 +79,7 @@ class Plan(StrictModel):
                     yield f"agents.{name}.models[{index}]: unknown model {model!r}; add a table [models.{model}]"
 
     def _kind_problems(self, agent: Agent) -> Iterator[str]:
-        """Yield problems specific to an agent's kind, with keys of the agent's table."""
+        """Yield the problems of an agent's table that depend on its kind, each as ``key: problem``."""
         try:
             kind = kind_named(agent.kind)
         except UsageError as error:
@@ -90,7 +90,7 @@ class Plan(StrictModel):
             yield f"models: required for kind {agent.kind}"
 
     def _cap_problems(self) -> Iterator[str]:
-        """Yield missing keys that a cap on dollars requires."""
+        """Yield the keys that are missing although the cap ``dollars`` requires them."""
         if self.budget.dollars is None:
             yield "budget.dollars: required with dollars (the cap on all runs)"
         used = {model for agent in self.agents for model in self.models_of(agent)}
@@ -100,13 +100,13 @@ class Plan(StrictModel):
 
     @property
     def run_memory_mib(self) -> int:
-        """Memory of a run, in MiB."""
+        """The memory reserved for a run, in MiB."""
         mib = self.resources.memory_mib
         return mib if mib is not None else self.server.memory_mib or _SESSION_MIB
 
     @property
     def chat_model(self) -> ChatModel | None:
-        """The replacement for the chat model of tasks, if any."""
+        """The model that replaces the tasks' chat model, if any."""
         model = self.server.model
         if model is None:
             return None
@@ -125,16 +125,16 @@ class Plan(StrictModel):
 
     @property
     def kinds(self) -> tuple[AgentKind, ...]:
-        """The kinds of all agents."""
+        """The distinct kinds of the agents."""
         return tuple({kind_named(agent.kind) for agent in self.agents.values()})
 
     def kind_of(self, agent: str) -> AgentKind:
-        """Return the kind of an agent."""
+        """Return the kind of the agent with this name."""
         return kind_named(self.agents[agent].kind)
 
     @property
     def key_variables(self) -> frozenset[str]:
-        """The environment variables with keys of models, always including OpenAI's."""
+        """The names of the environment variables with models' API keys, always including ``OPENAI_API_KEY``."""
         keys = {self.server.key_variable, *(model.key_variable for model in self.models.values())}
         return frozenset({OPENAI_KEY} | {key for key in keys if key is not None})
 
@@ -144,11 +144,11 @@ class Plan(StrictModel):
         return AgentSetup(agent, self.agents[agent], model, table, self.budget, plan_directory)
 
     def cells(self) -> list[tuple[str, str | None, str]]:
-        """Return agent, model and task of every cell, as named in the plan."""
+        """Return the agent, model and task of every cell, as named in the plan."""
         return [(agent, model, task) for agent in self.agents for model in self.models_of(agent) for task in self.tasks]
 
     def record(self) -> dict[str, Any]:
-        """Return the plan for ``evaluation.json``, with defaults and seeds."""
+        """Return the plan as stored in ``evaluation.json``, with defaults and ``all_seeds`` filled in."""
         return self.model_dump(mode="json") | {"all_seeds": list(self.all_seeds)}
 
 
@@ -156,7 +156,7 @@ def load_plan(path: Path) -> Plan:
     """Read a plan.
 
     Raises:
-        UsageError: with one line per problem, each with file and key.
+        UsageError: if the plan is invalid; with one line per problem, which starts with the file and the key.
     """
     try:
         plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -174,7 +174,7 @@ def load_plan(path: Path) -> Plan:
 
 def _lines(error: ValidationError) -> Iterator[str]:
     for fault in error.errors():
-        if fault["type"] == "value_error":  # from Plan, already with keys
+        if fault["type"] == "value_error":  # raised by Plan; its lines start with the keys
             yield from str(fault["ctx"]["error"]).splitlines()
             continue
         where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in fault["loc"]).removeprefix(".")
@@ -182,10 +182,10 @@ def _lines(error: ValidationError) -> Iterator[str]:
 
 
 def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a plan with changes that are not allowed after an evaluation has started.
+    """Return the keys of a plan that have changed but must not change after an evaluation has started.
 
-    Allowed: more tasks, models, agents, models of an agent and seeds; a higher cap on dollars; other ``tries``; another
-    ``base_url`` or ``key_variable`` of a model.
+    Allowed changes are: more tasks, models, agents, models per agent, and seeds; a higher or no cap on dollars; the
+    number of ``tries``; and the ``base_url`` and ``key_variable`` of a model.
     """
     changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
     return ["seeds" if key == "all_seeds" else key for key in changed]
@@ -208,7 +208,7 @@ def _may_change(key: tuple[str, ...], before: Any, now: Any) -> bool:
         case ("models", _, "base_url" | "key_variable") | ("tries",):
             return True
         case ("runs",) | ("seeds",):
-            return True  # compared through all_seeds
+            return True  # all_seeds is compared instead
         case ("agents", _, "models") | ("tasks",) | ("all_seeds",):
             return extended
         case ("dollars",):

@@ -1,4 +1,4 @@
-"""Define the tables of a plan for models, agents and runs; ``docs/evaluations.md`` explains the keys."""
+"""Define the tables of a plan for models, agents and runs; ``docs/evaluations.md`` explains their keys."""
 
 from typing import Annotated, Literal
 
@@ -21,16 +21,16 @@ class StrictModel(BaseModel):
 
 
 class Model(StrictModel):
-    """A model for agents."""
+    """A model that agents use."""
 
     name: Line | None = None
-    """The name for its server; defaults to the table's name."""
+    """The name by which the server knows the model; defaults to the table's name."""
     base_url: Annotated[Line, Field(pattern="^https?://")] | None = None
-    """Its OpenAI-compatible server; None for OpenAI's."""
+    """URL of an OpenAI-compatible server; None for OpenAI's server."""
     key_variable: Line | None = None
-    """Environment variable with the server's key; None without a key."""
+    """Environment variable with the server's API key; None if no key is needed."""
     price: Price | None = None
-    """Without it, costs are unknown."""
+    """The model's price; None means that costs are unknown."""
     context_tokens: int | None = Field(default=None, ge=1000)
 
 
@@ -40,44 +40,44 @@ class Agent(StrictModel):
     kind: Line
     """The name of an :class:`~re_bench_evaluation.agents.AgentKind`."""
     options: Lines = ()
-    """Additional options of the kind's program."""
+    """Additional command-line options for the program of this kind."""
     command: Words | None = None
-    """A command line with placeholders in braces."""
+    """Command line with placeholders in braces; only for the kind ``command``."""
     models: Names | None = None
-    """Its models: by default all of the plan; an empty list for an agent without a model."""
+    """The agent's models: by default all models of the plan; an empty list for an agent without a model."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Additional environment variables."""
 
 
 class Budget(StrictModel):
-    """The limits of one run; None is unlimited."""
+    """The limits of one run; None means unlimited."""
 
     hours: float = Field(default=8.0, gt=0)
-    """Working time."""
+    """Limit on working time."""
     wall_factor: float = Field(default=3.0, ge=1)
-    """Limit of wall-clock time, as a multiple of ``hours``."""
+    """Limit on wall-clock time, as a multiple of ``hours``."""
     dollars: float | None = Field(default=None, gt=0)
-    """Cost of the agent's model."""
+    """Limit on the cost of the agent's model."""
     task_dollars: float | None = Field(default=None, gt=0)
-    """Cost of the task's chat model, for calls by the agent and by scorings."""
+    """Limit on the cost of the task's chat model, for calls by the agent and during scoring."""
     tokens: int | None = Field(default=None, gt=0)
     steps: int | None = Field(default=None, gt=0)
 
 
 class RunResources(StrictModel):
-    """The resources of one run, including its scorings."""
+    """The resources reserved for one run: its agent, its server and the server's scoring processes."""
 
     cores: float = Field(default=1.0, gt=0)
     memory_mib: int | None = Field(default=None, ge=0)
-    """Defaults to ``server.memory_mib`` or the default of that option."""
+    """Defaults to ``server.memory_mib``, or to the default of that option."""
     gpus: float = Field(default=0, ge=0)
-    """An integer, or less than 1 to share a GPU."""
+    """Number of GPUs: an integer, or a number below 1 to share a GPU."""
     gpu_type: Line | None = None
-    """Part of the GPU's name; on Ray the node's accelerator type."""
+    """Part of the GPU's name; on Ray, the node's accelerator type."""
 
 
 class TaskModel(StrictModel):
-    """A replacement for the chat model of tasks, like ``re-bench serve --model``."""
+    """A model that replaces the tasks' chat model, like ``re-bench serve --model``."""
 
     name: Line
     price: Price | None = None
@@ -86,7 +86,7 @@ class TaskModel(StrictModel):
 
 
 class ServerOptions(StrictModel):
-    """Options of ``re-bench serve`` for the server of each run."""
+    """Options of ``re-bench serve`` for each run's server."""
 
     network: Literal["none", "proxy", "open"] = "none"
     allow: Lines = ()
@@ -98,6 +98,6 @@ class ServerOptions(StrictModel):
     withhold_rewards: bool = False
     link_data: bool = False
     model: TaskModel | None = None
-    """Used by tasks that call a real chat model in the plan's profile."""
+    """Replaces the chat model of tasks that call a real model in the plan's profile."""
     key_variable: Line | None = None
-    """Environment variable with the key of that model."""
+    """Environment variable with the API key for the tasks' chat model."""

@@ -1,7 +1,7 @@
-"""Execute one run of an evaluation: start its server and agent, enforce its limits, record the result.
+"""Execute one run of an evaluation: start its server and agent, enforce its limits, and record the result.
 
-A run resumes where an earlier process left it if its agent can; otherwise it restarts, and the files of the previous
-try move to ``tries/N``.
+A run that was interrupted resumes if its agent supports this. Otherwise the run restarts from the beginning, and the
+files of the previous try are moved to ``tries/N``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 TRIES = "tries"
-"""In a run's directory: a directory for each earlier try."""
+"""Subdirectory of a run's directory that contains a directory for each earlier try."""
 
 _FILES = (AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, TOKEN)
 _TIMES = ("time", "wall-clock time")
@@ -55,15 +55,15 @@ _POLL_S = 0.5
 _SAVE_S = 10.0
 _SUSPEND_S = 20.0
 _FINISH_S = 900.0
-"""Grace period for a last scoring after a time limit."""
+"""Seconds that an agent has for a last scoring after a time limit."""
 
 
 @dataclass(frozen=True)
 class RunJob:
-    """The inputs of a run; can be pickled."""
+    """The inputs of :func:`execute_run`; can be pickled."""
 
     run: Path
-    """The run's directory, at the same path on all machines."""
+    """The run's directory; on a cluster, its path is the same on all machines."""
     plan: Plan
     plan_directory: Path
     task: TaskRecord
@@ -72,11 +72,11 @@ class RunJob:
 def execute_run(job: RunJob) -> RunRecord:
     """Start or resume a run, wait until it ends, and return its saved record.
 
-    After an internal error the state is ``waiting`` if the run may be retried, or ``failed``. If this process is
-    stopped, the run can be resumed.
+    After an internal error, the state in the record is ``waiting`` if the run may be retried, and ``failed`` otherwise.
+    If this process is stopped, a later call resumes or restarts the run.
 
     Raises:
-        ReBenchError: if the directory cannot be used.
+        ReBenchError: if the run's directory cannot be used.
     """
     with _locked(job.run):
         end_leftovers(job.run, job.plan.kinds)
@@ -94,11 +94,14 @@ class _Run:
         self._saved = time.monotonic()
 
     def crashed(self) -> bool:
-        """Return whether the run's machine was lost and the run cannot resume: a restart costs again."""
+        """Return whether the run was interrupted without a record of its end and cannot resume.
+
+        A restart then spends money again.
+        """
         return self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan)
 
     def record_crash(self) -> RunRecord:
-        """Count the crash as an internal failure; the scheduler decides on a retry within the dollar cap."""
+        """Record the crash as an internal error, so that the scheduler retries only within the cap on dollars."""
         return self._failed("its machine was lost")
 
     def execute(self) -> RunRecord:
@@ -111,7 +114,7 @@ class _Run:
         finally:
             end_leftovers(self._job.run, [self._kind])
         if end.kind == "ended":
-            end_session(self._job.run)  # only its log is needed from here on
+            end_session(self._job.run)  # only the session's log is needed from here on
             return self._save(state="ended", reason=end.reason, failures=0, ended=utc())
         return self._failed(end.reason)
 
@@ -121,7 +124,7 @@ class _Run:
         return self._save(state=state, reason=reason, failures=failures, ended=utc())
 
     def _mark_running(self) -> bool:
-        """Record that the run starts or resumes; return whether it resumes."""
+        """Record that the run starts or resumes; return whether the run resumes."""
         run, record = self._job.run, self._record
         running = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
         if can_resume(run, record, self._job.plan):
@@ -144,7 +147,7 @@ class _Run:
         job, run = self._job, self._job.run
         if resume:
             end = self._kind.ended(Usage.of_run(run), None, "", opened=True)
-            if end.kind == "ended":  # after the evaluation was killed
+            if end.kind == "ended":  # the agent ended after the evaluation was killed
                 return end
         environment = environment_without(job.plan.key_variables) | only_gpus(*job_gpus())
         options = server_options(job.plan, job.task)
@@ -164,7 +167,7 @@ class _Run:
         return end
 
     def _launch(self, server: RunServer) -> AgentLaunch:
-        """Wait until the server listens, and return the parameters of the agent."""
+        """Wait until the server listens, and return the parameters with which the agent starts."""
         job, record = self._job, self._record
         address = server.address()
         setup = job.plan.setup_of(record.agent, record.model, job.plan_directory)
@@ -172,7 +175,7 @@ class _Run:
         return AgentLaunch(setup, record.task_id, record.seed, job.run, address, server.token, task_key)
 
     def _watch(self, server: RunServer, agent: RunAgent) -> AgentExit:
-        """Wait until the agent ends, or end it at a limit."""
+        """Wait until the agent ends, or terminate it when the run exceeds a limit; return how it ended."""
         try:
             while agent.process.poll() is None:
                 raise_if_stop_requested()
@@ -198,13 +201,13 @@ class _Run:
         return self._kind.ended(usage, status, agent.last_line(), opened=opened)
 
     def _stop(self, agent: RunAgent) -> None:
-        """Stop an agent with the evaluation; agents that can resume keep their session."""
+        """Stop an agent because the evaluation stops; an agent that can resume keeps its session."""
         agent.signal(self._kind.suspend_signal, _SUSPEND_S)
         if self._kind.asked_no_model(self._job.run / AGENT):
             self._save(dollars_at_most=0.0)
 
     def _end_at_limit(self, agent: RunAgent, limit: str) -> None:
-        """Terminate an agent; only after a time limit does it get time for a last scoring."""
+        """Terminate an agent; after a time limit, the agent has time for a last scoring before it is killed."""
         agent.process.terminate()
         deadline = time.monotonic() + (_FINISH_S if limit in _TIMES else _SUSPEND_S)
         while agent.process.poll() is None and time.monotonic() < deadline:
@@ -213,10 +216,10 @@ class _Run:
         agent.kill()
 
     def _limit(self) -> str | None:
-        """Return the limit that the run has exceeded, if any."""
+        """Return the name of the limit that the run has exceeded, if any."""
         budget, usage, wall_s = self._job.plan.budget, Usage.of_run(self._job.run), self._wall_s()
         keeps_budget = self._kind.keeps_budget
-        slack_s = _FINISH_S if keeps_budget else 0.0  # its last scoring may end after the limit
+        slack_s = _FINISH_S if keeps_budget else 0.0  # the agent's last scoring may end after the limit
         if wall_s > budget.hours * budget.wall_factor * 3600 + slack_s:
             return _TIMES[1]
         if working_s(self._job.run, wall_s, self._record.began) > budget.hours * 3600 + slack_s:
@@ -232,7 +235,7 @@ class _Run:
 
     @contextmanager
     def _clock(self) -> Iterator[None]:
-        """Measure the block as time of the run."""
+        """Count the duration of the ``with`` block as wall-clock time of the run."""
         self._started = time.monotonic()
         try:
             yield
@@ -240,11 +243,11 @@ class _Run:
             self._wall_before, self._started = self._wall_s(), None
 
     def _wall_s(self) -> float:
-        """Return the seconds that the agent has run, including before a resume."""
+        """Return how many seconds the agent has run in this try, including the time before the run was resumed."""
         return self._wall_before + (time.monotonic() - self._started if self._started is not None else 0.0)
 
     def _save(self, **changes: object) -> RunRecord:
-        """Save the record with current usage and scores."""
+        """Update and save the record with the current usage and scores and with ``changes``."""
         run, wall, began = self._job.run, self._wall_s(), self._record.began
         usage = Usage.of_run(run)
         now: dict[str, object] = {"wall_s": wall, "working_s": working_s(run, wall, began)}
@@ -256,7 +259,7 @@ class _Run:
 
 
 def _set_aside(run: Path, number: int) -> None:
-    """Move the files of a try to its own directory; can be repeated after a crash."""
+    """Move the files of a try to ``tries/NUMBER``; after a crash, calling this again completes the move."""
     directory = run / TRIES / str(number)
     directory.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
@@ -269,7 +272,7 @@ def _set_aside(run: Path, number: int) -> None:
 
 @contextmanager
 def _locked(run: Path) -> Iterator[None]:
-    """Lock a run's directory, waiting for a process that is still ending the run."""
+    """Lock a run's directory during the ``with`` block, waiting for an earlier process that is still shutting down."""
     lock = FileLock(run / _LOCK, preserve_lock_file=True)
     try:
         lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested)
@@ -284,12 +287,12 @@ def _locked(run: Path) -> Iterator[None]:
 
 
 def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:
-    """Return whether a run can resume: its agent can, and the server's state exists."""
+    """Return whether a run can resume: its agent can resume, and its server's state exists."""
     return (run / SERVER).is_dir() and plan.kind_of(record.agent).can_resume(run / AGENT, Usage.of_run(run))
 
 
 def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> float:
-    """Return the maximum total cost of a run, earlier tries included, if it keeps to its budget."""
+    """Return the maximum total cost in dollars of a run that stays within its budget, including earlier tries."""
     budget = plan.budget
     before = record.earlier_dollars if can_resume(run, record, plan) else cost_so_far(run, record, plan)
     calls_model = task.model is not None and not task.stand_in
@@ -297,15 +300,15 @@ def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> 
 
 
 def cost_so_far(run: Path, record: RunRecord, plan: Plan) -> float:
-    """Return the cost of all tries at a run that is not active, in dollars; at most, if unknown."""
+    """Return the cost in dollars of all tries of a run that is not active; an unknown cost counts as its maximum."""
     return record.earlier_dollars + cost_of_try(run, record, plan) + (record.task_dollars or 0.0)
 
 
 def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
-    """Return the cost of the agent's model in the current try, in dollars.
+    """Return the cost of the agent's model in the latest try, in dollars.
 
-    Unknown costs count as the whole budget: an agent that reported nothing or was killed may have spent it. Agents that
-    keep their budget report the maximum cost of a call in advance.
+    An unknown cost counts as the whole budget, because an agent that reported nothing or was killed may have spent it.
+    Reports of agents with ``keeps_budget`` are trusted: they include the maximum cost of a call before it is made.
     """
     reported = Usage.of_run(run).dollars if plan.kind_of(record.agent).keeps_budget else None
     if reported is not None:

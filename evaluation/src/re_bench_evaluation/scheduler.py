@@ -1,4 +1,4 @@
-"""Schedule the runs of an evaluation, with retries and a cap on total cost."""
+"""Schedule the runs of an evaluation, with retries and a cap on their total cost."""
 
 from __future__ import annotations
 
@@ -32,23 +32,24 @@ OVER_CAP = "dollar cap: not enough left for its budget"
 
 
 class DollarCap:
-    """Reserves the maximum cost of each run before it starts, so that the total never exceeds the cap.
+    """Keep the total cost of runs below a cap by reserving the maximum cost of each run before the run starts.
 
-    This holds for any order of starts, ends and failures, as long as runs keep to their own budgets.
+    The total never exceeds the cap, in whatever order runs start, end and fail, if each run stays within its own
+    budget.
     """
 
     def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
-        """Start with the cost of earlier tries by run."""
+        """Start with the cost so far of each run; a ``cap`` of None is unlimited."""
         self.cap = cap
         self._amounts = dict(spent)
 
     @property
     def committed(self) -> float:
-        """Cost of ended runs plus reservations of active ones, in dollars."""
+        """The cost so far of inactive runs plus the reservations of active runs, in dollars."""
         return math.fsum(self._amounts.values())
 
     def start(self, run: str, most: float) -> bool:
-        """Reserve the maximum cost of a run, earlier tries included; return whether the cap allows it."""
+        """Reserve ``most`` dollars for a run, including its earlier tries; return whether the cap allows this."""
         others = [amount for name, amount in self._amounts.items() if name != run]
         if self.cap is not None and math.fsum([*others, most]) > self.cap:
             return False
@@ -56,7 +57,7 @@ class DollarCap:
         return True
 
     def end(self, run: str, spent: float) -> None:
-        """Replace the reservation of a run with its cost."""
+        """Replace the reservation of a run with its actual cost."""
         self._amounts[run] = spent
 
 
@@ -68,12 +69,20 @@ def evaluate(
     ray: str | None = None,
     show: Callable[[Mapping[str, RunRecord]], None] | None = None,
 ) -> dict[str, RunRecord]:
-    """Execute the remaining runs of an evaluation; return all runs by name.
+    """Execute the remaining runs of an evaluation; return the records of all runs by name.
 
-    Logs starts, ends and retries to stderr. If an exception or signal stops the process, active runs can be resumed.
+    Starts, ends and retries are logged to stderr. If an exception or signal stops the process, another call continues
+    the active runs.
+
+    Args:
+        evaluation: the evaluation.
+        plan_directory: the directory that contains the plan file.
+        jobs: maximum number of concurrent runs; None means that only the resources limit it.
+        ray: address of a Ray cluster; None runs everything on this machine.
+        show: called repeatedly with the records of all runs, for displays.
 
     Raises:
-        UsageError: if no machine fits a run, or the cluster does not exist.
+        UsageError: if no machine has the resources of a run, or the cluster does not exist.
     """
     leftovers = end_leftovers(evaluation.runs, evaluation.plan.kinds)
     evaluation.note("evaluation begins", leftovers=leftovers)
@@ -100,7 +109,7 @@ class _Scheduler:
         self._evaluation, self._plan, self._plan_directory = evaluation, evaluation.plan, plan_directory
         self._show = show or len
         self._waiting: dict[str, float] = {}
-        """Earliest start of each run, on the clock of ``time.monotonic``."""
+        """Earliest start of each waiting run, as a value of ``time.monotonic``."""
         self._running: dict[str, Future[RunRecord]] = {}
         self.records: dict[str, RunRecord] = {}
         for record in evaluation.planned_runs():
@@ -109,7 +118,7 @@ class _Scheduler:
         self._cap = DollarCap(self._plan.dollars, spent)
 
     def _enqueue(self, record: RunRecord) -> None:
-        """Queue a run unless it has ended; failed runs get all tries again."""
+        """Queue a run unless it has ended. The count of internal errors is reset, so failed runs are retried."""
         if record.state != "ended":
             directory = self._evaluation.runs / record.run
             directory.mkdir(exist_ok=True)
@@ -138,7 +147,7 @@ class _Scheduler:
             self._log(name, "not started", OVER_CAP)
 
     def _start(self, executor: Executor, jobs: int | None, now: float) -> None:
-        """Submit runs that may start now; the executor starts them when resources are free."""
+        """Submit the runs that may start now to the executor, which starts them when resources are free."""
         plan, need = self._plan, self._plan.resources
         resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
         for name in [name for name, moment in self._waiting.items() if moment <= now]:
@@ -153,7 +162,7 @@ class _Scheduler:
             del self._waiting[name]
 
     def _poll(self) -> None:
-        """Read the records of active runs, and log which have started."""
+        """Read the records of active runs, and log the runs that have started since the last call."""
         for name in self._running:
             before = self.records[name]
             now = self.records[name] = RunRecord.load(self._evaluation.runs / name)
@@ -163,7 +172,7 @@ class _Scheduler:
                 self._log(name, "begins" if is_new else "goes on", text)
 
     def _ended(self, name: str, future: Future[RunRecord]) -> None:
-        """Record the end of a try, and schedule a retry if needed."""
+        """Record the end of a try, and queue the run again if it is to be retried."""
         directory = self._evaluation.runs / name
         try:
             self.records[name] = future.result()
@@ -184,7 +193,7 @@ class _Scheduler:
         self._log(name, "tried again", f"in {seconds:g} s: {record.reason}")
 
     def record_stopped(self) -> None:
-        """Log runs that ended during the shutdown."""
+        """Log the runs that ended during the shutdown."""
         for name in self._running:
             record = self.records[name] = RunRecord.load(self._evaluation.runs / name)
             if record.state == "ended":

@@ -1,4 +1,4 @@
-"""Start and stop the server and agent of a run, and read the files of its session."""
+"""Start and stop the server and the agent of a run, and read the files of the run's session."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 TOKEN = "server.token"  # noqa: S105 - the name of a file
-"""In a run's directory: the API key of its server."""
+"""File in a run's directory with the API key of the run's server."""
 
 _AGENT_MARK = "RE_BENCH_AGENT_OF"
 _SERVER_MARK = "RE_BENCH_SERVER_OF"
 _POLL_S = 0.1
 _START_S = 1800.0
-"""Timeout for a server to start; data were prepared before, so this only catches hangs."""
+"""Timeout for the start of a server; it only catches hangs, because data are prepared before."""
 _DRAIN_S = 60
-"""Grace period for active commands and scorings at a limit."""
+"""Grace period in seconds for active commands and scorings when a server is shut down."""
 _END_S = 30.0
 _TAIL = 4096
 _TEMPLATES = "templates"
@@ -58,7 +58,7 @@ class ServerError(ReBenchError):
 
 
 class Child:
-    """A program of a run; leaving the ``with`` block kills it and its descendants."""
+    """A process of a run: its server or its agent. Leaving the ``with`` block kills the process and its descendants."""
 
     def __init__(self, argv: Sequence[str], log: Path, cwd: Path | None, environment: Mapping[str, str]) -> None:
         with log.open("ab") as output:
@@ -71,11 +71,11 @@ class Child:
                 stderr=output,
                 cwd=cwd,
                 env=dict(environment),
-                process_group=0,  # keeps Ctrl-C from it; this process stops it
+                process_group=0,  # Ctrl-C reaches only this process, which then stops the child
             )
 
     def signal(self, number: signal.Signals, wait_s: float) -> None:
-        """Send a signal and wait; kill the program after ``wait_s`` seconds."""
+        """Send a signal and wait for the process to exit; kill the process after ``wait_s`` seconds."""
         try:
             self.process.send_signal(number)
             self.process.wait(wait_s)
@@ -83,13 +83,13 @@ class Child:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the program and its descendants."""
+        """Kill the process and its descendants."""
         descendants = process_tree(self.process.pid) if self.process.poll() is None else ()
         end_processes({*descendants, *_group(self.process.pid)}, (signal.SIGKILL, _END_S))
         self.process.wait()
 
     def last_line(self) -> str:
-        """Return the last non-empty line of its output."""
+        """Return the last non-empty line of the process's output."""
         try:
             tail = read_tail(self.log, _TAIL, self.log_start)
             lines = tail.decode(errors="replace").split("\n")
@@ -106,10 +106,10 @@ class Child:
 
 
 class RunServer(Child):
-    """The server of a run; its state directory is ``server``."""
+    """The server of a run; its state directory is ``server`` in the run's directory."""
 
     def __init__(self, run: Path, task: str, profile: str, options: Sequence[str], environment: dict[str, str]) -> None:
-        """Start it."""
+        """Start the server with a new API key; ``options`` are those of :func:`server_options`."""
         self.token = secrets.token_urlsafe(32)
         token_file = run / TOKEN
         replace_file(token_file, self.token.encode() + b"\n")
@@ -119,10 +119,10 @@ class RunServer(Child):
         super().__init__(argv, run / SERVER_LOG, None, environment | {_SERVER_MARK: str(run)})
 
     def address(self) -> str:
-        """Wait until it listens, and return its address.
+        """Wait until the server listens, and return its address.
 
         Raises:
-            ServerError: if it ends or times out.
+            ServerError: if the server exits or does not listen in time.
         """
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
@@ -138,15 +138,15 @@ class RunServer(Child):
         raise ServerError(f"server did not listen within {_START_S:g} s: {self.last_line()}")
 
     def exit_reason(self) -> str:
-        """Return the exit status and the last line of output."""
+        """Return the server's exit status and the last line of its output as text."""
         return f"exit status {self.process.returncode}: {self.last_line() or 'no output'}"
 
     def drain(self) -> None:
-        """Shut down after active commands and scorings, within the grace period."""
+        """Shut down when active commands and scorings have ended, but at most after the grace period."""
         self.signal(signal.SIGTERM, _DRAIN_S + _END_S)
 
     def suspend(self) -> None:
-        """Shut down now; the session can be resumed."""
+        """Shut down immediately; the session can be resumed later."""
         self.signal(signal.SIGINT, _END_S)
 
 
@@ -154,15 +154,15 @@ class RunAgent(Child):
     """The agent of a run."""
 
     def __init__(self, run: Path, argv: Sequence[str], environment: dict[str, str]) -> None:
-        """Start it in the run's directory ``agent``."""
+        """Start the agent in the directory ``agent`` of the run."""
         (run / AGENT).mkdir(exist_ok=True)
         super().__init__(argv, run / AGENT_LOG, run / AGENT, environment | {_AGENT_MARK: str(run)})
 
 
 def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
-    """End the agents and servers that a killed evaluation left behind in a directory; return their number.
+    """Stop the agents and servers of runs in a directory that a killed evaluation left behind; return their number.
 
-    Servers suspend their sessions; agents are killed.
+    Agents are killed. Servers are interrupted, and suspend their sessions.
     """
     agents, servers = [], []
     for pid in all_processes():
@@ -173,7 +173,7 @@ def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
         ):
             agents.append(pid)
     end_processes({pid for agent in agents for pid in process_tree(agent)}, (signal.SIGKILL, _END_S))
-    # A server ends its own children, so interrupt it first, then any that are left.
+    # A server stops its own children, so interrupt the servers first, then terminate the children that are left.
     started = {pid for server in servers for pid in process_tree(server)}
     leaders = {pid for pid in servers if "serve" in command_line(pid)}
     end_processes(leaders, (signal.SIGINT, _END_S), (signal.SIGKILL, _END_S))
@@ -186,13 +186,13 @@ def _belongs_to(directory: Path, run: str | None) -> bool:
 
 
 def _is_hidden_agent(directory: Path, kinds: Collection[AgentKind], argv: list[str]) -> bool:
-    """Return whether a command line is that of an agent that hides its environment."""
+    """Return whether a command line is that of a run's agent. Some agents hide their environment."""
     found = (kind.directory_of(argv) for kind in kinds)
     return any(path is not None and _belongs_to(directory, path) and Path(path).name == AGENT for path in found)
 
 
 def _address(log: bytes) -> str | None:
-    """Return the address from a server's log, once it serves."""
+    """Return the server's address from its log; None if the server does not listen yet."""
     for line in log.split(b"\n")[:-1]:
         if line.startswith(b"{") and b'"serving"' in line:
             entry = json.loads(line)
@@ -226,14 +226,17 @@ def server_options(plan: Plan, task: TaskRecord) -> list[str]:
 
 
 def session_of(run: Path) -> Path | None:
-    """Return the directory of a run's last session with attempts, or of its last session; None without any."""
+    """Return the directory of a run's last session with attempts, otherwise of its last session; None without any."""
     sessions = sorted(path.parent for path in (run / SERVER / SESSIONS).glob(f"*/{SESSION}"))
     scored = [path for path in sessions if (path / ATTEMPTS).is_file()]
     return max(scored or sessions, default=None)
 
 
 def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
-    """Return the fields of a run's record that come from its session; empty without one."""
+    """Return the fields of a run's record that come from its session: attempts, score and the task model's cost.
+
+    Without a session, the result is empty.
+    """
     session = session_of(run)
     if session is None:
         return {}
@@ -248,10 +251,10 @@ def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
 
 
 def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
-    """Return the working time of a run after ``wall_s`` seconds: without waits for the server and others.
+    """Return the working time of a run in seconds: its wall-clock time without waits.
 
-    The server updates its waits in the session's record every half minute. Waits reported by the agent count between
-    the start of the run and now, outside scorings.
+    Waits that the server causes are read from the session's record, which the server updates every half minute. Waits
+    that the agent reports are limited to the time since the run began, and exclude scorings.
     """
     session = session_of(run)
     record = SessionSummary.read(session)
@@ -263,7 +266,7 @@ def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
 
 
 def end_session(run: Path) -> None:
-    """End a run's session after its server, and remove the server's templates."""
+    """End a run's session after the server has exited, and remove the server's templates."""
     session = session_of(run)
     record = SessionSummary.read(session)
     if session is not None and (record is None or record.state != "ended"):

@@ -1,10 +1,11 @@
 """Parse an agent's trace or a server's transcript into a list of steps.
 
-Both files are JSON lines (docs/transcripts.md). Unknown kinds and fields are skipped, and values may have any type.
+Both files contain JSON lines (see docs/transcripts.md). Unknown kinds and fields are skipped, and values may have any
+type.
 
-In a trace, each reply of the model is a step, which includes its action and observation. Replies for other purposes,
-such as an edit, have ``extra["purpose"]``; steps undone by a rewind stay in place with ``extra["set_aside"]``. A
-transcript has tool calls but no messages of the model.
+In a trace, each reply of the model is a step, which includes the action and its observation. Replies for other
+purposes, such as an edit, have ``extra["purpose"]``. Steps that a rewind has undone remain in the list and have
+``extra["set_aside"]``. A transcript contains tool calls but no replies of the model.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 SCORING = frozenset({"Score", "Final Answer", "answer"})
-"""Actions and tools that submit an attempt."""
+"""Names of the actions and tools that submit an attempt."""
 _STEP = "step"
-"""The purpose of calls that choose the next action."""
+"""The purpose of model calls that choose the next action."""
 _ANSWER = "answer"
 _CALL_FIELDS = ("exit_status", "timed_out", "waited_s", "queued_s")
 _NOTES = {
@@ -40,7 +41,7 @@ Entry = dict[str, Any]
 
 @dataclass(slots=True)
 class Spent:
-    """Tokens and cost of a model call as logged, of any type."""
+    """Tokens and cost of a model call as logged; the values are not validated and may have any type."""
 
     prompt_tokens: object
     completion_tokens: object
@@ -56,24 +57,24 @@ class Step:
     """Seconds since 1970."""
     text: str = ""
     event: str = ""
-    """Kind of a system event: ``attempt``, ``end``, ``resume`` and others."""
+    """The kind of a system event, such as ``attempt``, ``end`` or ``resume``."""
     model: str | None = None
     spent: Spent | None = None
-    """Usage of a model reply."""
+    """The usage of the model call, if the step is a model's reply."""
     tool: str = ""
-    """The action or tool used, if any."""
+    """The name of the action or tool, if any."""
     arguments: dict[str, Any] = field(default_factory=dict)
     output: str | None = None
     ended: float | None = None
     """Time of the output, in seconds since 1970."""
     result: dict[str, Any] = field(default_factory=dict)
-    """More about the call, such as its exit status."""
+    """Further results of the call, such as its exit status."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Trajectory:
-    """The steps of a run and metadata."""
+    """The steps of a run, and information about the run."""
 
     kind: Literal["trace", "transcript"]
     steps: list[Step] = field(default_factory=list)
@@ -81,21 +82,24 @@ class Trajectory:
     """The program that wrote the trace, if known."""
     model: str | None = None
     about: dict[str, Any] = field(default_factory=dict)
-    """Task, profile, model and versions of a session."""
+    """The task, profile, model and versions of a server's session."""
 
 
 def read_trajectory(path: Path) -> tuple[Trajectory, int]:
-    """Read a trace or transcript; return it with the number of incomplete lines.
+    """Read a trace or transcript; return its trajectory and its number of incomplete lines.
 
     Raises:
-        LogError: if it is not a regular file.
+        LogError: if the path is not a regular file.
     """
     entries, incomplete_lines = read_objects(path)
     return (of_trace(entries) if path.name == TRACE else of_transcript(entries)), incomplete_lines
 
 
 def arguments_text(arguments: Mapping[str, object]) -> str:
-    """Format the arguments of a call, without names if there is only one; None is skipped."""
+    """Format the arguments of a call as text.
+
+    Arguments that are None are skipped. If one argument is left, its name is omitted.
+    """
     known = {name: value for name, value in arguments.items() if value is not None}
     if len(known) == 1:
         return str(next(iter(known.values())))
@@ -103,7 +107,7 @@ def arguments_text(arguments: Mapping[str, object]) -> str:
 
 
 def of_trace(events: Iterable[Entry]) -> Trajectory:
-    """Convert the events of a trace."""
+    """Convert the events of an agent's trace to a trajectory."""
     reader = _TraceReader()
     for event in events:
         reader.read(event)
@@ -111,7 +115,7 @@ def of_trace(events: Iterable[Entry]) -> Trajectory:
 
 
 def of_transcript(entries: Iterable[Entry]) -> Trajectory:
-    """Convert the entries of a server's transcript."""
+    """Convert the entries of a server's transcript to a trajectory."""
     trajectory = Trajectory("transcript")
     for entry in entries:
         kind, time = entry.get("kind"), seconds_since_1970(entry.get("time"))
@@ -131,7 +135,7 @@ def of_transcript(entries: Iterable[Entry]) -> Trajectory:
 
 
 def _add_call(steps: list[Step], entry: Entry, time: float | None) -> None:
-    """Append a call; an ``answer`` call is followed by its attempt, and by the end if it was final."""
+    """Append the step of a tool call; for ``answer``, also append the attempt, and the end if the call was final."""
     metadata, tool = _mapping(entry.get("metadata")), str(entry.get("tool") or UNKNOWN)
     result = {key: metadata[key] for key in _CALL_FIELDS if metadata.get(key) is not None}
     result |= {key: entry[key] for key in ("seconds", "cut") if entry.get(key) is not None}
@@ -151,21 +155,21 @@ def _add_call(steps: list[Step], entry: Entry, time: float | None) -> None:
 
 
 class _TraceReader:
-    """Converts the events of a trace to steps."""
+    """Convert the events of a trace to steps, one event at a time."""
 
     def __init__(self) -> None:
         self.trajectory = Trajectory("trace")
         self._reply: Step | None = None
-        """The reply without an action yet."""
+        """The last reply, while its action has not been read."""
         self._acting: Step | None = None
-        """The step without an observation yet."""
+        """The last step with an action, while its observation has not been read."""
         self._done: list[Step] = []
-        """The completed steps, as counted by rewinds."""
+        """The completed steps; rewinds refer to them by number."""
         self._rewards = 0
         self._time: float | None = None
 
     def read(self, event: Entry) -> None:
-        """Add an event."""
+        """Process the next event."""
         time = as_finite(event.get("time"))
         self._time = self._time if time is None else time
         match event.get("kind"):
@@ -180,7 +184,7 @@ class _TraceReader:
                 self._add_reply(event)
             case "action":
                 self._acting, self._reply = self._reply or self._add(Step("agent", self._time)), None
-                if self._acting.spent is None:  # repeated after a crash
+                if self._acting.spent is None:  # an action repeated after a crash
                     self._acting.extra["repeated"] = True
                 self._acting.tool = _text(event, "action") or UNKNOWN
                 self._acting.arguments = dict(_mapping(event.get("input")))
@@ -221,7 +225,7 @@ class _TraceReader:
         self._add(Step("system", self._time, text, "rewind", extra={"step": kept}))
 
     def _note(self, kind: object, event: Entry) -> None:
-        """Add a system event; unknown kinds are skipped."""
+        """Append a system event; events of unknown kinds are skipped."""
         extra: dict[str, Any] = {}
         match kind:
             case "resume":

@@ -1,7 +1,7 @@
 """Export traces and transcripts as trajectories in ATIF, Harbor's format (its RFC 0001).
 
-``extra`` holds what ATIF has no field for. Scores and the end of a run are ``system`` steps whose ``extra.event`` is
-``attempt`` or ``end``.
+Values for which ATIF has no field are stored in ``extra``. Scores and the end of a run are steps of the source
+``system`` whose ``extra.event`` is ``attempt`` or ``end``.
 """
 
 from __future__ import annotations
@@ -39,46 +39,50 @@ if TYPE_CHECKING:
 
 VERSION = "ATIF-v1.7"
 _MAX_MIB = 512
-"""Maximum size of a trace or transcript, which is converted in memory."""
+"""Maximum size of a trace or transcript; they are converted in memory."""
 _TOKENS = ("prompt_tokens", "completion_tokens")
 _MAX_DOLLARS = 1e9
-"""Larger costs of a call are ignored, so that sums stay finite."""
+"""Larger costs of a single call are ignored, so that sums stay finite."""
 _ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
 """Fields of the run's record that are copied to the document."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A written trajectory."""
+    """A trajectory that has been written to ``path``."""
 
     path: Path
     source: Path
     steps: int
     attempts: int
     incomplete_lines: int
-    """Number of incomplete lines in the source."""
+    """Number of incomplete lines in ``source``."""
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A trace or transcript with its run."""
+    """A trace or transcript to export, and its run."""
 
     path: Path
     name: str
-    """Output path below the output directory, without suffix."""
+    """Path of the output file relative to the output directory, without suffix."""
     run: RunRecord | None = None
     attempts: Path | None = None
-    """The attempt log."""
+    """The path of the attempt log."""
 
 
 def write_trajectories(directory: Path, out: Path) -> list[Written]:
-    """Export each trace and transcript of an evaluation, a run, an agent or a server's state directory.
+    """Export all traces and transcripts in a directory.
 
     For a run, ``RUN/trajectory.json`` is made from the agent's trace and ``RUN/server.trajectory.json`` from the
-    server's transcript; without a trace, ``RUN/trajectory.json`` is made from the transcript.
+    server's transcript. Without a trace, ``RUN/trajectory.json`` is made from the transcript.
+
+    Args:
+        directory: the directory of an evaluation, a run, an agent or a session, or a server's state directory.
+        out: the output directory.
 
     Raises:
-        UsageError: if there is nothing to export or ``out`` cannot be written.
+        UsageError: if there is nothing to export, or ``out`` cannot be written.
     """
     sources = list(_sources(directory))
     if not sources:
@@ -146,9 +150,17 @@ def document_of(
     extra: Mapping[str, Any],
     attempts: Sequence[Attempt] | None,
 ) -> dict[str, Any]:
-    """Convert a trajectory to an ATIF document, which has at least one step.
+    """Convert a trajectory to an ATIF document.
 
-    The ``attempts`` of the log replace those of the trajectory: they include scores hidden from the agent.
+    A trajectory without steps gets one that says so, because ATIF requires a step.
+
+    Args:
+        trajectory: the trajectory.
+        session: the session's id in the document.
+        agent: the agent's name and model according to the run's record.
+        extra: values for the document's ``extra``.
+        attempts: the attempts in the log, which replace those in the trajectory because they include scores that were
+            hidden from the agent; None without a log.
     """
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
     if trajectory.agent:
@@ -173,7 +185,7 @@ def document_of(
 
 
 def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Replace the rewards in a trace with the attempts of the log."""
+    """Yield the steps of a trace, with the attempts in it replaced by those of the log, inserted by time."""
     waiting = [_attempt_step(attempt) for attempt in attempts]
     for step in trajectory.steps:
         if step.event == "attempt":
@@ -185,14 +197,14 @@ def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[St
 
 
 def _by_number(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Replace the attempts in a transcript with those of the log."""
+    """Yield the steps of a transcript, with the attempts in it replaced by those of the log with the same number."""
     by_number = {attempt.n: attempt for attempt in attempts}
     for step in trajectory.steps:
         if step.event != "attempt":
             yield step
         elif (attempt := by_number.pop(step.extra["attempt"], None)) is not None:
             yield _attempt_step(attempt, step.time)
-    yield from map(_attempt_step, by_number.values())  # their calls are not in the transcript
+    yield from map(_attempt_step, by_number.values())  # attempts whose calls are not in the transcript
 
 
 def _time(step: Step) -> float:
@@ -216,7 +228,7 @@ def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
 
 
 def _fields(number: int, step: Step) -> dict[str, Any]:
-    """Convert a step, without empty fields."""
+    """Convert a step to ATIF, without empty fields."""
     extra = ({"event": step.event} if step.event else {}) | step.extra
     fields: dict[str, Any] = {"step_id": number}
     fields |= {"timestamp": time} if (time := instant(step.time)) else {}
@@ -240,7 +252,7 @@ def _fields(number: int, step: Step) -> dict[str, Any]:
 
 
 def _metrics(spent: Spent) -> dict[str, Any]:
-    """Return the metrics of a model call, without invalid values."""
+    """Return the valid ones of the tokens and cost of a model call."""
     metrics: dict[str, Any] = {}
     for name in _TOKENS:
         value = getattr(spent, name)
@@ -252,7 +264,7 @@ def _metrics(spent: Spent) -> dict[str, Any]:
 
 
 def _final_metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the total tokens, and the total dollars if all costs are known."""
+    """Return the number of steps, the total tokens, and the total cost if the costs of all calls are known."""
     calls = [step.get("metrics", {}) for step in steps if step.get("llm_call_count")]
     metrics: dict[str, Any] = {"total_steps": len(steps)}
     if calls:

@@ -1,4 +1,4 @@
-"""Verify a bundle: checksums, records, and a sample of submissions scored again."""
+"""Verify a bundle: check its checksums and records, and score a sample of its submissions again."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Rescored:
-    """A sampled attempt and how its new score compares."""
+    """A sampled attempt, and the result of comparing its new score with the logged score."""
 
     run: str
     attempt: int
     outcome: Outcome
     reason: str
-    """Includes both rewards if they were compared."""
+    """The reason for the outcome, with both rewards if they were compared."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +50,29 @@ class Verification:
     """The result of verifying a bundle."""
 
     sha256: str
-    """Hash of the bundle."""
+    """Hash of the bundle's file."""
     evaluation: str
     files: int
     """Number of files that match the manifest."""
     problems: tuple[str, ...]
-    """Failed checks; the bundle is verified if there are none."""
+    """A line for each failed check; the bundle is verified if there are none."""
     notes: tuple[str, ...]
-    """What was not checked, and other information."""
+    """What was not checked, and further information."""
     seed: int
     rescored: tuple[Rescored, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed, regardless of the number of compared scores."""
+        """Whether no check failed; this does not require that any score was compared."""
         return not self.problems
 
     @property
     def compared(self) -> int:
-        """Number of submissions whose new scores were compared."""
+        """Number of submissions whose new and logged scores were compared."""
         return sum(entry.outcome != "not compared" for entry in self.rescored)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object."""
+        """Return the fields and properties as a JSON object."""
         return {**asdict(self), "passed": self.passed, "compared": self.compared}
 
 
@@ -85,18 +85,20 @@ def verify(
     max_mib: int = MAX_MIB,
     max_files: int = MAX_FILES,
 ) -> Verification:
-    """Verify a bundle, executing only its submissions, with the installed scorers in their sandbox.
+    """Verify a bundle.
+
+    Submissions are the only code of the bundle that is executed: the installed scorers run them in the sandbox.
 
     Args:
         file: the bundle.
-        sample: number of submissions to score again: first those that decide the score of a run, then others.
+        sample: number of submissions to score again; submissions that determine the score of a run are chosen first.
         seed: seed of the sample.
-        sandbox: a backend's name, if not the default.
-        max_mib: maximum total size of its files, in MiB.
+        sandbox: name of the sandbox backend, if not the default.
+        max_mib: maximum total size of the unpacked files, in MiB.
         max_files: maximum number of files, directories and links.
 
     Raises:
-        UsageError: if it is not a valid bundle.
+        UsageError: if the file is not a valid bundle.
     """
     if not file.is_file():
         wrong = "is a directory; pack it first: re-bench bundle EVALUATION" if file.is_dir() else "no such file"
@@ -123,7 +125,7 @@ def verify(
 def _examine(
     unpacked: Unpacked, sample: int, seed: int
 ) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]]]:
-    """Return problems, notes, and the attempts to score again (none if a file is damaged)."""
+    """Return the problems, the notes, and the attempts to score again; no attempts if a file is damaged."""
     problems = unpacked.problems
     size = 0 if problems else sample
     try:
@@ -136,7 +138,7 @@ def _examine(
 
 
 def _problems_of(run: LoggedRun) -> Iterator[str]:
-    """Yield damage of a run's attempt log, and contradictions to its record."""
+    """Yield the problems of a run: damage to its attempt log, and contradictions between the log and the record."""
     record, place = run.record, (run.record.task, run.record.profile)
     if run.contents.incomplete_lines:
         yield f"incomplete lines in the attempt log: {run.contents.incomplete_lines}"
@@ -150,7 +152,7 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
     if record.state not in ("ended", "failed"):
         return
     task, anchors = run.task_record, anchor_pair(run.task_record)
-    final = run.contents.final(task.aggregation, None)  # with the rewards in the log
+    final = run.contents.final(task.aggregation, None)  # uses the rewards in the log
     if final.reward is None and anchors:
         final = run.contents.final(task.aggregation, anchors)
     for name, recorded, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
@@ -186,7 +188,7 @@ def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
 
 
 def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[LoggedRun, Attempt]]:
-    """Choose attempts to score again: first those that decide a run's score, then others, both at random."""
+    """Choose random attempts to score again; attempts that determine a run's score come before all others."""
     ranked: list[tuple[bool, float, LoggedRun, Attempt]] = []
     generator = random.Random(seed)
     for run in runs:
@@ -212,7 +214,7 @@ def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored
 
 
 def compare(regraded: Regraded) -> tuple[Outcome, str]:
-    """Compare a new score with the logged one; return the outcome and the reason."""
+    """Compare an attempt's new score with its logged score; return the outcome and the reason."""
     attempt, score = regraded.attempt, regraded.score
     if score is None:
         return "not compared", regraded.reason
@@ -237,7 +239,7 @@ def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: A
     if attempt.reward is None and score.reward is None:
         return "not compared", "no reward: the profile has no anchors"
     pairs = [("reward", attempt.reward, score.reward)]
-    if attempt.private_raw is not None or score.private_raw is not None:  # it decides the score of the run
+    if attempt.private_raw is not None or score.private_raw is not None:  # the private score determines the run's score
         pairs.append(("final reward", _final_reward(attempt, anchors), _final_reward(score, anchors)))
     texts = [f"{name} {number(then)}, now {number(now)}" for name, then, now in pairs]
     text = f"{'; '.join(texts)}; tolerance {tolerance:g}"
@@ -247,7 +249,7 @@ def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: A
 
 
 def _final_reward(scored: Attempt | Score, anchors: Anchors | None) -> float | None:
-    """Return the reward of the private score, with the task's anchors."""
+    """Return the reward of the private score; None without a private score or anchors."""
     if scored.private_raw is None or anchors is None:
         return None
     return normalise(scored.private_raw, anchors.starting, anchors.reference)

@@ -1,9 +1,10 @@
 """Compute the wall-clock and working time of a run from its session's clock and its agent's waits.
 
 The session's clock excludes time in which the server was down or made the session wait (see
-:class:`re_bench.attempts.log.Attempt`). Agents report other waits, such as for an overloaded model server, in the file
-named by ``RE_BENCH_WAITS``, as JSON lines ``{"began": s, "ended": s, "reason": "..."}``. These are not verified: a
-dishonest agent gains time. Waits outside the run or during scoring are ignored, and overlapping waits count once.
+:class:`re_bench.attempts.log.Attempt`). Agents report other waits, such as waits for an overloaded model server, in the
+file named by the environment variable ``RE_BENCH_WAITS``, as JSON lines ``{"began": s, "ended": s, "reason": "..."}``.
+Reported waits are not verified, so a dishonest agent can gain time. Waits outside the run or during scoring are
+ignored, and overlapping waits count once.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from re_bench.attempts.log import Attempt
 
 _MAX_BYTES = 4 << 20
-"""Maximum size of the file of waits (about 40,000 lines), which is read twice a second."""
+"""Maximum size of the file of waits, about 40,000 lines; it is limited because the file is read twice a second."""
 
 
 class SessionSummary(Record):
-    """The fields of a session's record that evaluations and reports use; None is unknown."""
+    """The fields of a session's record that evaluations and reports use; None means unknown."""
 
     task: str = ""
     profile: str = ""
@@ -51,14 +52,14 @@ class SessionSummary(Record):
 
     @classmethod
     def read(cls, session: Path | None) -> Self | None:
-        """Read the record of a session; None if it is missing or damaged."""
+        """Read the record in a session's directory; return None if the record is missing or damaged."""
         with suppress(ReBenchError):
             return None if session is None else cls.load(session)
         return None
 
     @property
     def task_dollars(self) -> float | None:
-        """Cost of the task's own model."""
+        """Cost of the task's chat model, for calls by the agent and during scoring; None if unknown."""
         known = [cost for cost in (self.model_dollars, self.scoring_model_dollars) if cost is not None]
         return sum(known) if known else None
 
@@ -69,10 +70,11 @@ def working_time(
     """Return the wall-clock and working time of a run until a moment, with ``0 <= working_s <= wall_s``.
 
     Args:
-        periods: when the run was active, neither paused nor without its server.
+        periods: the periods in which the run was active: not paused, and with a running server.
         at: the moment, in seconds since 1970.
-        waits: waits of its agent, which count within ``periods``.
-        clock: the session's own clock at the moment, which excludes waits for the server; None uses ``periods``.
+        waits: waits reported by the agent; they count only within ``periods``.
+        clock: the value of the session's clock at that moment, which excludes waits caused by the server; None uses the
+            total length of ``periods``.
     """
     past = common(periods, [Interval(-math.inf, at)])
     if clock is None:
@@ -85,14 +87,15 @@ def working_time(
 def attempt_times(
     attempts: Iterable[Attempt], periods: Sequence[Interval], waits: Iterable[Interval] = ()
 ) -> list[Elapsed | None]:
-    """Return the submission time of each attempt of a run, in non-decreasing order; None if unknown.
+    """Return the submission time of each attempt of a run; None if unknown. Times never decrease.
 
-    In old logs without a clock, the submission time is ``time`` minus ``seconds``, which needs ``periods``.
+    For attempts in old logs, which do not contain times of the session's clock, the submission time is computed from
+    ``time``, ``seconds`` and ``periods``.
 
     Args:
-        attempts: in the order of the log.
-        periods: from :func:`session_periods`.
-        waits: from :func:`read_waits`.
+        attempts: the attempts in the order of the log.
+        periods: the result of :func:`session_periods`.
+        waits: the result of :func:`read_waits`.
     """
     attempts, waits, times, latest = list(attempts), list(waits), [], Elapsed(0.0, 0.0)
     waits = without(waits, scorings(attempts)) if waits else waits
@@ -105,7 +108,7 @@ def attempt_times(
 
 
 def scorings(attempts: Iterable[Attempt]) -> list[Interval]:
-    """Return the intervals of scoring, which are not waits of the agent."""
+    """Return the intervals in which attempts were scored; they do not count as waits of the agent."""
     scored = ((seconds_since_1970(attempt.time), attempt.seconds) for attempt in attempts)
     return [Interval(time - seconds, time) for time, seconds in scored if time is not None]
 
@@ -119,9 +122,9 @@ def _submission_time(attempt: Attempt, periods: Sequence[Interval], waits: list[
 
 
 def read_waits(path: Path) -> list[Interval]:
-    """Read the waits reported by an agent, skipping invalid lines.
+    """Read the waits that an agent has reported; invalid lines are skipped.
 
-    A file that is missing, not a regular file or larger than 4 MiB counts as empty.
+    The result is empty if the file is missing, not a regular file, or larger than 4 MiB.
     """
     lines: list[dict[str, Any]] = []
     with suppress(OSError):
@@ -134,9 +137,10 @@ def read_waits(path: Path) -> list[Interval]:
 
 
 def session_periods(session: Path) -> list[Interval]:
-    """Return when a session was active; the last period is open unless the session is paused.
+    """Return the periods in which a session was active.
 
-    Old records only have the start. Without a record there are no periods.
+    The last period has no end unless the session is paused. Old records contain only the start of the session. Without
+    a record the result is empty.
     """
     record = SessionSummary.read(session)
     if record is None:
@@ -152,11 +156,11 @@ def session_periods(session: Path) -> list[Interval]:
 
 
 def _interval(began: object, ended: object) -> Interval:
-    """Validate an interval; raise ValueError if it is invalid."""
+    """Return an interval of untrusted numbers; raise ValueError if it is invalid."""
     if (
         isinstance(began, int | float)
         and isinstance(ended, int | float)
-        and 0 <= began <= ended <= sys.float_info.max  # integers in JSON may be larger
+        and 0 <= began <= ended <= sys.float_info.max  # integers in JSON may be too large for a float
     ):
         return Interval(float(began), float(ended))
     raise ValueError(f"invalid interval: {began!r} to {ended!r}")

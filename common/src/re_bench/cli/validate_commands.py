@@ -44,7 +44,10 @@ def validate(
     *tasks: TaskNames,
     only: Annotated[
         tuple[str, ...],
-        Parameter(help="Score only this: baseline, reference, cheats (all of them) or a cheat's name; repeatable."),
+        Parameter(
+            negative=(),
+            help="Score only this: baseline, reference, cheats (all of them) or a cheat's name; repeatable.",
+        ),
     ] = (),
     solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
     repeats: Annotated[

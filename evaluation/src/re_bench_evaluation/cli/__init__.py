@@ -1,1 +1,1 @@
-"""Commands for evaluators, added to ``re-bench`` through entry points."""
+"""Define the commands for evaluators, which extend ``re-bench`` through entry points."""

@@ -1,4 +1,4 @@
-"""Define the command ``work``: a person works on a task with an agent's limits and log."""
+"""Define the command ``work``, with which a person works on a task under the same limits as an agent."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _print(work: Work, text: str, *, json: bool, **more: Any) -> int:
 
 
 def _state(work: Work) -> dict[str, Any]:
-    """Return the state as JSON, without scores hidden from the person."""
+    """Return the state of the work as JSON, without scores that the task hides until the end."""
     record = work.record
     ended = {"final": record.final} if record.state == "ended" else {}
     return {
@@ -203,7 +203,7 @@ def _left(work: Work) -> str:
 
 
 def _summary(work: Work, score: Score, number: int) -> dict[str, Any]:
-    """Return the attempt as shown to the person; a task may hide its score."""
+    """Return an attempt as JSON, without its score if the task hides scores until the end."""
     shown = work.task.manifest.show_score and score.status == "valid"
     scores = {"raw": score.raw, "reward": score.reward} if shown else {"raw": None, "reward": None}
     return {"attempt": number, "status": score.status, "message": score.message, **scores}

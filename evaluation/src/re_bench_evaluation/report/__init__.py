@@ -1,1 +1,1 @@
-"""What runs have found, as tables and texts."""
+"""Report the results of runs as tables, JSON and web pages."""

@@ -1,7 +1,8 @@
-"""Define the data of a report, from which tables, ``--json`` and the page are made.
+"""Define the data of a report, from which the tables, the JSON and the web page are made.
 
-``docs/reports.md`` explains how each figure is computed. Names ending in ``_s`` are seconds, in ``_h`` hours; times are
-ISO 8601 in UTC; unknown values are None. Texts by agents and submissions are shortened but not escaped.
+``docs/reports.md`` explains how each figure is computed. Names ending in ``_s`` are durations in seconds, names ending
+in ``_h`` in hours. Times are ISO 8601 in UTC. Unknown values are None. Texts written by agents and submissions are
+shortened but not escaped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FlagKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over ``n`` runs with its 95 % interval, which is None for fewer than two runs."""
+    """A mean over ``n`` runs and its 95 % confidence interval, whose limits are None for fewer than two runs."""
 
     value: float | None
     low: float | None
@@ -48,7 +49,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that could not be read completely."""
+    """A file or directory that could not be read completely, and the reason."""
 
     path: str
     text: str
@@ -60,7 +61,7 @@ def _source(*path: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AnchorsInfo:
-    """The scores with rewards 0 and 1, and their source."""
+    """The raw scores that correspond to the rewards 0 (``starting``) and 1 (``reference``), and their source."""
 
     starting: FiniteFloat
     reference: FiniteFloat
@@ -73,14 +74,14 @@ class AnchorsInfo:
     age_days: int | None = None
     repeats: Annotated[int | None, _source("repeats")] = None
     starting_spread: Annotated[FiniteFloat | None, _source("spread", "starting")] = None
-    """Standard deviation over the repeats, in raw-score units."""
+    """Standard deviation over the repeats, in the unit of the raw score."""
     reference_spread: Annotated[FiniteFloat | None, _source("spread", "reference")] = None
     versions: Annotated[dict[str, str], _source("versions")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRow:
-    """The result of one of the task's own solutions."""
+    """The validation result of one of the task's solutions: the baseline, the reference or a cheat."""
 
     variant: str
     status: str
@@ -95,11 +96,11 @@ class ValidationRow:
 
 @dataclass(frozen=True, slots=True)
 class ValidationInfo:
-    """The newest validation of a task and profile among the given files."""
+    """The newest validation of a task and profile among the files given to the report."""
 
     source: str
     time: str
-    """Modification time of the file."""
+    """Modification time of the file ``source``."""
     passed: bool
     rows: tuple[ValidationRow, ...]
     note: str = ""
@@ -109,10 +110,10 @@ class ValidationInfo:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """A task in one profile, as recorded with its runs; different ones are never averaged."""
+    """A task in one profile, as recorded with its runs. Runs of tasks with different keys are never averaged."""
 
     key: str
-    """``name/profile/v1``, or ``name/cpu/v1#2`` if anchors, model or rules differ."""
+    """``NAME/PROFILE/vVERSION``, with ``#2`` appended for a record that differs in anchors, model or rules."""
     name: str
     id: str
     title: str
@@ -122,7 +123,7 @@ class TaskInfo:
     aggregation: How
     unit: str
     anchors: AnchorsInfo | None
-    """None if there are none or each scoring measures its own."""
+    """None if the task has no anchors, or each scoring measures its own anchors."""
     modelled: bool
     model: str | None
     """The chat model that submissions may call."""
@@ -138,8 +139,9 @@ class FileDiff:
     name: str
     change: FileChange
     text: str | None
-    """A unified diff without its header; None if not shown, for ``reason``."""
+    """A unified diff without its header; None if it is not shown."""
     reason: str = ""
+    """Why the diff is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +149,23 @@ class Diff:
     """The changes between the submissions of two attempts."""
 
     against: int | None
-    """Number of the earlier attempt; None for the first submission, whose files are all added."""
+    """Number of the earlier attempt; None for a run's first submission, all of whose files count as added."""
     files: tuple[FileDiff, ...]
     left_out: str = ""
-    """A text about omitted files."""
+    """A description of omitted files, such as ``3 more files``; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action of the agent before an attempt."""
+    """An action of the agent before an attempt; all texts are shortened."""
 
     time_s: float | None
-    """End, in wall-clock seconds since the run began."""
+    """When the action ended, in wall-clock seconds since the run began."""
     title: str
-    """The action or tool."""
+    """Name of the action or tool."""
     text: str
-    """Its arguments or the command."""
+    """The arguments of the action."""
     output: str
-    """Shortened output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,26 +174,26 @@ class AttemptInfo:
 
     n: int
     time: str
-    """End of scoring."""
+    """When scoring ended."""
     wall_s: float | None
-    """Submission time, in seconds since the run began."""
+    """Submission time, in wall-clock seconds since the run began."""
     working_s: float | None
-    """The same without waits for models, GPU or queue."""
+    """Like ``wall_s``, but without waits for models, the GPU or the queue."""
     seconds: float
     """Duration of scoring."""
     status: Status
     raw: float | None
     reward: float | None
-    """Of this attempt alone; curves and means use ``so_far``."""
+    """Reward of this attempt alone; curves and means use ``so_far``."""
     private_raw: float | None
-    """The score that counts in the end, if not ``raw``."""
+    """The raw score that determines the final score, if it is not ``raw``."""
     so_far: float | None
-    """The final reward if the run had ended here, unclipped; None before the first valid attempt."""
+    """The final reward, unclipped, if the run had ended after this attempt; None before the first valid attempt."""
     message: str
     submission: str
-    """Hash, or empty."""
+    """Hash of the submission, or empty."""
     kept: bool
-    """Whether a copy exists."""
+    """Whether a copy of the submission was kept."""
     diff: Diff | None = None
     steps: tuple[Step, ...] = ()
     steps_left_out: int = 0
@@ -201,17 +202,17 @@ class AttemptInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One agent and model on one task with one seed."""
+    """A run: one agent and model on one task with one seed."""
 
     key: str
-    """Unique in the report."""
+    """Identifies the run in the report."""
     path: str
     evaluation: str
-    """The key of its evaluation."""
+    """Key of the run's evaluation."""
     agent: str
     model: str | None
     task: str
-    """The key of its task."""
+    """Key of the run's task."""
     seed: int | None
     state: RunState
     """Failed runs (internal errors) are excluded from means."""
@@ -221,9 +222,9 @@ class RunInfo:
     wall_s: float | None
     working_s: float | None
     dollars: float | None
-    """Cost of the agent's model, including earlier tries."""
+    """Cost of the agent's model, including earlier tries of the run."""
     task_dollars: float | None
-    """Cost of the task's own model."""
+    """Cost of the task's chat model."""
     tokens: int | None
     steps: int | None
     host: str | None
@@ -236,30 +237,31 @@ class RunInfo:
     """The final score; None if no attempt was valid."""
     reward: float | None
     counted: float | None
-    """The value for means: ``reward`` clipped at 0, or 0 without a valid attempt.
+    """The run's contribution to means: ``reward`` clipped at 0, or 0 without a valid attempt.
 
-    None, which excludes the run from means, if it has not finished or its log lacks attempts.
+    None if the run has not ended or its log lacks attempts; means then exclude the run.
     """
     incomplete_lines: int
-    """Number of incomplete lines in its attempt log."""
+    """Number of incomplete lines in the run's attempt log."""
     attempts: tuple[AttemptInfo, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Invalid attempts with the same message, ignoring numbers."""
+    """A group of invalid attempts whose messages differ only in numbers."""
 
     message: str
     """The newest message."""
     count: int
+    """Number of attempts."""
     runs: int
-    """Number of affected runs."""
+    """Number of runs with such attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Mean best reward so far over a cell's finished runs, as a step function."""
+    """The best reward so far over time, averaged over a cell's finished runs, as a step function."""
 
     clock: Clock
     hours: tuple[float, ...]
@@ -271,53 +273,55 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The runs of one agent and model on one task in one evaluation. Means cover finished runs."""
+    """The runs of one agent and model on one task in one evaluation. Means are over finished runs."""
 
     evaluation: str
     agent: str
     model: str | None
     task: str
     runs: tuple[str, ...]
-    """Keys of its runs."""
+    """Keys of the runs."""
     reward: Estimate
     """Mean of ``RunInfo.counted``."""
     unclipped: Estimate
-    """Mean of unclipped rewards over the runs that have one."""
+    """Mean of the unclipped rewards; runs without a reward are left out."""
     above_0: float | None
-    """Share of runs with a reward above 0."""
+    """Share of finished runs with a reward above 0."""
     above_1: float | None
+    """Share of finished runs with a reward above 1."""
     waiting: int
     running: int
     failed: int
     no_valid: int
-    """Number of finished runs without a valid attempt; they count as 0."""
+    """Number of finished runs without a valid attempt; in means their reward counts as 0."""
     attempts: int
     invalid: int
     errors: int
     refusals: tuple[Refusal, ...]
     """Most frequent first."""
     dollars: float | None
-    """Total cost of agent and task models; None if unknown for all runs."""
+    """Total cost of the agents' and the task's models; None if unknown for all runs."""
     wall_h: float | None
-    """Total over all runs, like ``working_h``."""
+    """Total wall-clock time of all runs."""
     working_h: float | None
+    """Total working time of all runs."""
     curves: tuple[Curve, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPoint:
-    """The expected best of ``k`` runs, which take ``hours`` in total."""
+    """The expected best reward of ``k`` runs, which take ``hours`` in total."""
 
     k: int
     hours: float
     reward: Estimate
-    """Mean over tasks; ``n`` is the smallest number of runs of a task."""
+    """Mean over the tasks; its ``n`` is the smallest number of runs that any of the tasks has."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetCurve:
-    """The expected best of ``k`` runs of ``run_hours`` each."""
+    """The expected best reward of k runs of ``run_hours`` each, for several k."""
 
     evaluation: str
     agent: str
@@ -326,51 +330,54 @@ class BudgetCurve:
     clock: Clock
     run_hours: float
     tasks: tuple[str, ...]
-    """Keys of the tasks averaged over."""
+    """Keys of the tasks over which the rewards are averaged."""
     points: tuple[BudgetPoint, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderRow:
-    """An agent and model of one evaluation."""
+    """A row of a leaderboard: one agent and model in one evaluation."""
 
     evaluation: str
     agent: str
     model: str | None
     by_task: dict[str, Estimate]
-    """By key of the tasks that were run."""
+    """Mean reward per task, by task key."""
     overall: Estimate
-    """Mean over ``shared_tasks`` with equal weight; ``n`` counts runs."""
+    """Mean over the leaderboard's ``shared_tasks``, with equal weights; its ``n`` is the number of runs."""
     dollars: float | None
     dollars_per_run: float | None
     wall_h: float | None
-    """Mean per run, like ``working_h``."""
+    """Mean wall-clock time per run."""
     working_h: float | None
+    """Mean working time per run."""
     runs: int
+    """Number of finished runs."""
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """Agents and models in one profile, best first."""
+    """The agents and models with runs in one profile, best first."""
 
     profile: str
     tasks: tuple[str, ...]
+    """Keys of the tasks."""
     shared_tasks: tuple[str, ...]
-    """The tasks of the overall scores: those that all rows have."""
+    """Keys of the tasks that overall scores cover: those for which all rows with finished runs have finished runs."""
     rows: tuple[LeaderRow, ...]
     flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationInfo:
-    """A directory or log from which runs were read."""
+    """An evaluation, or another directory or log from which runs were read."""
 
     key: str
-    """Its name, numbered if ambiguous."""
+    """The name, with a number appended if several evaluations have the same name."""
     kind: Literal["evaluation", "server", "log"]
-    """``server``: a state directory. ``log``: a plain attempt log."""
+    """``server`` means a server's state directory, ``log`` a plain attempt log."""
     name: str
     path: str
     created: str | None = None
@@ -383,7 +390,7 @@ class EvaluationInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """The contents of a report."""
+    """All data of a report."""
 
     made: str
     evaluations: tuple[EvaluationInfo, ...]
@@ -402,6 +409,6 @@ class ReportData:
 
 
 def to_json(data: ReportData) -> dict[str, Any]:
-    """Convert a report to JSON values with field names as keys."""
+    """Convert the data of a report to JSON values; the keys are the field names."""
     values: dict[str, Any] = to_jsonable_python(data)
     return values

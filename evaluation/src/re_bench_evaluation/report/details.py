@@ -1,6 +1,6 @@
-"""Add diffs and steps to the attempts of a report, within a size limit.
+"""Add diffs between submissions and agents' steps to the attempts of a report, within a size limit.
 
-Names, contents and sizes of a submission's files are untrusted.
+The names, contents and sizes of a submission's files are untrusted.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _MIN_ROOM = 1000
 _MAX_DIFF = 8000
 _MAX_STEPS = 4000
 _MAX_STEP = (80, 400, 300)
-"""Title, text and output of a step."""
+"""Maximum characters of a step's title, text and output."""
 _MAX_FILES = 400
-"""Files compared per submission."""
+"""Maximum number of files compared per submission."""
 _SHOWN_FILES = 40
-"""Files shown per diff."""
+"""Maximum number of files shown per diff."""
 _MAX_COMPARED = 64 << 20
-"""Bytes of a file; longer ones are compared by size only."""
+"""Files with more bytes are compared by size only."""
 _MAX_TEXT = 128 << 10
-"""Bytes of a file; longer ones get no diff."""
+"""Files with more bytes get no diff."""
 _MAX_PAIRS = 50_000
-"""Pairs of equal lines of two files; more take too long to compare."""
+"""Files with more pairs of equal lines get no diff: comparing them takes too long."""
 _MAX_LINE = 300
 _MAX_NAME = 200
 _CONTEXT = 2
@@ -48,7 +48,7 @@ _CONTEXT = 2
 
 @dataclass(frozen=True)
 class Room:
-    """Maximum characters of diffs and steps in a report; runs share them equally."""
+    """Maximum characters of all diffs and of all steps in a report; each run gets an equal share."""
 
     diffs: int = 1_000_000
     steps: int = 1_000_000
@@ -57,7 +57,15 @@ class Room:
 def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs: int) -> RunInfo:
     """Return a run with diffs and steps added to its attempts.
 
-    Attempts that improved the reward get their diffs first, then the others in order, until the run's room is used.
+    Diffs are added first to attempts that improved the reward, then to the others, until the run's share of ``room`` is
+    used.
+
+    Args:
+        run: the run.
+        files: the run's files.
+        source: collects problems.
+        room: size limits of the whole report.
+        runs: number of runs in the report.
     """
     attempts: Sequence[AttemptInfo] = run.attempts
     if not attempts:
@@ -105,14 +113,15 @@ def _rose(attempts: Sequence[AttemptInfo], index: int) -> bool:
 
 
 class TimedStep(NamedTuple):
-    """A step and its end, in seconds since 1970."""
+    """A step with its end time."""
 
     ended: float
+    """Seconds since 1970."""
     step: Step
 
 
 def read_steps(files: RunFiles) -> list[TimedStep]:
-    """Return the steps of an agent other than attempts, in order of time.
+    """Return an agent's steps in order of time, without those that submit an attempt.
 
     Raises:
         OSError: if a trace or transcript cannot be read.
@@ -132,13 +141,15 @@ def read_steps(files: RunFiles) -> list[TimedStep]:
 def steps_before(
     attempts: Sequence[AttemptInfo], steps: Sequence[TimedStep], began: float | None, room: int
 ) -> list[tuple[tuple[Step, ...], int]]:
-    """Return the last steps before each attempt that fit, and the number of earlier ones left out.
+    """Return, for each attempt, the last steps before it that fit into ``room``, and the number of omitted steps.
+
+    The times of the returned steps are relative to the start of the run. They are computed from the attempt's
+    ``wall_s``, which excludes time in which the server was down.
 
     Args:
-        attempts: of one run.
-        steps: in order of time.
-        began: start of the run in seconds since 1970, for attempts without a clock. Steps before other attempts are
-            timed by the attempt's clock, which stops while the server is down.
+        attempts: the attempts of one run.
+        steps: the run's steps in order of time.
+        began: start of the run in seconds since 1970; used before attempts whose ``wall_s`` is unknown.
         room: maximum characters of the steps before one attempt.
     """
     result, position, least = [], 0, 0.0
@@ -158,7 +169,7 @@ def steps_before(
 
 
 def _last_of(steps: Sequence[TimedStep], room: int) -> Sequence[TimedStep]:
-    """Return the last steps that fit."""
+    """Return the last steps whose texts have at most ``room`` characters in total."""
     for count, (_ended, step) in enumerate(reversed(steps)):
         room -= len(step.title) + len(step.text) + len(step.output)
         if room < 0:
@@ -167,7 +178,14 @@ def _last_of(steps: Sequence[TimedStep], room: int) -> Sequence[TimedStep]:
 
 
 def compare(before: Path | None, after: Path, against: int | None, room: int) -> Diff:
-    """Compare two kept submissions."""
+    """Compare two kept submissions.
+
+    Args:
+        before: directory of the earlier submission; None if there is none.
+        after: directory of the later submission.
+        against: number of the earlier attempt.
+        room: maximum characters of the diffs.
+    """
     old, new = _files(before) if before else {}, _files(after)
     changes = [(name, what) for name in sorted({*old, *new}) if (what := _change(old.get(name), new.get(name)))]
     files = []
@@ -182,12 +200,12 @@ def compare(before: Path | None, after: Path, against: int | None, room: int) ->
 
 @lru_cache(maxsize=64)
 def _files(directory: Path) -> dict[str, Path]:
-    """Return the first regular files below a directory by name (cached: submissions never change)."""
+    """Return a submission's first ``_MAX_FILES`` regular files by name. Cached, since submissions never change."""
     return dict(islice(plain_files(directory), _MAX_FILES))
 
 
 def _change(old: Path | None, new: Path | None) -> FileChange | None:
-    """Return the change of a file; None if it is unchanged."""
+    """Return how a file changed; None if it is unchanged."""
     if old is None or new is None:
         return "added" if old is None else "removed"
     sizes = [file.stat().st_size for file in (old, new)]
@@ -196,7 +214,7 @@ def _change(old: Path | None, new: Path | None) -> FileChange | None:
 
 
 def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, str]:
-    """Return the diff of a file, or the reason why it is not shown."""
+    """Return the diff of a file, and an empty text; or None, and the reason why the diff is not shown."""
     lines: list[list[str]] = []
     for file in (old, new):
         content = b"" if file is None else _content(file)
@@ -210,12 +228,12 @@ def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, st
             return None, f"binary, {len(content)} bytes"
         lines.append([line[:_MAX_LINE] for line in text.splitlines()])
     counts = Counter(lines[0])
-    if sum(counts[line] for line in lines[1]) > _MAX_PAIRS:  # difflib takes time in proportion
+    if sum(counts[line] for line in lines[1]) > _MAX_PAIRS:  # difflib's time is proportional to this
         return None, "too many equal lines to compare"
     if not room:
         return None, "left out: report size limit reached"
     kept: list[str] = []
-    for line in islice(difflib.unified_diff(lines[0], lines[1], n=_CONTEXT, lineterm=""), 2, None):  # without the names
+    for line in islice(difflib.unified_diff(lines[0], lines[1], n=_CONTEXT, lineterm=""), 2, None):  # skip the header
         room -= len(line) + 1
         if room < 0:
             return "\n".join([*kept, "[...]"]), ""

@@ -1,11 +1,12 @@
 """Compute the statistics of a report: means, confidence intervals, curves over time and the expected best of k runs.
 
-A cell is the runs of one agent and model on one task in one evaluation. A run's score at time t is the reward it would
-have had if it had ended at t, clipped at 0: the workspace starts with the baseline. Finished runs keep their score.
+A cell is the group of all runs of one agent and model on one task in one evaluation. A run's score at time t is the
+reward that the run would have had if it had ended at t. Scores are clipped at 0, the reward of the baseline, with which
+the workspace starts. After the end of a run its score stays constant.
 
-Intervals are 95 % percentile bootstrap intervals (B. Efron, "Bootstrap methods: another look at the jackknife", Annals
-of Statistics 7, 1979) that resample runs within each task. The seed is fixed and values are sorted first, so the order
-of runs does not matter.
+Intervals are 95 % confidence intervals from the percentile bootstrap (B. Efron, "Bootstrap methods: another look at the
+jackknife", Annals of Statistics 7, 1979), which resamples runs within each task. They do not depend on the order of the
+runs, because values are sorted first and the seed is fixed.
 """
 
 from __future__ import annotations
@@ -31,24 +32,25 @@ if TYPE_CHECKING:
 
 CLOCKS: tuple[Clock, ...] = ("wall", "working")
 FEW_RUNS = 5
-"""Cells with fewer runs are flagged: their percentile intervals are too narrow."""
+"""Cells with fewer runs are flagged, because percentile intervals of so few runs are too narrow."""
 _HOUR = 3600.0
 _MIN_HOURS = 1e-6
-"""Smaller values in a plan (which may be untrusted) are ignored."""
+"""Smaller hours in a plan are ignored; plans may be untrusted."""
 
 _SEED = 21
 _PERCENTILES = (2.5, 97.5)
 _DRAWN = 200_000
-"""Values drawn per interval, within the limits of ``_RESAMPLES``."""
+"""Number of values drawn per interval; ``_RESAMPLES`` takes precedence."""
 _RESAMPLES = (500, 2000)
+"""Minimum and maximum number of bootstrap samples per interval."""
 _MIN_RUNS = 2
-"""Runs needed for an interval."""
+"""Minimum number of runs for an interval."""
 
 _MAX_POINTS = 150
 _MAX_RUNS = 100
-"""Largest k for the best of k."""
+"""Largest k of the expected best of k runs."""
 _SHARES = (1, 2, 4, 8)
-"""Run lengths: whole, a half, a quarter, an eighth."""
+"""Divisors of the planned run length, for shorter runs: a half, a quarter and an eighth."""
 
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _COMPARED_LENGTH = 200
@@ -59,11 +61,11 @@ _SAME_FOR_ALL: Sequence[tuple[FlagKind, str, str]] = (
     ("scorers", "scorers", "scorer versions"),
     ("hardware", "hardware", "kinds of machine"),
 )
-"""Properties that all runs of a cell should share: flag, field of ``RunInfo``, text."""
+"""Properties that should be equal for all runs of a cell: kind of flag, field of ``RunInfo``, name in the text."""
 
 
 def make_cells(runs: Sequence[RunInfo], tasks: Mapping[str, TaskInfo], *, curves: bool) -> list[Cell]:
-    """Group runs into cells, in order of their first runs."""
+    """Group runs into cells, in the order in which the cells' first runs appear."""
     groups: dict[tuple[str, str, str | None, str], list[RunInfo]] = defaultdict(list)
     for run in runs:
         groups[run.evaluation, run.agent, run.model, run.task].append(run)
@@ -112,7 +114,7 @@ def hours_of(seconds: float | None) -> float | None:
 
 
 def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
-    """Group invalid attempts by message, ignoring numbers."""
+    """Group invalid attempts by message; messages that differ only in numbers count as equal."""
     groups: dict[str, list[tuple[str, AttemptInfo]]] = defaultdict(list)
     for run in runs:
         for attempt in run.attempts:
@@ -130,7 +132,7 @@ def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
 
 
 def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Flag]:
-    """Yield the flags of a cell that do not come from its task."""
+    """Yield the flags of a cell that depend on its runs."""
     if 0 < len(finished) < FEW_RUNS:
         text = "only 1 run: no interval" if len(finished) == 1 else f"only {len(finished)} runs: interval too narrow"
         yield Flag("few_runs", text)
@@ -150,7 +152,7 @@ def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Fla
             yield Flag(kind, f"{len(values)} {what}: {_listed(values)}")
     for clock in CLOCKS:
         if finished and not has_times(finished, clock):
-            yield Flag("clock", f"no curve over {clock} time: some attempts lack it")
+            yield Flag("clock", f"no curve over {clock} time, which is unknown for some attempts")
     if any(attempt.private_raw is not None for run in finished for attempt in run.attempts):
         yield Flag("final_scores", "final scores use held-out data that earlier scores did not use")
     yield from dict.fromkeys(flag for run in runs for flag in run.flags)
@@ -167,32 +169,32 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def attempt_time(attempt: AttemptInfo, clock: Clock) -> float | None:
-    """Return the submission time of an attempt, in seconds since the run began."""
+    """Return the submission time of an attempt in seconds since the run began; None if unknown."""
     return attempt.wall_s if clock == "wall" else attempt.working_s
 
 
 def run_length(run: RunInfo, clock: Clock) -> float:
-    """Return the duration of a run in seconds, at least up to its last attempt."""
+    """Return the duration of a run in seconds, at least the submission time of its last attempt."""
     known = [run.wall_s if clock == "wall" else run.working_s, *(attempt_time(one, clock) for one in run.attempts)]
     return max((seconds for seconds in known if seconds is not None), default=0.0)
 
 
 def has_times(runs: Sequence[RunInfo], clock: Clock) -> bool:
-    """Return whether all attempts have a submission time."""
+    """Return whether the submission times of all attempts are known."""
     return all(attempt_time(attempt, clock) is not None for run in runs for attempt in run.attempts)
 
 
 def scores_at(run: RunInfo, seconds: NDArray[np.float64], clock: Clock) -> NDArray[np.float64]:
-    """Return a run's score at each time."""
+    """Return a run's score at each of the times ``seconds`` since its start."""
     submitted_at = np.array([attempt_time(attempt, clock) for attempt in run.attempts], dtype=np.float64)
     scores = np.array([0.0, *(max(0.0, attempt.so_far or 0.0) for attempt in run.attempts)])
     return scores[np.searchsorted(np.maximum.accumulate(submitted_at), seconds, side="right")]
 
 
 def mean_curve(runs: Sequence[RunInfo], clock: Clock) -> Curve | None:
-    """Return the mean score of runs over time with its interval; None without runs or times.
+    """Return the mean score of runs over time with its interval; None without runs or if a time is unknown.
 
-    There is a point at each change of a score, or an even grid of ``_MAX_POINTS`` if there would be more.
+    The curve has a point at each submission time, or ``_MAX_POINTS`` evenly spaced points if there are more.
     """
     if not runs or not has_times(runs, clock):
         return None
@@ -214,7 +216,7 @@ def make_budgets(
     tasks: Mapping[str, TaskInfo],
     evaluations: Mapping[str, EvaluationInfo],
 ) -> list[BudgetCurve]:
-    """Return the expected best of k runs for each evaluation, agent, model and profile."""
+    """Return the curves of the expected best of k runs for each evaluation, agent, model and profile."""
     groups: dict[tuple[str, str, str | None, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[cell.evaluation, cell.agent, cell.model, tasks[cell.task].profile].append(cell)
@@ -228,10 +230,16 @@ def make_budgets(
 def budget_curves(
     cells: Sequence[Cell], runs: Mapping[str, RunInfo], tasks: Mapping[str, TaskInfo], hours: float | None
 ) -> list[BudgetCurve]:
-    """Return the expected best of k runs over total hours, for one agent and model in one profile.
+    """Return the curves of the expected best of k runs, for one agent and model in one profile.
 
-    Excludes, with a flag, tasks without a finished run and tasks whose last score counts: their best run cannot be
-    chosen without seeing the scores. ``hours`` is the planned length of a run; None uses the longest run.
+    There is one curve per run length and clock. Tasks without a finished run are excluded, and so are tasks whose last
+    score counts, since choosing their best run requires seeing the scores. Flags name the excluded tasks.
+
+    Args:
+        cells: the cells of the agent and model.
+        runs: all runs, by key.
+        tasks: all tasks, by key.
+        hours: the planned length of a run; None uses the length of the longest run.
     """
     flags = []
     finished = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
@@ -275,16 +283,20 @@ def _limits(values: NDArray[np.float64]) -> tuple[float | None, ...]:
 
 
 def planned_hours(evaluation: EvaluationInfo) -> float | None:
-    """Return the working hours per run in the plan."""
+    """Return the working hours per run according to the plan; None if unknown."""
     budget = evaluation.plan.get("budget")
     hours = as_finite(budget.get("hours")) if isinstance(budget, dict) else None
     return hours if hours is not None and hours >= _MIN_HOURS else None
 
 
 def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
-    """Return the mean over tasks of their means over runs; tasks have equal weight.
+    """Average the rewards over the runs of each task, then over tasks with equal weights.
 
-    There is no value if a task has no runs, and no interval if a task has fewer than two. ``n`` counts all runs.
+    The result has no value if a task has no runs, and no interval if a task has fewer than two runs. Its ``n`` is the
+    number of runs of all tasks.
+
+    Args:
+        tasks: for each task, the rewards of its runs.
     """
     n = sum(map(len, tasks))
     if not tasks or not all(map(len, tasks)):
@@ -294,12 +306,19 @@ def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
 
 
 def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most: int | None = None) -> list[Estimate]:
-    """Return the expected best of k runs, averaged over tasks, for k from 1 to ``most``.
+    """Return the expected best reward of k runs, averaged over tasks, for k from 1 to ``most``.
 
-    For a task this is the mean of the maximum over all subsets of k of its n runs: with values in ascending order, the
-    sum of ``values[i - 1] * C(i - 1, k - 1) / C(n, k)`` over i from k to n, the unbiased estimator of pass@k (M. Chen
-    et al., arXiv 2107.03374, section 2.1) for rewards. ``most`` defaults to, and is capped at, the smallest number of
-    runs of a task, which is also ``n``. There are no intervals if a task has fewer than two runs.
+    For each task, the expected best is the mean of the maximum over all subsets of k of its n runs. With values in
+    ascending order, this is the sum of ``values[i - 1] * C(i - 1, k - 1) / C(n, k)`` over i from k to n. It applies the
+    unbiased estimator of pass@k (M. Chen et al., arXiv 2107.03374, section 2.1) to rewards.
+
+    Args:
+        tasks: for each task, the rewards of its runs.
+        most: the largest k; at most, and by default, the smallest number of runs that any task has.
+
+    Returns:
+        An estimate for each k, whose ``n`` is the smallest number of runs that any task has. There are no intervals
+        if that number is below two.
     """
     n = min(map(len, tasks), default=0)
     most = n if most is None else min(most, n)
@@ -316,21 +335,21 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
         for values, weight in zip(ordered, weights, strict=True)
     ]
     low, high = np.percentile(np.mean(drawn, axis=0), _PERCENTILES, axis=0)
-    # A limit may be on the wrong side of the value: through rounding, or near k = n.
+    # Keep the value inside its interval: a limit may be on the wrong side because of rounding, or if k is close to n.
     limits = zip(exact, np.minimum(low, exact), np.maximum(high, exact), strict=True)
     return [Estimate(float(value), float(lower), float(upper), n) for value, lower, upper in limits]
 
 
 def mean_of_rows(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean, lower and upper limit of each column; rows are runs, resampled whole.
+    """Return the mean of each column, and the lower and upper limits of its interval.
 
-    The limits of a single row are NaN.
+    Rows are runs, and the bootstrap resamples whole rows. With a single row the limits are NaN.
     """
     rows = rows[np.lexsort(rows.T[::-1])]
     mean, n = rows.mean(axis=0), len(rows)
     if n < _MIN_RUNS:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    # How often each run is drawn: one product gives the means of all resamples.
+    # Draw how often each run occurs in each resample, so that one matrix product gives the means of all resamples.
     times = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), size=_resamples(rows.size))
     low, high = np.percentile(times @ rows / n, _PERCENTILES, axis=0)
     return mean, np.minimum(low, mean), np.maximum(high, mean)
@@ -347,10 +366,13 @@ def _resamples(size: int) -> int:
 
 @cache
 def _weights(n: int, most: int) -> NDArray[np.float64]:
-    """Return the weight of each of n ascending values (rows) in the expected best of k (columns, 1 to most)."""
+    """Return the weights of n values in the expected best of k.
+
+    Rows are the values in ascending order; columns are k from 1 to ``most``.
+    """
     k = np.arange(1, most + 1)
     weights = np.zeros((n, most))
     weights[n - 1] = k / n  # C(n - 1, k - 1) / C(n, k)
-    for i in range(n - 1, 0, -1):  # and C(i - 1, k - 1) is C(i, k - 1) * (i - k + 1) / i
+    for i in range(n - 1, 0, -1):  # C(i - 1, k - 1) = C(i, k - 1) * (i - k + 1) / i
         weights[i - 1] = weights[i] * np.maximum(i - k + 1, 0) / i
     return weights

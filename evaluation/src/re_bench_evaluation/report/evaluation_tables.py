@@ -23,7 +23,7 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class Cell:
-    """Totals over the runs of one agent and model on one task."""
+    """The progress of one agent and model on one task: totals over their runs."""
 
     agent: str
     model: str | None
@@ -31,12 +31,12 @@ class Cell:
     states: dict[RunState, int]
     best_reward: float | None
     hours: float
-    """Working time."""
+    """Total working time."""
     dollars: float | None
-    """None if unknown for all runs."""
+    """Total cost; None if unknown for all runs."""
 
     def row(self) -> list[str]:
-        """Return the row under :data:`CELL_HEADER`."""
+        """Return the texts for the columns :data:`CELL_HEADER`."""
         cost = "-" if self.dollars is None else f"{self.dollars:.2f}"
         counts = [str(self.states[state] or "") for state in _STATES]
         name = [self.agent, self.model or "-", self.task]
@@ -44,7 +44,7 @@ class Cell:
 
 
 def cells(runs: Iterable[RunRecord]) -> list[Cell]:
-    """Group runs into cells, in order."""
+    """Group runs into cells, in the order in which the cells' first runs appear."""
     grouped: dict[tuple[str, str | None, str], list[RunRecord]] = {}
     for run in runs:
         grouped.setdefault((run.agent, run.model, run.task), []).append(run)
@@ -68,14 +68,20 @@ def cell_table(runs: Iterable[RunRecord]) -> str:
 
 
 def failures(runs: Iterable[RunRecord]) -> list[str]:
-    """Return a line for each run that failed or did not start."""
+    """Return a line with the reason for each run that failed or is still waiting."""
     return [f"{run.run}: {printable(run.reason)}" for run in runs if run.state in {"failed", "waiting"} and run.reason]
 
 
 def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], asking: Sequence[str]) -> dict[str, Any]:
-    """Return the maximum hours and dollars of the remaining runs, in total and by cell, as JSON.
+    """Return the maximum hours and dollars of the remaining runs, in total and by cell, as JSON values.
 
-    Assumes one try per run. ``dollars`` is None if no budget limits the cost.
+    The estimate assumes one try per run. ``dollars`` is None if the cost has no limit.
+
+    Args:
+        plan: the plan.
+        runs: the records of all planned runs.
+        unpriced: names of the models without a price.
+        asking: names of the tasks that call a real chat model.
     """
     rows: list[dict[str, Any]] = []
     for cell in cells(runs):
@@ -95,7 +101,7 @@ def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], ask
 
 
 def estimate_table(estimated: dict[str, Any]) -> str:
-    """Format the estimate as a table with a summary line."""
+    """Format the result of :func:`estimate` as a table with a summary line."""
     rows = [
         [
             row["agent"], row["model"] or "-", row["task"], str(row["runs"]), str(row["ended"]), f"{row['hours']:g}",

@@ -1,6 +1,6 @@
 """Read and write ``scan.jsonl``, the findings of ``re-bench scan`` in an evaluation's directory.
 
-The first line lists the checks, each further line is a finding. Texts and evidence may quote submissions.
+The first line lists the checks; each further line is a finding. Texts and evidence may quote submissions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FILE = "scan.jsonl"
 Severity = Literal["info", "warning", "serious"]
-"""``info``: worth knowing. ``warning``: may be innocent. ``serious``: review before you publish."""
+"""``info``: good to know. ``warning``: may have an innocent explanation. ``serious``: review before publishing."""
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
@@ -31,26 +31,26 @@ class Finding:
     check: str
     severity: Severity
     text: str
-    """One line."""
+    """The finding in one line."""
     run: str | None = None
-    """The run's name; None if several are affected (see ``evidence``)."""
+    """The run's name; None if several runs are affected (see ``evidence``)."""
     attempt: int | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
-    """JSON values to check, such as a file and line."""
+    """JSON values that help to check the finding, such as a file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The result of the last scan."""
+    """The result of a scan."""
 
     time: str
     """ISO 8601 in UTC."""
     checks: tuple[str, ...]
-    """The checks that were run."""
+    """Names of the checks that were run."""
     findings: tuple[Finding, ...] = ()
     """Most serious first."""
     left_out: tuple[str, ...] = ()
-    """What could not be scanned, and why."""
+    """A line for each thing that could not be scanned, with the reason."""
 
 
 _HEAD, _FINDING = TypeAdapter(Scan), TypeAdapter(Finding)
@@ -60,7 +60,7 @@ def write_scan(directory: Path, scan: Scan) -> None:
     """Write or replace ``scan.jsonl`` in an evaluation's directory.
 
     Raises:
-        OSError: if it cannot be written.
+        OSError: if the file cannot be written.
     """
     head = {"v": 1, "time": scan.time, "checks": scan.checks, "left_out": scan.left_out}
     lines = [head, *map(asdict, scan.findings)]
@@ -69,12 +69,12 @@ def write_scan(directory: Path, scan: Scan) -> None:
 
 
 def read_scan(directory: Path) -> Scan | None:
-    """Return the last scan of an evaluation; None if it is missing or in another format.
+    """Return the last scan of an evaluation; None if ``scan.jsonl`` is missing or has another format.
 
-    Malformed lines are counted in ``left_out``.
+    An entry of ``left_out`` states the number of malformed lines.
 
     Raises:
-        LogError: if it is not a regular file.
+        LogError: if ``scan.jsonl`` is not a regular file.
     """
     lines, damaged = read_objects(directory / FILE)
     try:

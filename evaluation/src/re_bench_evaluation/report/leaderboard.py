@@ -1,4 +1,4 @@
-"""Build the leaderboards, one for each profile: profiles are not comparable."""
+"""Build the leaderboards: one for each profile, since scores of different profiles are not comparable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def make_leaderboards(
 ) -> list[Leaderboard]:
     """Return the leaderboards, sorted by profile.
 
-    The overall score covers the tasks that all rows have. Each evaluation has its own rows, since plans differ.
+    Evaluations have separate rows, because their plans may differ. Overall scores cover the tasks for which all rows
+    with finished runs have finished runs.
     """
     boards = []
     for profile in sorted({tasks[cell.task].profile for cell in cells}):
@@ -39,7 +40,7 @@ def make_leaderboards(
                 groups[cell.evaluation, cell.agent, cell.model].append(cell)
         keys = sorted({cell.task for group in groups.values() for cell in group})
         scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
-        counting = [names for names in scored if names]  # rows without a finished run do not restrict it
+        counting = [names for names in scored if names]  # ignore rows without any finished run
         shared = sorted(set.intersection(*counting)) if counting else []
         rows = [_row(group, shared, runs) for group in groups.values()]
         rows.sort(key=lambda row: (-_place(row), row.evaluation, row.agent, row.model or ""))
@@ -75,7 +76,7 @@ def _row(cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInf
 def _flags(
     keys: Sequence[str], shared: Sequence[str], evaluations: Sequence[EvaluationInfo], tasks: Mapping[str, TaskInfo]
 ) -> Iterator[Flag]:
-    """Yield reasons why rows are less comparable than they look."""
+    """Yield the flags of a leaderboard: the reasons why its rows are less comparable than they look."""
     others = sorted(set(keys) - set(shared))
     if others:
         overall = f"overall score covers {len(shared)} of {len(keys)} tasks" if shared else "no overall score"

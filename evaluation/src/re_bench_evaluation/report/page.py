@@ -1,7 +1,8 @@
 """Render a report as one self-contained HTML file.
 
-All of :class:`ReportData` is untrusted. The templates escape every value; a Content-Security-Policy allows only the
-page's own script and style (by hash) and inline images; invisible and bidirectional characters are shown as escapes.
+All values in :class:`ReportData` are untrusted. Therefore the templates escape every value, a Content-Security-Policy
+allows only inline images and the page's own script and style (by hash), and invisible and bidirectional characters are
+shown as escape sequences.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _PACKAGE = "re_bench_evaluation.report"
 _MAX_NAME = 120
 _MARKERS = "\u25cf\u25a0\u25c6\u25b2\u25bc\u271a\u2716"
-"""Unicode equivalents of the markers in the figures."""
+"""Characters that look like the markers in the figures, in the same order."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -46,7 +47,7 @@ _DIFF_KINDS = {"+": "ins", "-": "del"}
 
 
 def render(data: ReportData, *, refresh_s: int | None = None) -> str:
-    """Return the page of a report; ``refresh_s`` makes browsers reload it at that interval."""
+    """Return a report as HTML; with ``refresh_s``, browsers reload the page at that interval."""
     series = Series(data)
     style, script = (resources.files(_PACKAGE).joinpath("templates", name).read_text() for name in _ASSETS)
     return environment().get_template("page.html.j2").render(
@@ -65,10 +66,10 @@ def render(data: ReportData, *, refresh_s: int | None = None) -> str:
 
 
 def write_page(data: ReportData, path: Path) -> None:
-    """Write the page atomically.
+    """Write a report as an HTML file, atomically.
 
     Raises:
-        UsageError: if it cannot be written.
+        UsageError: if the file cannot be written.
     """
     try:
         replace_file(path, render(data).encode())
@@ -77,7 +78,7 @@ def write_page(data: ReportData, path: Path) -> None:
 
 
 class Series:
-    """Numbers the agents and models of a report, so that each has one colour and marker in all figures."""
+    """Number the pairs of agent and model in a report, so that each pair has the same style in all figures."""
 
     def __init__(self, data: ReportData) -> None:
         names = {evaluation.key: evaluation.name for evaluation in data.evaluations}
@@ -92,19 +93,19 @@ class Series:
         self._tasks = {task.key: task.name if counts[task.name] == 1 else task.key for task in data.tasks}
 
     def number(self, entry: Any) -> int:
-        """Return the number of the agent and model of a cell, run, row or curve."""
+        """Return the number that determines the style of a cell, run, row or curve."""
         return self._numbers[self._key(entry)]
 
     def label(self, entry: Any) -> str:
-        """Return agent and model, with the evaluation's name if there are several."""
+        """Return the agent and model of an entry as text, with the evaluation's name if there are several."""
         return self._labels[self._key(entry)]
 
     def labels(self) -> dict[int, str]:
-        """Return all names by number."""
+        """Return all labels by number."""
         return dict(enumerate(self._labels.values()))
 
     def task(self, key: str) -> str:
-        """Return the name of a task, with profile and version if it is ambiguous."""
+        """Return the name of a task; if several tasks have that name, return the task's key."""
         return self._tasks[key]
 
     @staticmethod
@@ -126,7 +127,7 @@ def _policy(style: str, script: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the template environment: values are escaped and undefined names are errors."""
+    """Return the environment of the templates, which escapes values and rejects undefined names."""
     made = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
@@ -140,9 +141,9 @@ def environment() -> Environment:
 
 
 def visible(value: object) -> object:
-    """Escape control and bidirectional characters of a text, and cut piles of combining marks to three.
+    """Escape control and bidirectional characters in a text, and shorten sequences of combining marks to three.
 
-    Trusted markup and other values stay unchanged.
+    Trusted markup and values that are not text are returned unchanged.
     """
     if not isinstance(value, str) or isinstance(value, Markup) or (value.isascii() and value.isprintable()):
         return value
@@ -151,7 +152,7 @@ def visible(value: object) -> object:
 
 
 def diff_markup(diff: str) -> Markup:
-    """Mark added lines of a unified diff with ``ins`` and removed ones with ``del``."""
+    """Return a unified diff as HTML, with added lines in ``ins`` and removed lines in ``del`` elements."""
     lines = str(visible(diff)).splitlines(keepends=True)
     groups = ((kind, escape("".join(group))) for kind, group in groupby(lines, key=_diff_kind))
     return Markup("".join(f"<{kind}>{text}</{kind}>" if kind else text for kind, text in groups))  # noqa: S704 - escaped
@@ -166,7 +167,7 @@ def _cut(text: str, length: int = _MAX_NAME) -> str:
 
 
 def _flags_of(entries: Iterable[Any]) -> dict[Flag, list[str]]:
-    """Return the distinct flags of tasks, cells or rows, with the names of their tasks."""
+    """Return the distinct flags of tasks, cells or rows; for flags of tasks, with the names of the tasks."""
     tasks: dict[Flag, list[str]] = {}
     for entry in entries:
         for flag in entry.flags:
@@ -179,7 +180,7 @@ def _run_id(run: RunInfo) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    """Format seconds as ``0:12:30``, always with hours, so that values sort."""
+    """Format seconds as ``0:12:30``; the hours are always included, so that the page can sort durations."""
     if seconds is None:
         return "-"
     minutes, rest = divmod(round(seconds), 60)

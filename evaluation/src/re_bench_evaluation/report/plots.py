@@ -1,4 +1,4 @@
-"""Draw the figures of a report as data URLs of SVG images; they contain no untrusted text."""
+"""Draw the figures of a report as SVG images in data URLs. Figures contain no untrusted text."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import BudgetCurve, Cell, Clock, LeaderRow, ReportData, RunInfo
 
     Number = Callable[[BudgetCurve | Cell | LeaderRow | RunInfo], int]
-    """Returns the number of an agent and model, which sets colour, marker and dashes."""
+    """Returns the number of an entry's agent and model, which determines colour, marker and dashes."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5538f", "#8250df", "#a07800", "#6e7781")
-"""Readable on white and dark, and different in lightness."""
+"""Colours that are readable on white and dark backgrounds and differ in lightness."""
 _MARKERS = "osD^vPX"
 _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("solid", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
 _HOUR_S = 3600.0
 _UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
-"""Units of time: name, number per hour, and the smallest maximum (hours) of an axis in it."""
+"""Units of time: name, number per hour, and the shortest axis, in hours, that uses the unit."""
 _MAX_RUNS = 40
-"""Lines of single runs in a figure; more runs are sampled evenly."""
+"""Maximum number of single runs drawn in a figure; if there are more, they are sampled evenly."""
 _FEW = 12
-"""Lines with more points have fewer markers than points."""
+"""Lines with more points do not have a marker at every point."""
 _WIDE = 4
-"""Ratio of last to first time above which the axis is logarithmic."""
+"""If the ratio of the last to the first time is larger, the time axis is logarithmic."""
 _PATH = re.compile(r' d="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
-"""One decimal is enough for paths and halves the size of a figure."""
+"""Matches decimals to cut: one decimal is enough for paths and halves the size of a figure."""
 _STYLE = {
     "font.size": 9.5,
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
@@ -57,9 +57,10 @@ _STYLE = {
 
 
 def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) -> str | None:
-    """Draw the expected best of several runs over their total time; None without data.
+    """Draw the expected best of several runs over their total time; return None without data.
 
-    Panels for whole runs, half runs and so on share their axes, to compare many short runs with few long ones.
+    There is a panel for each run length. All panels have the same axes, so that many short runs can be compared with
+    few long runs.
     """
     chosen = [curve for curve in data.budgets if (curve.profile, curve.clock) == (profile, clock) and curve.points]
     whole: dict[int, float] = defaultdict(float)
@@ -94,7 +95,7 @@ def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) 
 
 
 def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -> str | None:
-    """Draw the best reward so far of a task's runs over time, with means by agent; None without times."""
+    """Draw the best reward so far of a task's runs over time, and the mean of each agent; return None without times."""
     lines = [(number(run), *line) for run in data.runs if run.task == task and (line := run_line(run, clock))]
     cells = [cell for cell in data.cells if cell.task == task]
     means = [(number(cell), curve) for cell in cells for curve in cell.curves if curve.clock == clock]
@@ -113,7 +114,7 @@ def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -
 
 
 def cost_figure(data: ReportData, number: Number) -> str | None:
-    """Draw reward over dollars, a point per run; None if no cost is known."""
+    """Draw reward over cost with one point per run; return None if no cost is known."""
     known = [run for run in data.runs if run.dollars is not None and run.counted is not None]
     if not known:
         return None
@@ -129,7 +130,10 @@ def cost_figure(data: ReportData, number: Number) -> str | None:
 
 
 def run_line(run: RunInfo, clock: Clock) -> tuple[list[float], list[float]] | None:
-    """Return hours and rewards of a run's line: 0 at the start, a step at each improvement, up to its end."""
+    """Return the line of a run as hours and rewards; None if no valid attempt has a known time.
+
+    The line starts at reward 0, has a step at each change, and ends when the run ended.
+    """
     jumps = [
         (at / _HOUR_S, max(attempt.so_far, 0.0))
         for attempt in run.attempts
@@ -152,7 +156,7 @@ def _changes(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
 
 
 def unit_of(hours: float) -> tuple[str, float]:
-    """Return a readable unit for a number of hours, and how many of it make an hour."""
+    """Return a suitable unit for a duration given in hours, and the number of such units per hour."""
     return next((name, scale) for name, scale, least in _UNITS if hours >= least)
 
 
@@ -186,7 +190,7 @@ def _draw_line(axes: Axes, series: int, x: np.ndarray, y: tuple[Sequence[float],
 
 
 def _or(limits: Sequence[float | None], means: Sequence[float]) -> list[float]:
-    """Return the limits, replacing None with the mean."""
+    """Return the limits, with None replaced by the mean."""
     return [mean if limit is None else limit for limit, mean in zip(limits, means, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Read the data of a report from evaluations, bundles, logs and other results."""
+"""Read the data of a report from evaluations, bundles, attempt logs and other results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.sources import Reader
 
 Validations = dict[tuple[str, str], ValidationInfo]
-"""By task name and profile."""
+"""Validations by task name and profile."""
 _MAX_VERDICT = 300
 _MAX_VALIDATION = 64 << 20
 _KINDS = (
@@ -48,17 +48,17 @@ _KINDS = (
 
 @dataclass
 class _Inputs:
-    """What was found at the paths."""
+    """The contents of the paths given to the report."""
 
     sources: list[Source] = field(default_factory=list)
     validations: list[Validations] = field(default_factory=list)
     others: dict[Reader, list[Path]] = field(default_factory=dict)
-    """The paths for readers of other packages."""
+    """Paths in formats of other packages, by reader."""
     problems: list[Problem] = field(default_factory=list)
 
     @contextmanager
     def problems_of(self, *paths: Path) -> Iterator[None]:
-        """Record errors of the block as problems of these paths."""
+        """Record an error in the ``with`` block as a problem of each of these paths."""
         try:
             yield
         except OSError as error:
@@ -68,15 +68,15 @@ class _Inputs:
 
 
 def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportData:
-    """Return the data of a report; what cannot be read becomes a problem in it.
+    """Return the data of a report; paths that cannot be read are listed as problems in it.
 
     Args:
         paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
             bundles, output of ``re-bench validate --json``, and formats of installed readers.
-        room: size limit of diffs and steps; None omits them and all curves, which is much faster.
+        room: size limit of diffs and steps; None omits diffs, steps and curves, which is much faster.
 
     Raises:
-        UsageError: if nothing could be read.
+        UsageError: if none of the paths can be read.
     """
     now = dt.datetime.now(dt.UTC)
     book = TaskBook(now)
@@ -94,7 +94,7 @@ def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportDat
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection: reports have many objects and no cycles."""
+    """Disable garbage collection, which is slow for the many objects of a report and useless without cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -138,7 +138,7 @@ def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
 
 
 def _bundle(path: Path, unpacked: ExitStack) -> Source:
-    """Unpack a bundle until ``unpacked`` is closed, and return its evaluation."""
+    """Unpack a bundle and return its evaluation; the files exist until ``unpacked`` is closed."""
     bundle = unpacked.enter_context(open_bundle(path))
     source = open_source(bundle.directory)
     if source is None:
@@ -171,7 +171,7 @@ def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: Ta
 
 
 def _read_validations(path: Path) -> Validations | None:
-    """Return the validations in a file; None if it has another format."""
+    """Return the validations in a file of ``re-bench validate --json``; None if the file has another format."""
     with path.open("rb") as file:
         content = file.read(_MAX_VALIDATION)
     if not content.lstrip().startswith(b"{") or b'"reports"' not in content:
@@ -185,7 +185,7 @@ def _read_validations(path: Path) -> Validations | None:
 
 
 def _newest(validations: Iterable[Validations]) -> Validations:
-    """Return the newest validation by task and profile."""
+    """Return the newest validation for each task and profile."""
     ordered = sorted((one for file in validations for one in file.items()), key=lambda one: one[1].time)
     return dict(ordered)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.sources import RunFiles, Source
 
 _AGENTS = {"server": "session", "log": "attempt log"}
-"""Agent names for sources that have none."""
+"""Agent names for kinds of sources that do not record an agent."""
 _ENDED = ("finished", "ended")
 _OF_RECORD = (
     "agent", "model", "state", "reason", "began", "ended", "wall_s", "working_s", "task_dollars", "tokens", "steps",
@@ -50,20 +50,20 @@ _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
 _DETAILS = ("anchors", "instance")
-"""The details of an attempt that reports use."""
+"""Keys of an attempt's ``details`` that reports use."""
 _MAX_MESSAGE = 1000
 _MAX_NAME = 200
 _SAME = 1e-9
 _MIN_WORKING = 0.5
 _UNCHANGED = {"title"}
-"""Fields of a task's record that may differ between runs of the same task."""
+"""Fields of a task's record that may differ without making it another task."""
 _ANCHORS = TypeAdapter(AnchorsInfo)
 FinalScore = tuple[float, float | None]
 """Raw score and reward."""
 
 
 def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFiles]]:
-    """Yield the runs of a source, recording problems in it."""
+    """Yield the runs of a source with their files; add problems to the source and tasks to the book."""
     tasks = {(task.name, task.profile): task for task in source.record.tasks} if source.record else {}
     for files in source.runs:
         attempts, incomplete_lines = _read_log(source, files)
@@ -82,7 +82,7 @@ def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFile
 
 
 def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
-    """Return the attempts of a run's log with their times, and the number of incomplete lines."""
+    """Return the attempts in a run's log, with their submission times, and the number of incomplete lines."""
     attempts: Sequence[Attempt] = ()
     incomplete_lines = 0
     if files.log:
@@ -101,7 +101,7 @@ def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
 
 
 def _clean(attempt: Attempt, time: Elapsed | None) -> Attempt:
-    """Sanitize an attempt: bound numbers and texts, and fix invalid Unicode."""
+    """Sanitize an attempt: set its times, limit numbers and texts, and replace invalid Unicode."""
     changes: dict[str, Any] = {name: _bounded(getattr(attempt, name)) for name in _TEXTS_AND_NUMBERS}
     changes |= {name: time and bounded(getattr(time, name)) for name in ("wall_s", "working_s")}
     return replace(attempt, **changes, details={name: attempt.details.get(name) for name in _DETAILS})
@@ -120,7 +120,10 @@ def _lacks_attempts(files: RunFiles, attempts: Sequence[Attempt]) -> bool:
 def _records(
     source: Source, files: RunFiles, attempts: Sequence[Attempt]
 ) -> Iterator[tuple[RunRecord, Sequence[Attempt]]]:
-    """Yield the record of a run with its attempts; for a plain log, one per task and profile."""
+    """Yield the record of a run with its attempts.
+
+    Results without a run record get a new record for each task and profile in their log.
+    """
     if files.record:
         yield files.record, attempts
         return
@@ -137,7 +140,7 @@ def _records(
 
 
 def _record_of_session(source: Source, files: RunFiles, task: str, profile: str) -> RunRecord:
-    """Make a record for a run outside of an evaluation."""
+    """Make a run record for results without one, from the session's record if there is one."""
     known: dict[str, Any] = {}
     if session := files.session:
         used_s, waited_s = session.used_s, session.waited_s
@@ -159,13 +162,13 @@ def _record_of_session(source: Source, files: RunFiles, task: str, profile: str)
 def _run_info(
     source: Source, files: RunFiles, record: RunRecord, attempts: Sequence[Attempt], task: TaskRecord, *, key: str
 ) -> RunInfo:
-    """Combine the record and attempts of a run; ``key`` is that of its task."""
+    """Combine the record and the attempts of a run; ``key`` is the task's key."""
     flags = []
     if not files.record and not files.session:
         attempts = _timed_from_the_first(attempts)
-        flags.append(Flag("clock", "times count from the first attempt: the start is unknown"))
+        flags.append(Flag("clock", "times are relative to the first attempt, because the start is unknown"))
     if record.wall_s and record.working_s is not None and record.working_s < _MIN_WORKING * record.wall_s:
-        text = "waits took more than half of a run, some of them reported by the agent only: compare both clocks"
+        text = "waits, some of them reported only by the agent, took more than half of a run; compare both clocks"
         flags.append(Flag("clock", text))
     scores = final_scores(attempts, task)
     raw, reward = (scores[-1] if scores else None) or (None, None)
@@ -204,7 +207,7 @@ def _run_info(
 
 
 def _kept(files: RunFiles) -> set[str]:
-    """Return the hashes of submissions that were kept."""
+    """Return the hashes of the kept submissions."""
     with suppress(OSError):
         if files.log is not None:
             with os.scandir(files.log.with_name(f"{files.log.name}.submissions")) as entries:
@@ -213,9 +216,9 @@ def _kept(files: RunFiles) -> set[str]:
 
 
 def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalScore | None]:
-    """Return the final score after each attempt; None before the first valid one.
+    """Return, for each attempt, the final score if the run had ended after it; None before the first valid attempt.
 
-    The last equals :meth:`re_bench.attempts.log.LogContents.final`.
+    The last item equals the result of :meth:`re_bench.attempts.log.LogContents.final`.
     """
     anchors, best, scores = anchor_pair(task), None, []
     score: FinalScore | None = None
@@ -244,7 +247,7 @@ def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | No
 
 
 def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Set the times of attempts without a clock relative to the first submission."""
+    """Set the submission times of attempts relative to the first submission; known times are kept."""
     times = [seconds_since_1970(attempt.time) for attempt in attempts]
     if any(time is None for time in times) or any(attempt.wall_s is not None for attempt in attempts):
         return list(attempts)
@@ -261,19 +264,21 @@ def _distinct(values: Any) -> tuple[str, ...]:
 
 
 class TaskBook:
-    """Collects the tasks of runs and gives them keys."""
+    """Collect the tasks of runs and assign keys to them."""
 
     def __init__(self, now: dt.datetime) -> None:
         self.problems: list[Problem] = []
         self._now = now
         self._infos: dict[str, TaskInfo] = {}
         self._keys: dict[str, str] = {}
-        """By content of the record."""
+        """The key of each task by the content of its record."""
 
     def key(self, record: TaskRecord, note: str = "") -> str:
-        """Return the key of a task; records that differ in what affects rewards have different keys.
+        """Return the key of a task, and add the task if it is new.
 
-        ``note`` is a flag text for a record that does not come from the evaluation.
+        Args:
+            record: the task's record; records that differ in anything but the title have different keys.
+            note: text of a flag for the task, used if the record does not come from the evaluation.
         """
         content = record.model_dump_json(exclude=_UNCHANGED)
         if content not in self._keys:
@@ -285,12 +290,12 @@ class TaskBook:
         return self._keys[content]
 
     def installed(self, name: str, profile: str) -> TaskRecord | None:
-        """Return the record of an installed task by name or id; None if it or the profile is missing."""
+        """Return the record of the installed task with a name or id; None if the task or its profile is missing."""
         task = self.task(name)
         return TaskRecord.of(task, profile) if task and profile in task.manifest.profiles else None
 
     def task(self, name: str) -> TaskFolder | None:
-        """Return an installed task by name or id."""
+        """Return the installed task with this name or id; None if there is none."""
         return next((task for task in self._here.values() if name in {task.name, task.manifest.id}), None)
 
     def infos(self, validations: Mapping[tuple[str, str], ValidationInfo]) -> list[TaskInfo]:
@@ -316,7 +321,7 @@ class TaskBook:
         if anchors and anchors.kind == "published":
             flags.append(Flag("published_anchors", f"anchors are published, not measured: {anchors.where}"))
         if anchors is None:
-            flags.append(Flag("no_anchors", "no stored anchors: each scoring measures its own, or there are none"))
+            flags.append(Flag("no_anchors", "no stored anchors: each scoring measures its own, or the task has none"))
         return TaskInfo(
             key=key, name=record.name, id=record.id, title=record.title, profile=record.profile,
             version=record.version, direction=record.direction, aggregation=record.aggregation, unit=record.unit,
@@ -326,14 +331,14 @@ class TaskBook:
 
 
 def anchor_pair(record: TaskRecord) -> tuple[float, float] | None:
-    """Return the starting and reference scores of a record; None if missing or unusable."""
+    """Return the starting and reference scores of a task's record; None if they are missing or unusable."""
     values = record.anchors or {}
     starting, reference = as_finite(values.get("starting")), as_finite(values.get("reference"))
     return None if starting is None or reference is None or starting == reference else (starting, reference)
 
 
 def _anchors(record: TaskRecord, now: dt.datetime) -> AnchorsInfo | None:
-    """Return the anchors of a record; None if missing or unusable."""
+    """Return the anchors of a task's record with their age; None if they are missing or unusable."""
     try:
         anchors = _ANCHORS.validate_python(plain_json(record.anchors))
     except ValidationError:

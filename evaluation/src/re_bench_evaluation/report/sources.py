@@ -1,7 +1,7 @@
 """Find the runs of a report in evaluations, state directories, single runs, attempt logs and other formats.
 
-Packages add formats through a :class:`Reader` in the entry point group :data:`GROUP`, which converts them to
-evaluations.
+Packages can add formats: an entry point in the group :data:`GROUP` provides a :class:`Reader`, which converts results
+to evaluations.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class RunFiles:
     """The files of a run."""
 
     path: Path
-    """Directory or log."""
+    """The run's directory, or its attempt log if there is nothing else."""
     log: Path | None
-    """The attempt log, which may be missing; None before the run has a session."""
+    """The attempt log, which may not exist; None before the run has a session."""
     record: RunRecord | None = None
-    """None outside of evaluations."""
+    """The run's record; None for results that are not part of an evaluation."""
     session_directory: Path | None = None
     session: SessionSummary | None = None
     waits: Path | None = None
@@ -58,22 +58,22 @@ class RunFiles:
 
 @dataclass
 class Source:
-    """An evaluation, or results read like one."""
+    """An evaluation, or other results that are read like an evaluation."""
 
     path: Path
     info: EvaluationInfo
-    """Its ``path`` is the one to show: a bundle's own, not where it was unpacked."""
+    """``info.path`` is the path to show; for a bundle it is the bundle's path, not that of its unpacked files."""
     record: EvaluationRecord | None = None
     runs: list[RunFiles] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def problem(self, path: Path, text: str) -> None:
-        """Record a problem with a path."""
+        """Record a problem with a path below this source."""
         self.problems.append(Problem(self.shown(path), text.replace(str(self.path), self.info.path)))
 
     @contextmanager
     def reading(self, path: Path) -> Iterator[None]:
-        """Record errors of the block as a problem of a path."""
+        """Record an error in the ``with`` block as a problem with a path."""
         try:
             yield
         except OSError as error:
@@ -82,7 +82,7 @@ class Source:
             self.problem(path, str(error))
 
     def show_as(self, path: str) -> None:
-        """Show another path instead of this one, also in the problems so far."""
+        """Set the path to show for this source, also in the problems that are already recorded."""
         before = str(self.path)
         self.info = replace(self.info, path=path)
         self.problems = [
@@ -102,7 +102,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def open_source(path: Path) -> Source | None:
-    """Open a path with runs; None if there are none."""
+    """Open an evaluation, a state directory, a single run or session, or a log; None for anything else."""
     if path.is_file():
         return _log(path)
     if (path / EvaluationRecord.file_name()).is_file() or (path / records.RUNS).is_dir():
@@ -123,7 +123,7 @@ def open_source(path: Path) -> Source | None:
 
 
 def _log(path: Path) -> Source | None:
-    """Open an attempt log; None if the file does not start like one. Empty files do."""
+    """Open an attempt log; None if the file does not start like an attempt log. An empty file is an empty log."""
     with path.open("rb") as file:
         head = file.read(1 << 12)
     if head and not any(line.startswith(b'{"attempt":') for line in head.split(b"\n")):
@@ -158,7 +158,7 @@ def _evaluation(path: Path) -> Source:
 
 
 def _single_run(path: Path) -> Source:
-    """Open a single run, with the task record of the evaluation around it."""
+    """Open a single run, with the record of the evaluation that contains it, if any."""
     record = None
     with suppress(ReBenchError):
         record = EvaluationRecord.load(path.resolve().parent.parent)
@@ -186,7 +186,7 @@ def _add_run(source: Source, directory: Path) -> None:
 
 
 def _session_directory(source: Source, run: Path, record: RunRecord) -> Path | None:
-    """Return the session directory named in a run's record, or the newest without a name."""
+    """Return the session directory named in a run's record, or the newest one if the record names none."""
     if record.session is None:
         sessions = run / records.SERVER / SESSIONS
         return max((path for path in sessions.glob("*") if path.is_dir()), default=None)
@@ -205,30 +205,31 @@ def _read_session(source: Source, directory: Path) -> SessionSummary | None:
 
 
 class Reader(Protocol):
-    """Converts results of another format; its input is untrusted."""
+    """Convert results in another format to evaluations. The files that a reader reads are untrusted."""
 
     def reads(self, path: Path) -> bool:
-        """Return whether a file or directory has this format, by a quick check."""
+        """Return whether a file or directory seems to have this reader's format; the check must be fast."""
 
     def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
         """Write results as evaluations (see ``docs/evaluations.md``).
 
         Args:
-            paths: all paths of a report with this format, so that duplicates can be counted once.
-            directory: an empty temporary directory, which gets a directory for each evaluation. Names that begin
-                with a dot are for the reader's own files.
+            paths: all paths of the report that have this format; a reader gets all of them at once so that it can
+                count duplicates once.
+            directory: an empty temporary directory. The reader creates a subdirectory for each evaluation; names that
+                begin with a dot are ignored and can be used for the reader's temporary files.
 
         Returns:
-            Problems, each with one of the paths or a path below it.
+            The problems found; the path of each is one of ``paths`` or below one of them.
 
         Raises:
-            ReBenchError: if nothing can be read.
+            ReBenchError: if no path can be read.
             OSError: if ``directory`` cannot be written.
         """
 
 
 def reader_of(path: Path) -> Reader | None:
-    """Return the installed reader for a path, if any; readers that cannot be imported are skipped.
+    """Return the first installed reader that reads a path, if any; readers that cannot be imported are skipped.
 
     Raises:
         OSError: if the path cannot be read.
@@ -242,7 +243,12 @@ def reader_of(path: Path) -> Reader | None:
 
 
 def open_with(reader: Reader, paths: Sequence[Path], stack: ExitStack) -> tuple[list[Source], list[Problem]]:
-    """Convert results of another format into evaluations, which exist until ``stack`` is closed.
+    """Convert results in another format to evaluations, and open these.
+
+    Args:
+        reader: the reader of the format.
+        paths: all paths of the report with this format.
+        stack: closing it removes the temporary directory with the evaluations.
 
     Raises:
         ReBenchError: if the reader fails.

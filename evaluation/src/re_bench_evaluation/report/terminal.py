@@ -31,18 +31,18 @@ _TASKS = ("task", "starting", "reference", "source", "age", "spread", "validatio
 
 @dataclass(frozen=True)
 class Section:
-    """A table with a title above and notes below."""
+    """A table with a title above it and notes below it."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     names: int = 0
-    """Number of leading columns repeated when a wide table is split; 0 never splits."""
+    """Number of leading columns that are repeated when a wide table is split; 0 prevents splitting."""
 
 
 def sections(data: ReportData) -> Iterator[Section]:
-    """Yield the tables of a report, top to bottom."""
+    """Yield the tables of a report, from top to bottom."""
     yield from (_leaderboard(board) for board in data.leaderboards)
     for task in data.tasks:
         cells = [cell for cell in data.cells if cell.task == task.key]
@@ -61,7 +61,11 @@ def sections(data: ReportData) -> Iterator[Section]:
 
 
 def as_text(data: ReportData, width: int | None = None) -> str:
-    """Return the tables as plain text; tables wider than ``width`` continue below with their names repeated."""
+    """Return a report as plain text.
+
+    A table wider than ``width`` characters is split: the remaining columns follow below, after the repeated name
+    columns.
+    """
     blocks = []
     for section in sections(data):
         rows = [[_clean(cell) for cell in row] for row in (section.header, *section.rows)]
@@ -76,7 +80,7 @@ def as_text(data: ReportData, width: int | None = None) -> str:
 
 
 def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iterator[list[int]]:
-    """Yield the column indices of each part of a split table."""
+    """Yield, for each part of a possibly split table, the indices of its columns."""
     widths = [2 + max(map(len, column)) for column in zip(*rows, strict=True)]
     part = list(range(names))
     for column in range(names, len(widths)):
@@ -88,7 +92,7 @@ def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iter
 
 
 def _clean(text: str) -> str:
-    """Return untrusted text as one line of bounded length."""
+    """Return untrusted text as one printable line of limited length."""
     line = printable(text)
     return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 3] + "..."
 

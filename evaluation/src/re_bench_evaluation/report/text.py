@@ -1,4 +1,4 @@
-"""Sanitize untrusted values for reports, and add up partly known ones."""
+"""Sanitize untrusted values for reports; sum and average values of which some are unknown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_NUMBER = 1e15
 
 
 def shortened(text: str, longest: int) -> str:
-    """Shorten a text to ``longest`` characters plus a note, keeping beginning and end."""
+    """Keep the beginning and the end of a text, ``longest`` characters in total, with a note in between."""
     if len(text) <= longest:
         return text
     head = longest * 2 // 3
@@ -26,7 +26,7 @@ def valid_unicode(text: str) -> str:
 
 
 def plain_json(value: Any) -> Any:
-    """Replace values that strict JSON parsers reject: NaN, infinities and lone surrogates."""
+    """Replace values that strict JSON parsers reject: NaN and infinities by None, lone surrogates as in texts."""
     if isinstance(value, str):
         return valid_unicode(value)
     if isinstance(value, float):
@@ -37,7 +37,7 @@ def plain_json(value: Any) -> Any:
 
 
 def bounded(number: float) -> float:
-    """Clamp a number from a log, so that sums and squares stay finite."""
+    """Clamp a number from a log to a range in which sums and squares stay finite."""
     return float(number) if -_MAX_NUMBER <= number <= _MAX_NUMBER else math.copysign(_MAX_NUMBER, number)
 
 

@@ -1,6 +1,6 @@
-"""Serve the page of a report on the loopback address, and reload it while runs are active.
+"""Serve the page of a report on the loopback address; browsers reload the page while runs are active.
 
-Requests must name the loopback address or localhost, which prevents DNS rebinding by web pages.
+To prevent DNS rebinding, requests whose ``Host`` is neither the loopback address nor ``localhost`` are rejected.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _HEADERS = {
 
 
 class LivePage:
-    """The page of a report, rendered again on request when it is stale."""
+    """The page of a report; a request renders the page again if it is stale."""
 
     def __init__(self, read: Callable[[], ReportData], keep: float = 10.0) -> None:
         """Render the page once.
 
         Args:
-            read: reads the report; its errors pass through here.
-            keep: how long to cache the page, as a multiple of the time that rendering takes.
+            read: reads the report; an error in this first call is raised.
+            keep: how long to cache the page, as a multiple of the time needed to read and render the report.
         """
         self._read, self._keep = read, keep
         self._lock = threading.Lock()  # matplotlib's settings are global
@@ -48,7 +48,7 @@ class LivePage:
         self._make()
 
     def get(self) -> str:
-        """Return the page, the previous one if the report cannot be read now."""
+        """Return the current page, or the previous page if the report cannot be read at the moment."""
         with self._lock:
             if time.monotonic() >= self._old_at:
                 try:
@@ -71,7 +71,7 @@ class LivePage:
 
 @contextmanager
 def serving(page: LivePage, port: int) -> Iterator[str]:
-    """Serve a page during the block, and yield its address.
+    """Serve a page during the ``with`` block, and yield its address.
 
     Raises:
         UsageError: if the port is not free.
@@ -81,7 +81,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
         """Serves the page at ``/``."""
 
         def do_GET(self) -> None:
-            """Answer a request."""
+            """Send the page, or an error."""
             if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in {LOOPBACK, "localhost"}:
                 self.send_error(HTTPStatus.FORBIDDEN, "Use the address 127.0.0.1 or localhost.")
             elif self.path != "/":
@@ -96,7 +96,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
                 self.wfile.write(body)
 
         def log_message(self, *_arguments: object) -> None:
-            """Log no requests."""
+            """Do nothing, so that requests are not logged."""
 
     try:
         server = ThreadingHTTPServer((LOOPBACK, port), Handler)
@@ -112,7 +112,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
 
 
 def view(read: Callable[[], ReportData], port: int) -> None:
-    """Serve a report until the process is stopped, and print its address.
+    """Print the address of a report, and serve the report until the process is stopped.
 
     Raises:
         UsageError: if the port is not free.

@@ -1,1 +1,1 @@
-"""A person as the agent: work at a task against the clock, with the log and the limits of a server's session."""
+"""Let a person work on a task like an agent: with a time limit, a limit on attempts, and the same logs."""

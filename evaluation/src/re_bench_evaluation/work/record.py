@@ -1,7 +1,8 @@
-"""Define the record of a person's work, ``session.json``: the fields of a server's session and of its clock.
+"""Define the record of a person's work, ``session.json``: the fields of a server's session, and those of a clock.
 
-The clock uses timestamps, without a process between commands. It follows the kernel's monotonic clock, which ignores
-suspension and changes of the date. Across a reboot, the time from the last activity until the start is left out.
+No process runs between commands; working time is computed from timestamps. They come from the kernel's monotonic clock,
+which stops while the machine is suspended and is not affected by changes of the date. When the machine was rebooted,
+the time between the last activity and the start of the machine does not count.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORKSPACE = "workspace"
-"""In the directory of a person's work: the directory that is submitted."""
+"""Subdirectory of a person's work directory that is submitted."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Moment(BaseModel):
-    """The clocks of a machine at one moment."""
+    """The values of a machine's clocks at one moment."""
 
     model_config = ConfigDict(frozen=True)
 
     unix_s: float
     """Seconds since 1970."""
     monotonic_s: float
-    """Seconds since the machine's start, without suspension."""
+    """Seconds since the machine's start, without time in suspension."""
     since_boot_s: float
-    """Seconds since the machine's start."""
+    """Seconds since the machine's start, including time in suspension."""
     boot: str
-    """The kernel's boot id."""
+    """The kernel's boot id, which changes at each start."""
 
     @classmethod
     def now(cls) -> Self:
@@ -51,24 +52,28 @@ class Moment(BaseModel):
 
 
 def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tuple[float, Interval | None]:
-    """Return the seconds of work between two moments, and when the machine was off.
+    """Return the working time between two moments in seconds, and the interval in which the machine was off, if any.
 
     Args:
         before: the earlier moment.
         now: the later moment.
-        last_change: returns the time of the last change in the workspace, in seconds since 1970; called after a reboot.
+        last_change: returns the time of the last change in the workspace, in seconds since 1970. It is called only if
+            the machine was rebooted between the moments; the time until that change counts as work.
     """
     if now.boot == before.boot:
         return max(0.0, now.monotonic_s - before.monotonic_s), None
     started = now.unix_s - now.since_boot_s
-    if started <= before.unix_s:  # on another machine
+    if started <= before.unix_s:  # ``before`` was recorded on another machine
         return max(0.0, now.unix_s - before.unix_s), None
     off = Interval(min(max(before.unix_s, last_change()), started), started)
     return off.began - before.unix_s + now.monotonic_s, off
 
 
 def last_change_in(directory: Path) -> float:
-    """Return the time of the last change in a directory, in seconds since 1970; 0 if unknown."""
+    """Return the time of the last change to a file or directory below ``directory``, in seconds since 1970.
+
+    The result is 0 if no time can be read.
+    """
     latest = 0.0
     with suppress(OSError):
         for _descriptor, entries in walk(directory):
@@ -82,33 +87,33 @@ class WorkRecord(Record):
     """The state of a person's work on a task."""
 
     name: str
-    """The name of the session's directory."""
+    """The name of the session directory."""
     task: str
     """The task's id."""
     task_directory: str
     profile: str
     client: str = ""
     opened: str
-    """ISO 8601 in UTC, like ``ended``."""
+    """When the work began, as ISO 8601 in UTC."""
     instance: int | str | None = None
     """The task instance; None if the task has none."""
     sandbox: str | None = None
     """The sandbox backend, if not the default."""
     chat_model: dict[str, Any] | None = None
-    """The replacement for the task's chat model, if any."""
+    """The model that replaces the task's chat model, if any."""
     hours: float
     state: Literal["open", "paused", "ended"] = "open"
     moment: Moment
-    """When ``used_s`` was updated."""
+    """When ``used_s`` was last updated."""
     used_s: float = 0.0
-    """Used working time."""
+    """Working time used so far."""
     waited_s: float = 0.0
-    """Time in which scorings waited for the GPU; not in ``used_s``."""
+    """Time in which scorings waited for the GPU; not included in ``used_s``."""
     periods: list[list[float]] = Field(default_factory=list)
-    """When the clock ran: pairs of start and end in seconds since 1970."""
+    """The periods in which the clock ran, as pairs of start and end in seconds since 1970."""
     attempts: int = 0
     scored: int = 0
-    """Number of used attempts: all except those whose scorer failed."""
+    """Number of attempts that count towards ``max_attempts``: all except those whose scorer failed."""
     max_attempts: int
     final: dict[str, Any] | None = None
     ended: str | None = None
@@ -121,7 +126,7 @@ class WorkRecord(Record):
 
     @property
     def elapsed(self) -> Elapsed:
-        """Elapsed time."""
+        """The elapsed wall-clock and working time."""
         return Elapsed(self.used_s + self.waited_s, self.used_s)
 
     @property
@@ -131,15 +136,15 @@ class WorkRecord(Record):
 
     @property
     def may_score(self) -> bool:
-        """Whether hours and attempts are left."""
+        """Whether time and attempts are left."""
         return self.remaining_s > 0 and self.scored < self.max_attempts
 
     def changed(self, **fields: object) -> Self:
-        """Return a copy with changed fields."""
+        """Return a copy with the given fields changed."""
         return self.model_copy(update=fields)
 
     def updated(self, workspace: Path) -> Self:
-        """Return a copy with the time since the last update, while the clock runs."""
+        """Return a copy in which the time since the last update is added; only for a running clock."""
         now = Moment.now()
         seconds, off = worked(self.moment, now, lambda: last_change_in(workspace))
         *periods, (began, _ended) = self.periods

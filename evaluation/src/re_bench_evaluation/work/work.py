@@ -1,7 +1,7 @@
 """Let a person work on a task through commands, with all state in files.
 
-The directory has the format of an evaluation with one run, plus the ``workspace``. A study collects the work of several
-people in one evaluation.
+The work directory has the format of an evaluation with one run, and also contains the ``workspace``. A study is an
+evaluation that collects the work of several people.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 AGENT = "human"
-"""The agent's name in records."""
+"""The name of the agent in a person's run records."""
 INSTRUCTIONS = "INSTRUCTIONS.md"
-"""In the directory of a person's work: the instructions."""
+"""File in the work directory with the instructions for the person."""
 _LOCK = "lock"
 
 
@@ -66,11 +66,20 @@ def begin(
     sandbox: str | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a directory for a person, and start the clock.
+    """Create a work directory for a person, and start the clock.
+
+    Args:
+        task: the task.
+        directory: the work directory, which must not exist.
+        profile: the name of the task's profile.
+        hours: limit on working time.
+        max_attempts: limit on the number of attempts.
+        sandbox: name of the sandbox backend for scoring, if not the default.
+        tags: tags for the run's record.
 
     Raises:
         UsageError: if the directory exists, or the profile cannot be prepared.
-        ReBenchError: if preparing or copying fails.
+        ReBenchError: if the preparation or copying fails.
     """
     seed = 0
     try:
@@ -119,7 +128,7 @@ def begin(
 
 
 def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
-    """Return the task's instructions with limits and commands."""
+    """Return the instructions for the person: those of the task, the limits and the commands."""
     manifest, profile = task.manifest, task.profile(record.profile)
     try:
         text = (task.directory / "instructions.md").read_text(encoding="utf-8").strip()
@@ -141,21 +150,21 @@ def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
         "You are not sandboxed: use only what the study allows, and no other machine.",
     ]
     if manifest.model is not None:
-        lines.append("Use your own server and key to try the model; scorings have their own.")
+        lines.append("To try the model, use your own server and key. Scoring has its own.")
     if manifest.meter is not None:
-        lines.append("Experiments are only counted in your workspace: `RE_BENCH_EXPERIMENTS` is not set.")
+        lines.append("Experiments are counted only in your workspace, because `RE_BENCH_EXPERIMENTS` is not set.")
     return f"{text}\n\n## Your work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
 
 class Work:
-    """A person's work; changes require :meth:`locked`."""
+    """A person's work on a task. To change it, open it with :meth:`locked`."""
 
     def __init__(self, directory: Path) -> None:
         """Read the state and update the clock.
 
         Raises:
-            UsageError: if the directory has no work.
-            ReBenchError: if its files are damaged, or the task is missing.
+            UsageError: if the directory is not a work directory.
+            ReBenchError: if files in the directory are damaged, or the task is not installed.
         """
         self.directory, self.workspace = directory, directory / WORKSPACE
         runs = list(run_directories(directory)) if directory.is_dir() else []
@@ -174,12 +183,13 @@ class Work:
     @classmethod
     @contextmanager
     def locked(cls, directory: Path) -> Iterator[Self]:
-        """Lock the work during the block, and save it at the end.
+        """Open the work, lock it during the ``with`` block, and save it at the end.
 
         Raises:
-            UsageError: like the class, or if another command uses it.
+            UsageError: if the directory is not a work directory, or another command uses it.
+            ReBenchError: if files in the directory are damaged, or the task is not installed.
         """
-        cls(directory)  # create no lock file in other directories
+        cls(directory)  # raises before a lock file is created in a directory without work
         try:
             held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
         except Timeout:
@@ -193,12 +203,12 @@ class Work:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """The attempts in the log."""
+        """The attempts so far."""
         return AttemptLog(self.session / ATTEMPTS).read().attempts
 
     @property
     def final(self) -> FinalScore:
-        """The final score of the attempts so far."""
+        """The final score if the work ended now."""
         anchors = self.task.manifest.anchors(self.record.profile)
         scale = (anchors.starting, anchors.reference) if anchors else None
         return AttemptLog(self.session / ATTEMPTS).final(self.task.manifest.aggregation, scale)
@@ -207,7 +217,7 @@ class Work:
         """Stop the clock.
 
         Raises:
-            UsageError: if it is not running.
+            UsageError: if the clock is not running.
         """
         self._check_open()
         self.record = self.record.changed(state="paused")
@@ -216,7 +226,7 @@ class Work:
         """Restart the clock.
 
         Raises:
-            UsageError: if it is not paused.
+            UsageError: if the clock is not paused.
         """
         if self.record.state != "paused":
             raise UsageError(f"{self.directory}: not paused, but {self.record.state}")
@@ -225,10 +235,12 @@ class Work:
         self.record = self.record.changed(state="open", moment=moment, periods=periods)
 
     def score(self) -> tuple[Score, FinalScore]:
-        """Score the workspace; the clock keeps running, except while waiting for the GPU.
+        """Score the workspace; return the score and the final score so far.
+
+        The clock keeps running during scoring, except while scoring waits for the GPU.
 
         Raises:
-            UsageError: if the clock is stopped, no hours or attempts are left, or the task's instance has changed.
+            UsageError: if the clock is stopped, no time or attempts are left, or the task's instance has changed.
         """
         self._check_open()
         if not self.record.may_score:
@@ -237,9 +249,12 @@ class Work:
         return self._score()
 
     def finish(self, *, scored: bool = True) -> tuple[Score | None, FinalScore]:
-        """Score the workspace once more if hours and attempts are left, and end the work.
+        """Score the workspace once more if time and attempts are left, and end the work.
 
         If the scorer fails, the work does not end. ``scored=False`` skips the scoring.
+
+        Returns:
+            The score (None if nothing was scored) and the final score.
 
         Raises:
             UsageError: if the work has ended, or the task's instance has changed.
@@ -258,7 +273,7 @@ class Work:
                 f"{self.task.name}: the instance has changed since the work began ({before.instance}); "
                 "select it again with re-bench prepare --instance"
             )
-        self._save()  # time is not lost if scoring is killed
+        self._save()  # the time until now counts even if scoring is killed
         score, final = score_and_record(
             self.task, self.workspace, before.profile, before.sandbox, self.session / ATTEMPTS,
             submitted=before.elapsed,
@@ -289,10 +304,17 @@ class Work:
 
 
 def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
-    """Copy the runs of evaluations into a study; return the new runs.
+    """Copy the runs of people's work into a study; return the new runs.
+
+    Runs that the study already contains are skipped.
+
+    Args:
+        study: the directory of the study; it is created if it does not exist.
+        directories: the work directories.
 
     Raises:
-        UsageError: if a run has not ended, the version or profile of a task differs, or ``study`` is not an evaluation.
+        UsageError: if a run has not ended, a task's version or profile differs from that in the study, or ``study``
+            exists and is not an evaluation.
         ReBenchError: if a record is damaged.
     """
     sources = [(directory, EvaluationRecord.load(directory)) for directory in directories]
@@ -327,7 +349,7 @@ def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
 
 
 def _copy(path: Path, run: RunRecord, study: Path) -> RunRecord:
-    """Copy a run atomically, with the next free seed."""
+    """Copy a run into the study atomically, with the next free seed; return the copy's record."""
     seed = run.seed
     while (study / RUNS / (name := run_name(run.agent, run.model, run.task, seed))).exists():
         seed += 1

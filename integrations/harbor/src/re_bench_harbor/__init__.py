@@ -1,1 +1,1 @@
-"""Export tasks to Harbor, and score them in its containers."""
+"""Export tasks to Harbor, and score submissions in Harbor's containers."""

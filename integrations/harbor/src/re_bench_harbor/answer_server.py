@@ -1,7 +1,7 @@
-"""Serve the tool ``answer`` over MCP: score an agent's workspace while it works, and keep the attempt log.
+"""Serve the tool ``answer`` over MCP: score an agent's workspace while the agent works, and keep the attempt log.
 
-``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N`` needs the package mcp
-(``re-bench-harbor[mcp]``) and serves the transport ``streamable-http`` at ``/mcp``.
+``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N`` requires the package mcp
+(install ``re-bench-harbor[mcp]``) and serves MCP over the transport ``streamable-http`` at ``/mcp``.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
-_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - the agent's container is the only other one on the network
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - the network connects only this container and the agent's
 _FAILED = "Internal error, not caused by your submission. Try again."
 
 
 @dataclass
 class Answers:
-    """Scores a workspace, one call at a time."""
+    """Score a workspace on request, one call at a time."""
 
     task: TaskFolder
     profile: str
     workspace: Path
     log: Path
     attempts: int
-    """Maximum number of attempts; those with an internal error do not count."""
+    """Maximum number of attempts; attempts with an internal error do not count."""
     sandbox: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -74,7 +74,7 @@ def serve(answers: Answers, host: str, port: int) -> None:
     """Serve the tool until the process is terminated.
 
     Raises:
-        UsageError: if the package mcp is missing.
+        UsageError: if the package mcp is not installed.
     """
     try:
         from anyio.to_thread import run_sync  # noqa: PLC0415 - mcp is optional
@@ -112,8 +112,8 @@ def main(
         attempts: The maximum number of attempts.
         host: The address to listen on.
         port: The port to listen on.
-        profile: As of ``re-bench score``.
-        sandbox: As of ``re-bench score``.
+        profile: As for ``re-bench score``.
+        sandbox: As for ``re-bench score``.
     """
     with cli_entry_point("answer_server"):
         found = find_task(task)

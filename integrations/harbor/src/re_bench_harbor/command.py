@@ -29,18 +29,18 @@ def harbor(
         Parameter(
             negative=(),
             consume_multiple=True,
-            help="Also write cheats as tasks: these, or all if none is named. DIR is then the parent directory.",
+            help="Also export these cheats as tasks (all if none is named). DIR is then the parent directory.",
         ),
     ] = None,
     profile: ProfileName = "auto",
     sandbox: Annotated[
         Literal["bubblewrap", "none"],
-        Parameter(help="The sandbox of submissions; none gives no protection and is recorded in the score."),
+        Parameter(help="The sandbox for submissions; none does not isolate them, which the result states."),
     ] = "bubblewrap",
     json: Json = False,
 ) -> int:
     """Write a task as a Harbor task directory."""
-    from re_bench.export import TaskFacts, digest_of  # noqa: PLC0415 - not for --help
+    from re_bench.export import TaskFacts, digest_of  # noqa: PLC0415 - keeps --help fast
     from re_bench.task.choices import profile_name  # noqa: PLC0415
     from re_bench.task.discovery import find_task  # noqa: PLC0415
     from re_bench_harbor.config import HarborOptions  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Build the ``task.toml`` of a Harbor task, with the keys of Harbor's schema 1.4 (``harbor task schema``)."""
+"""Build the ``task.toml`` of a Harbor task according to Harbor's schema 1.4 (see ``harbor task schema``)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 ATTEMPTS = "/attempts"
 """Directory of the attempt log in the answer service's and the verifier's containers."""
 ANSWER = "answer"
-"""Name of the compose service that scores attempts, and of its tool."""
+"""Name of the compose service that scores attempts, and of the tool that the service offers."""
 ANSWER_PORT = 8000
 
 _STARTUP_S = 120.0
-"""Allowance for the verifier's start on a busy machine."""
+"""Additional seconds for the start of the verifier on a busy machine."""
 _BUILD_S = 3600.0
 
 
@@ -32,17 +32,17 @@ class HarborOptions:
     """The operator's choices for a Harbor task."""
 
     verifier_image: str | None = None
-    """The image that scores; by default :func:`verifier_image_of` the task."""
+    """The verifier's image; None selects the image named by :func:`verifier_image_of`."""
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
-    """The sandbox of submissions in the verifier; bubblewrap needs a container that may create namespaces."""
+    """The sandbox for submissions in the verifier; bubblewrap needs a container that may create namespaces."""
     attempts: int = 0
-    """Attempts that the agent can have scored while it works; 0 for no tool."""
+    """How many attempts the agent can have scored while it works; with 0 there is no tool for this."""
     hours: float = 8.0
     """The agent's time limit."""
 
 
 def verifier_image_of(facts: TaskFacts) -> str:
-    """Return the name of a task's verifier image, as built by ``nox -s images``; the tag is the core's version."""
+    """Return the name of the verifier image that ``nox -s images`` builds for a task; its tag is the core's version."""
     return f"re-bench/verifier-{facts.task.name}:{version('re-bench-common')}"
 
 
@@ -50,9 +50,9 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
     """Return the tables of ``task.toml``.
 
     Args:
-        facts: the task.
+        facts: the task in a profile.
         options: the operator's choices.
-        cheat: name of the cheat that replaces the reference as the solution, if any.
+        cheat: name of the cheat to use as the solution; None uses the reference.
     """
     manifest, resources = facts.manifest, facts.resources
     container = {"build_timeout_sec": _BUILD_S, "cpus": resources.cpus, "memory_mb": resources.memory_mib}
@@ -89,7 +89,7 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
 
 
 def _artifacts(facts: TaskFacts) -> list[dict[str, Any]]:
-    """Return the files that Harbor copies to the verifier: those that staging copies of a submission."""
+    """Return the entries for the files that Harbor copies to the verifier: the files that a submission consists of."""
     names = facts.manifest.staging.names or ()
     left_out = [f"./{name.removeprefix('!')}" for name in names if name.startswith("!")]
     if names and not left_out:
@@ -98,19 +98,19 @@ def _artifacts(facts: TaskFacts) -> list[dict[str, Any]]:
 
 
 def _metadata(facts: TaskFacts, options: HarborOptions, cheat: str | None) -> dict[str, Any]:
-    """Return the scale of scores, the expected result of a cheat, and exceptions for Harbor's linter."""
+    """Return the metadata: the scale of scores, a cheat's expected result, and exceptions for Harbor's linter."""
     about = facts.scale() | {"verifier_sandbox": options.sandbox, "attempts": options.attempts}
     if cheat is not None:
         expectation = facts.manifest.cheats[cheat].expectation(facts.profile_name)
         expected = expectation.model_dump(include={"expect", "reason", "derived_from"}, exclude_none=True)
         about["cheat"] = {"name": cheat, **expected}
-    # The verifier's container creates the sandbox's namespaces.
+    # The verifier's container needs capabilities to create the sandbox's namespaces.
     lint = {"harbor": {"lint": {"ignore": ["compose-additional-capabilities"]}}}
     return {"re_bench": about, **({} if options.sandbox == "none" else lint)}
 
 
 def _verifier_env(facts: TaskFacts) -> dict[str, str]:
-    """Return the verifier's variables: the workspace's instance, and access to the real model."""
+    """Return the verifier's environment variables: the workspace's instance, and access to the real chat model."""
     variables = {}
     if facts.profile.instance == "chosen":
         chosen = instance_of(facts.task, facts.profile_name)

@@ -1,8 +1,9 @@
 """Write a self-contained build context for an agent's image.
 
-A task's Dockerfile builds from the repository's root, or, outside the repository, from the task's directory, with a
-second context named ``workspace``. The context written here contains the files that it copies under the same names, and
-the workspace in ``workspace/``, which a stage with that name copies.
+A task's Dockerfile builds from the root of the repository (outside the repository, from the task's directory) with a
+second context named ``workspace``. The exported context contains the files that the Dockerfile copies, under the same
+names, and the workspace in ``workspace/``. The exported Dockerfile has an additional stage named ``workspace``, which
+copies that directory and replaces the second context.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _WORKSPACE = "workspace"
 _WORKSPACE_STAGE = f"FROM scratch AS {_WORKSPACE}\nCOPY {_WORKSPACE}/ /\n"
 _SHOWN = ("instructions.md", "starter", "baseline")
-"""Parts of a task that an agent may see."""
+"""Parts of a task's directory that an agent may see."""
 _COMMENTS_IN_FRONT = re.compile(r"\A(#.*\n|[ \t]*\n)*")
 _COMMENT = re.compile(r"^#.*\n", re.MULTILINE)
 _FROM = re.compile(r"^FROM\s", re.IGNORECASE | re.MULTILINE)
@@ -34,11 +35,17 @@ _MOUNT = re.compile(r"--mount=(\S+)")
 
 
 def write_build_context(task: TaskFolder, directory: Path, workspace: Path, heading: str) -> None:
-    """Write ``Dockerfile``, beginning with ``heading``, and the files that it copies into ``directory``.
+    """Write a self-contained build context for a task's Dockerfile.
+
+    Args:
+        task: the task.
+        directory: the directory to write to.
+        workspace: a directory with the agent's workspace.
+        heading: comments for the beginning of the exported Dockerfile.
 
     Raises:
         UsageError: if the Dockerfile or a file that it copies is missing.
-        ReBenchError: if it copies files that no agent may see.
+        ReBenchError: if the Dockerfile copies files that agents may not see.
         OSError: if a file cannot be written.
     """
     path = task.directory / "Dockerfile"
@@ -62,7 +69,7 @@ def write_build_context(task: TaskFolder, directory: Path, workspace: Path, head
 
 
 def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
-    """Yield the files and directories that a Dockerfile copies or mounts from its context."""
+    """Yield the paths of the files and directories that a Dockerfile copies or mounts from its context."""
     stages = {_WORKSPACE, *_STAGE.findall(text)}
     for line in _COMMENT.sub("", text).replace("\\\n", " ").splitlines():
         if _COPY.match(line):

@@ -2,9 +2,10 @@
 
 ``python3 -m re_bench_harbor.verifier TASK --solution DIR --out reward.json [--profile P] [--log FILE]``
 
-The file contains one flat object of finite numbers: ``reward``, ``valid`` (1 or 0), and ``raw`` of a valid submission.
-An invalid submission has the reward 0. After an internal error there is no file, so the trial has an exception and no
-score. ``score.json`` next to it has the whole score for the operator. The exit status is that of ``re-bench score``.
+The file contains one flat object of finite numbers: ``reward``, ``valid`` (1 or 0), and ``raw`` for a valid submission.
+For an invalid submission the reward is 0. After an internal error the file does not exist, so the trial ends with an
+exception and has no score. ``score.json`` in the same directory contains the complete score for the operator. The exit
+statuses are those of ``re-bench score``.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ def main(
         task: The task's name, id or directory.
         solution: The submission's directory.
         out: The reward file.
-        log: The log of earlier attempts; with it, the final score of all attempts counts.
-        profile: As of ``re-bench score``.
-        sandbox: As of ``re-bench score``.
+        log: The attempt log; if it is given, this attempt is appended, and the reward is that of all attempts' final
+            score.
+        profile: As for ``re-bench score``.
+        sandbox: As for ``re-bench score``.
     """
     with cli_entry_point("verifier"):
-        out.unlink(missing_ok=True)  # otherwise an older one would count if this scoring fails
+        out.unlink(missing_ok=True)  # otherwise an old file would count if this scoring failed
         found = find_task(task)
         request = (found, solution, profile, sandbox)
         score, final = score_and_record(*request, log) if log else (score_submission(*request), None)

@@ -1,1 +1,1 @@
-"""The tasks of re-bench, their sandbox and the MLAgentBench agent in Inspect."""
+"""Provide the tasks of re-bench, their sandbox and the MLAgentBench agent to Inspect."""

@@ -1,6 +1,7 @@
-"""Score a sample at a task of re-bench: its session, attempts, scorer, and the agent's tools.
+"""Define the scorer and the agent's tools for samples that are re-bench tasks.
 
-The scorer scores a copy of the workspace, so it can be called at any time; each call is an attempt of the session.
+A sample has a session, which scores a copy of the workspace. Therefore the scorer can be called at any time; each call
+is an attempt of the session.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ if TYPE_CHECKING:
     from re_bench_server.session import Session
 
 _MAX_DETAILS = 1 << 16
-"""Characters of an attempt's details as JSON; longer ones are only in the attempt log."""
+"""Maximum characters of an attempt's details as JSON; longer details are only in the attempt log."""
 _KEPT_DETAILS = ("anchors", "instance")
-"""Details that scores depend on."""
+"""Keys of the details that are always kept, because computing scores requires them."""
 _FINAL_TRIES = 3
 _MAX_COMMAND = 1 << 20
 _last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
-"""Passes the response from the scorer to the tool that called the scorer."""
+"""The last response of each session, which the scorer passes to the tool that called it."""
 
 
 def session_of_sample() -> Session | None:
-    """Return the session of the running sample, or None if it has none."""
+    """Return the session of the running sample, or None if the sample has none."""
     try:
         session: Session | None = sandbox().as_type(ReBenchSandbox).session
     except (ProcessLookupError, TypeError):
@@ -58,7 +59,7 @@ def current_session() -> Session:
     """Return the session of the running sample.
 
     Raises:
-        ToolError: if it has none.
+        ToolError: if the sample has none.
     """
     session = session_of_sample()
     if session is None:
@@ -67,13 +68,13 @@ def current_session() -> Session:
 
 
 def _report_wait(response: ToolResponse) -> None:
-    """Exclude waiting for the GPU or the scoring queue from Inspect's working time."""
+    """Exclude the time that a call waited for the GPU or the scoring queue from Inspect's working time."""
     if waited_s := response.metadata.get("waited_s"):
         report_sample_waiting_time(waited_s)
 
 
 async def _record_attempts(store: Store, session: Session) -> SessionStore:
-    """Copy the session's log and record into the sample's store; return that part of the store."""
+    """Copy the session's attempts and record to the sample's store; return the session's part of the store."""
     await session.shell.refresh_cost()
     contents = await asyncio.to_thread(AttemptLog(session.directory / ATTEMPTS).read)
     record, kept = session.record, SessionStore(store=store)
@@ -86,7 +87,7 @@ async def _record_attempts(store: Store, session: Session) -> SessionStore:
 
 
 def _plain(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as JSON values, with long details cut to those that scores depend on."""
+    """Return an attempt as JSON values; if its details are long, only those in ``_KEPT_DETAILS`` are included."""
     values = asdict(attempt)
     if len(json.dumps(values["details"])) > _MAX_DETAILS:
         values["details"] = {name: values["details"][name] for name in _KEPT_DETAILS if name in values["details"]}
@@ -95,7 +96,7 @@ def _plain(attempt: Attempt) -> dict[str, Any]:
 
 @metric(name="best")
 def best() -> Metric:
-    """Return the metric for the highest score of all epochs: best of k runs."""
+    """Return the metric for the highest score of all epochs, that is the best of k runs."""
 
     def compute(scores: list[SampleScore]) -> float:
         return max((score.score.as_float() for score in scores), default=float("nan"))
@@ -105,15 +106,15 @@ def best() -> Metric:
 
 @scorer(metrics=[mean(), stderr(), best()], name="reward")
 def reward() -> Scorer:
-    """Return the scorer of the tasks: the reward, 0 at the baseline and 1 at the reference.
+    """Return the scorer of the tasks. The score is the reward: 0 for the baseline and 1 for the reference.
 
-    A sample without a valid attempt is unscored, so means leave it out.
+    A sample without a valid attempt is unscored, so Inspect's means leave it out.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
         del target
         session = session_of_sample()
-        if session is None:  # `inspect score` on a log
+        if session is None:  # `inspect score` runs on a log
             return _final_score(SessionStore(store=state.store))
         if state.completed:
             return _final_score(await end_episode(state.store, session))
@@ -130,7 +131,7 @@ def reward() -> Scorer:
 
 
 async def end_episode(store: Store, session: Session) -> SessionStore:
-    """End the episode with a last scoring unless it has ended; return the session's part of the store."""
+    """Score once more and end the episode, unless it has ended; return the session's part of the store."""
     for _try in range(_FINAL_TRIES):
         if session.record.state == "finished":
             break
@@ -191,7 +192,7 @@ def bash() -> Tool:
 
 @tool(name="answer", parallel=False)
 def answer() -> Tool:
-    """Return the tool that scores the workspace; each score is an event of the transcript."""
+    """Return the tool that scores the workspace; each score appears as an event in the transcript."""
 
     async def execute(get_final_score: bool = False) -> str:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts.
@@ -205,9 +206,9 @@ def answer() -> Tool:
 
 
 async def score_workspace(*, final: bool) -> ToolResponse:
-    """Score the running sample's workspace; the final score ends the episode.
+    """Score the running sample's workspace; with ``final``, also end the episode.
 
-    Other attempts go through Inspect's scorer, so that they appear in the transcript.
+    All scores except the final one are made through Inspect's scorer, so that they appear in the transcript.
 
     Raises:
         ToolError: if the episode has ended.

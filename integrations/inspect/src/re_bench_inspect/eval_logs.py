@@ -1,7 +1,7 @@
-"""Read Inspect logs for ``re-bench report``: each epoch of a sample is a run.
+"""Read Inspect logs for ``re-bench report``; each epoch of a sample becomes a run.
 
-Logs are untrusted, and Inspect's reader is slow to import: :mod:`re_bench_inspect.log_conversion` reads them in another
-process, and a log that crashes it does not end the report.
+:mod:`re_bench_inspect.log_conversion` reads the logs in another process, because logs are untrusted and Inspect's
+reader is slow to import. A log that crashes that process does not stop the report.
 """
 
 from __future__ import annotations
@@ -28,46 +28,46 @@ if TYPE_CHECKING:
 
 _JSON = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:')
 _TIME_LIMIT_S = 300.0
-"""For all logs of a report together."""
+"""Timeout for reading all logs of a report."""
 _MAX_NAME = 60
 
 
 class ConvertedSample(BaseModel):
-    """One epoch of a sample, as a run."""
+    """A run converted from one epoch of a sample."""
 
     id: str
     epoch: int
     uuid: str
-    """The same in every copy of the sample."""
+    """Identifies the sample; all copies of the sample have the same value."""
     directory: str
-    """Relative to the record; a run's directory without ``run.json``."""
+    """Name of the directory with the run's files except ``run.json``, next to ``log.json``."""
     task: TaskRecord
     run: RunRecord
 
 
 class ConvertedLog(Record):
-    """The result of converting one log: the file ``log.json``."""
+    """The result of converting one log, stored as ``log.json``."""
 
     task_id: str = ""
-    """The same in every log of a retried task."""
+    """Identifies the task; all logs of a retried task have the same value."""
     created: str = ""
     plan: dict[str, Any] = Field(default_factory=dict)
-    """Settings of its runs; only runs with equal settings are averaged."""
+    """The settings of the runs; only runs with equal settings are averaged."""
     versions: dict[str, str] = Field(default_factory=dict)
     samples: tuple[ConvertedSample, ...] = ()
     problem: str = ""
-    """Why the whole log is unreadable."""
+    """Why the log cannot be read at all; empty if it can be read."""
     problems: dict[str, str] = Field(default_factory=dict)
-    """Unreadable or missing parts, by name in the log."""
+    """A message for each part of the log that is unreadable or missing, by name."""
 
     @classmethod
     def file_name(cls) -> str:
-        """Return the file's name."""
+        """Return the file name."""
         return "log.json"
 
 
 class _Run(NamedTuple):
-    """A sample, its log, and the log's directory."""
+    """A converted sample, its log, and the directory of the converted log."""
 
     sample: ConvertedSample
     log: ConvertedLog
@@ -75,25 +75,27 @@ class _Run(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Identifies the sample in all its tries."""
+        """A value that is the same for all tries of a sample."""
         return self.log.task_id, self.sample.id, self.sample.epoch
 
     def can_average_with(self, other: _Run) -> bool:
-        """Return whether two runs have equal plans, and equal records if they are of one task and profile."""
+        """Return whether two runs have equal settings and, if they are on the same task and profile, equal records."""
         one, two = self.sample.task, other.sample.task
         same_task = (one.name, one.profile) != (two.name, two.profile) or one == two
         return same_task and self.log.plan == other.log.plan
 
 
 class InspectLogs:
-    """Reads ``.eval`` and ``.json`` logs, and directories of them."""
+    """Read Inspect's ``.eval`` and ``.json`` logs, and directories that contain such logs."""
 
     def reads(self, path: Path) -> bool:
-        """Return whether a path is a log, or a directory with logs."""
+        """Return whether a path is a log, or a directory that contains logs."""
         return next(_logs_in(path), None) is not None
 
     def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
-        """Write the runs of logs as evaluations below ``directory``, and return problems; a retried sample counts once.
+        """Write the runs of logs as evaluations below ``directory``, and return problems.
+
+        A retried sample counts as one run.
 
         Raises:
             OSError: if ``directory`` cannot be written.
@@ -103,7 +105,7 @@ class InspectLogs:
         problems = _convert(places)
         logs = {}
         for path, place in places.items():
-            with suppress(ReBenchError):  # already among the problems
+            with suppress(ReBenchError):  # ``problems`` contains these errors already
                 logs[path] = ConvertedLog.load(place)
         runs = [_Run(sample, log, places[path]) for path, log in logs.items() for sample in log.samples]
         for number, evaluation in enumerate(_evaluations(_last_tries(runs))):
@@ -128,14 +130,14 @@ def _is_json_log(path: Path) -> bool:
 
 
 def _convert(logs: Mapping[Path, Path]) -> list[Problem]:
-    """Convert logs into directories; return a problem for each log that crashed the reader."""
+    """Convert each log to a directory; return a problem for each log that crashed the reader."""
     for place in logs.values():
         place.mkdir(parents=True)
     left, problems = dict(logs), []
     while left:
         arguments = [str(path) for pair in left.items() for path in pair]
         try:
-            # -P: the working directory may be an agent's, so no module is imported from it
+            # -P prevents imports from the working directory, which may belong to an agent.
             command = ["-P", "-m", "re_bench_inspect.log_conversion", *arguments]
             status, _output = run_program(command, capture=False, time_limit_s=_TIME_LIMIT_S)
             reason = f"exit status {status}"
@@ -150,13 +152,13 @@ def _convert(logs: Mapping[Path, Path]) -> list[Problem]:
 
 
 def _last_tries(runs: Iterable[_Run]) -> Iterator[_Run]:
-    """Yield each sample once: its last try that ended, or the last one if none did."""
+    """Yield each sample once: its last try that ended, or its last try if none ended."""
     for _key, group in groupby(sorted(runs, key=lambda run: run.key), key=lambda run: run.key):
         tries = sorted(group, key=lambda run: (run.sample.run.state == "ended", run.log.created))
         sample, log, directory = tries[-1]
         earlier = {run.sample.uuid: run.sample.run for run in tries if run.sample.uuid != sample.uuid}.values()
         numbers = {
-            "tries": max(sample.run.tries, 1 + len(earlier)),  # a resumed log counts earlier errors itself
+            "tries": max(sample.run.tries, 1 + len(earlier)),  # a resumed log already counts earlier tries
             "earlier_dollars": sum_of_known(run.dollars for run in earlier) or 0.0,
         }
         run = sample.run.model_copy(update=numbers)
@@ -164,7 +166,7 @@ def _last_tries(runs: Iterable[_Run]) -> Iterator[_Run]:
 
 
 def _evaluations(runs: Iterable[_Run]) -> list[list[_Run]]:
-    """Group runs that can be averaged, in the order of their logs."""
+    """Group the runs that can be averaged; groups and runs are in the order of their logs."""
     evaluations: list[list[_Run]] = []
     for run in sorted(runs, key=lambda run: run.log.created):
         fitting = (group for group in evaluations if all(map(run.can_average_with, group)))
@@ -176,7 +178,7 @@ def _evaluations(runs: Iterable[_Run]) -> list[list[_Run]]:
 
 
 def _problems(logs: Mapping[Path, ConvertedLog]) -> Iterator[Problem]:
-    """Yield unreadable logs, and unreadable or missing samples of each task's last log."""
+    """Yield a problem for each unreadable log, and for each unreadable or missing sample in a task's last log."""
     yield from (Problem(str(path), log.problem) for path, log in logs.items() if log.problem)
     last = {log.task_id: (path, log) for path, log in sorted(logs.items(), key=lambda entry: entry[1].created)}
     for path, log in last.values():
@@ -184,7 +186,7 @@ def _problems(logs: Mapping[Path, ConvertedLog]) -> Iterator[Problem]:
 
 
 def _name(paths: Sequence[Path]) -> str:
-    """Name an evaluation after its single path, or after the directories of its paths."""
+    """Return a name for evaluations: that of the only path, or the names of the paths' directories."""
     resolved = [path.resolve() for path in paths]
     if len(resolved) == 1:
         return valid_unicode(resolved[0].stem)
@@ -192,11 +194,11 @@ def _name(paths: Sequence[Path]) -> str:
 
 
 def _write(runs: Sequence[_Run], name: str, directory: Path) -> None:
-    """Write an evaluation's directory."""
+    """Write runs as an evaluation."""
     for run in runs:
         sample, record = run.sample, run.sample.run
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", f"{record.agent}.{record.model or ''}.{record.task}")[:_MAX_NAME]
-        # Does not depend on other logs: open report pages refer to a run by its name.
+        # The name must not depend on other logs, because open report pages refer to a run by its name.
         run_name = f"run.{slug}.{record.seed}.{cache_key(*run.key)}"
         place = directory / RUNS / run_name
         place.mkdir(parents=True)

@@ -1,6 +1,6 @@
 """Convert Inspect logs to run directories: ``python -m re_bench_inspect.log_conversion LOG DIR [LOG DIR ...]``.
 
-Logs are untrusted: this program has limited memory, and its output is checked like a server's files.
+Logs are untrusted. Therefore this program limits its own memory, and reports check its output like a server's files.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample, EvalSpec
 
 _MEMORY = 8 << 30
-"""Bytes of address space."""
+"""Limit on this program's address space, in bytes."""
 _LARGEST = 512 << 20
-"""Bytes of a sample, or of a log in JSON."""
+"""Maximum size of a part of an ``.eval`` log, such as a sample, or of a ``.json`` log, in bytes."""
 _MAX_MESSAGE, _MAX_NAME = 300, 100
 _MAX_TOKENS = 1 << 53
 _NOT_READ = {"messages", "output", "timelines"}
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 _REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": "messages", "turn": "steps"}
-"""Inspect's names of limits, and those of run records."""
+"""The names of limits in run records, by Inspect's names."""
 _ATTEMPT = TypeAdapter(Attempt)
 _SESSION = "session"
 _MAX_TEXT = 2000
 _MAX_CALLS = 100_000
 _ACTION = re.compile(r"(?:^|\n\n)\*\*Action: ([^\n]*)\*\*\n\n(`{3,})json\n(.*?)\n\2", re.DOTALL)
-"""An action of mlab with its arguments, as :mod:`re_bench_inspect.mlab.steps` writes it in Markdown."""
+"""Matches an action of the mlab agent and its arguments in the Markdown of :mod:`re_bench_inspect.mlab.steps`."""
 _OBSERVATION = "**Observation**\n\n"
 
 
 def convert(log: Path, directory: Path) -> None:
-    """Write the runs of a log and its record ``log.json`` into a directory.
+    """Convert a log: write its runs and ``log.json`` to a directory.
 
     Raises:
         OSError: if the directory cannot be written.
     """
-    # A link with a fixed name: Inspect takes paths with "::" or "://" for URLs.
+    # Read the log through a link with a fixed name, because Inspect treats paths that contain "::" or "://" as URLs.
     name = directory / f".link{log.suffix}"
     name.symlink_to(log.resolve())
     try:
         record = _convert(name, directory)
-    except Exception as error:  # noqa: BLE001 - whatever Inspect raises for a malformed log
+    except Exception as error:  # noqa: BLE001 - Inspect raises many types for malformed logs
         record = ConvertedLog(problem=f"not a readable log of Inspect: {_message(error)}")
     record.save(directory)
 
@@ -103,7 +103,7 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
 
 
 def _check_sizes(log: Path) -> None:
-    """Raise ValueError if a log is too large by the sizes that it states; a log that lies hits the memory limit."""
+    """Raise ValueError if the sizes that a log states are too large; if they are wrong, the memory limit applies."""
     sizes = [log.stat().st_size]
     if log.suffix == ".eval":
         with zipfile.ZipFile(log) as archive:
@@ -113,7 +113,10 @@ def _check_sizes(log: Path) -> None:
 
 
 def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
-    """Yield each sample, or the error of reading it, with its file's name; ``.eval`` logs are read one by one."""
+    """Yield each sample with its file name in the log; an unreadable sample is replaced by the error.
+
+    Samples of ``.eval`` logs are read one at a time.
+    """
     if log.suffix == ".json":
         whole: EvalLog = read_eval_log(str(log), resolve_attachments="core")
         for sample in whole.samples or ():
@@ -124,13 +127,16 @@ def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
         read: EvalSample | Exception
         try:
             read = read_eval_log_sample(str(log), *key, resolve_attachments="core", exclude_fields=_NOT_READ)
-        except Exception as error:  # noqa: BLE001 - as above, for this sample alone
+        except Exception as error:  # noqa: BLE001 - as for whole logs
             read = error
         yield _text(f"samples/{key[0]}_epoch_{key[1]}.json"), read
 
 
 def _plan(spec: EvalSpec) -> dict[str, Any]:
-    """Return the settings that averaged runs must share, with the hours as in plans of ``re-bench evaluate``."""
+    """Return the settings that must be equal for runs that are averaged.
+
+    The hours per run are stored under the same keys as in plans of ``re-bench evaluate``.
+    """
     hours = [spec.task_args.get("hours"), (spec.config.working_limit or 0) / 3600]
     known = [value for value in hours if isinstance(value, int | float) and value > 0]
     plan: dict[str, Any] = {
@@ -148,7 +154,7 @@ def _write_run(sample: EvalSample, log: EvalLog, directory: Path) -> ConvertedSa
     """Create a run's directory from a sample's store and events.
 
     Raises:
-        ValueError: if it is not a sample of re-bench, or its store is malformed.
+        ValueError: if the sample is not a re-bench task or is marked as invalid, or its store is malformed.
         OSError: if the directory cannot be written.
     """
     store = sample.store_as(SessionStore)
@@ -182,16 +188,16 @@ def _attempts(values: Sequence[dict[str, Any]]) -> Iterator[Attempt]:
             attempt = _ATTEMPT.validate_json(json.dumps(with_current_names(value)), strict=True)
             line = encoded(replace(attempt, n=number + 1))
         except (ValueError, TypeError, RecursionError):
-            continue  # the record still counts it, so the report shows that it is missing
+            continue  # the run's record counts this attempt, so the report shows that it is missing from the log
         number += 1
         yield _ATTEMPT.validate_python(json.loads(line)["attempt"])
 
 
 def _link_submissions(log: Path, directory: Path, attempts: Sequence[Attempt]) -> None:
-    """Link the kept submissions if the session's directory is on this machine.
+    """Link the kept submissions if the session's directory exists on this machine.
 
-    A log can name any directory, so the attempt log there must match this one; details may differ, since Inspect's log
-    shortens them.
+    A log can name any directory. Therefore the attempt log in that directory must contain the attempts of this log;
+    their details may differ, because the Inspect log shortens them.
     """
     original = directory / ATTEMPTS
     copies = original.with_name(f"{original.name}.submissions")
@@ -212,7 +218,7 @@ def _without_details(attempt: Attempt) -> bytes:
 def _record(
     sample: EvalSample, log: EvalLog, task: TaskRecord, store: SessionStore, attempts: Sequence[Attempt]
 ) -> RunRecord:
-    """Return the record of a run; without a final score in the log, compute it from the attempts."""
+    """Return the record of a run; if the log has no final score, it is computed from the attempts."""
     if store.final is not None:
         raw, reward = as_finite(store.final.get("raw")), as_finite(store.final.get("reward"))
     else:
@@ -249,7 +255,7 @@ def _record(
 
 
 def _agent(log: EvalLog) -> str:
-    """Return the name of the solver or agent, with its command-line arguments."""
+    """Return the name of the solver or agent, with the arguments given on Inspect's command line."""
     steps = log.plan.steps
     name = log.eval.solver or (steps[-1].solver if steps else "") or "agent"
     arguments = (log.eval.solver_args_passed or {}) if log.eval.solver else {}
@@ -262,7 +268,7 @@ def _sum(dollars: Iterable[float | None]) -> float | None:
 
 
 def _text(text: str, longest: int = _MAX_MESSAGE) -> str:
-    """Shorten a text of a log to one line."""
+    """Return a text of a log as one line of limited length."""
     return shortened(valid_unicode(" ".join(text.split())), longest)
 
 
@@ -274,7 +280,7 @@ def _message(error: Exception) -> str:
 
 
 class _Call(NamedTuple):
-    """A tool call, an action of mlab, or an operation of the sandbox."""
+    """A tool call, an action of the mlab agent, or an operation of the sandbox."""
 
     ended: dt.datetime
     name: str
@@ -283,7 +289,10 @@ class _Call(NamedTuple):
 
 
 def _transcript(events: Sequence[Event]) -> Iterator[bytes]:
-    """Yield transcript lines: the actions of mlab, or the tool calls, or the operations of the sandbox."""
+    """Yield the lines of a transcript.
+
+    They contain the actions of the mlab agent; without any, the tool calls; without these, the sandbox's operations.
+    """
     calls = list(_actions(events)) or list(_tool_calls(events)) or list(_sandbox_calls(events))
     for seq, call in enumerate(calls[:_MAX_CALLS]):
         entry = {
@@ -312,7 +321,7 @@ def _actions(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def _unfenced(text: str) -> str:
-    """Return the text of a fenced Markdown block."""
+    """Return the text inside a fenced Markdown block."""
     return "\n".join(text.split("\n")[1:-1])
 
 
@@ -325,7 +334,7 @@ def _tool_calls(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def _result_text(result: object) -> str:
-    """Join the texts of a result with several parts."""
+    """Return the result of a tool as text; the texts of several parts are joined."""
     parts = result if isinstance(result, list) else [result]
     return "\n".join(getattr(part, "text", None) or str(getattr(part, "type", part)) for part in parts)
 
@@ -338,9 +347,9 @@ def _sandbox_calls(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def main() -> None:
-    """Convert each log of the command line into the directory named after it."""
+    """Convert each log on the command line to the directory that follows it there."""
     paths = [Path(word) for word in sys.argv[1:]]
-    with suppress(ValueError, OSError):  # a lower limit is set already
+    with suppress(ValueError, OSError):  # a lower limit may be set already
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     for log, directory in zip(paths[::2], paths[1::2], strict=True):
         convert(log, directory)

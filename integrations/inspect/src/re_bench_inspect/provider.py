@@ -1,4 +1,4 @@
-"""Provide the sandbox ``rebench`` to any task of Inspect, without root or Docker."""
+"""Provide the sandbox ``rebench`` to any Inspect task; it needs neither root nor Docker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from re_bench_server.shell.program import ProgramOutput
 
 _KILLED = 137
-"""Docker's exit status of a program over its memory limit."""
+"""Exit status that Docker reports for a program that exceeded its memory limit."""
 _USER = "agent"
 _FILE_TIMEOUT_S = 600.0
 _FILE_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -52,12 +52,12 @@ _FILE_ERRORS = (
     (errno.ELOOP, "Too many levels of symbolic links"),
     (errno.ENOSPC, "No space left on device"),
 )
-"""Errors by the end of the tools' messages."""
+"""Error codes, and the texts with which the tools' messages for these errors end."""
 
 
 @sandboxenv(name="rebench")
 class ReBenchSandbox(SandboxEnvironment):
-    """The sandbox of a sample, with or without a session at a task of re-bench."""
+    """The sandbox of a sample, with or without a session of a re-bench task."""
 
     def __init__(self, inner: Session | PlainSandbox) -> None:
         super().__init__()
@@ -65,10 +65,10 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @property
     def session(self) -> Session | None:
-        """The session at a task of re-bench, if any."""
+        """The session of a re-bench task, if the sandbox has one."""
         return None if isinstance(self._inner, PlainSandbox) else self._inner
 
-    async def exec(  # noqa: PLR0917 - Inspect's
+    async def exec(  # noqa: PLR0917 - Inspect's signature
         self,
         cmd: list[str],
         input: str | bytes | None = None,  # noqa: A002 - Inspect's name
@@ -76,10 +76,12 @@ class ReBenchSandbox(SandboxEnvironment):
         env: dict[str, str] | None = None,
         user: str | None = None,
         timeout: int | None = None,  # noqa: ASYNC109 - Inspect's name
-        timeout_retry: bool = True,  # noqa: ARG002 - a retry would take as long
+        timeout_retry: bool = True,  # noqa: ARG002 - a retry would time out again
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a program in ``/workspace`` by Inspect's protocol; a timeout also ends all processes that it started.
+        """Run a program in ``/workspace``; a timeout also kills all processes that the program started.
+
+        Arguments and errors are those of Inspect's protocol.
 
         Raises:
             SandboxUserUnsupportedError: if ``user`` is not ``agent``.
@@ -98,10 +100,10 @@ class ReBenchSandbox(SandboxEnvironment):
         return _result(output)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        """Write a file from inside the sandbox, so that no link leads out of it.
+        """Write a file; a program inside the sandbox writes it, so that no link can lead out of the sandbox.
 
         Raises:
-            OSError: by Inspect's protocol, or for another reason, such as the disk limit.
+            OSError: in the cases defined by Inspect's protocol, or for another reason, such as the disk limit.
         """
         await self._use_file(_WRITE, file, stdin=contents.encode() if isinstance(contents, str) else contents)
 
@@ -112,10 +114,10 @@ class ReBenchSandbox(SandboxEnvironment):
     async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
-        """Read a file from inside the sandbox.
+        """Read a file; a program inside the sandbox reads it.
 
         Raises:
-            OSError: by Inspect's protocol.
+            OSError: in the cases defined by Inspect's protocol.
             OutputLimitExceededError: if the file is larger than Inspect's limit.
         """
         limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
@@ -125,7 +127,7 @@ class ReBenchSandbox(SandboxEnvironment):
         return output.stdout.decode() if text else output.stdout
 
     async def _use_file(self, script: str, file: str, *arguments: str, **options: Any) -> ProgramOutput:
-        path = file if file.startswith("/") else f"./{file}"  # no tool takes it for an option
+        path = file if file.startswith("/") else f"./{file}"  # prevents that it is parsed as an option
         command = ["/bin/sh", "-c", script, "sh", path, *arguments]
         output = await self._execute(command, environment=_FILE_ENVIRONMENT, timeout_s=_FILE_TIMEOUT_S, **options)
         if output.timed_out:
@@ -134,7 +136,7 @@ class ReBenchSandbox(SandboxEnvironment):
             message = output.stderr.decode(errors="replace").strip() or output.error
             reason = message or "cannot be written; the sandbox's disk may be full"
             code = next((code for code, text in _FILE_ERRORS if message.endswith(text)), errno.EIO)
-            raise OSError(code, reason, file)  # Python picks the subclass
+            raise OSError(code, reason, file)  # OSError creates the subclass for the code
         return output
 
     async def _execute(self, command: Sequence[str], **options: Any) -> ProgramOutput:
@@ -148,10 +150,10 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @classmethod
     async def task_init(cls, task_name: str, config: BaseModel | str | None) -> None:  # noqa: ARG003 - Inspect's
-        """Check the configuration before the first sample.
+        """Check a task's configuration before its first sample starts.
 
         Raises:
-            PrerequisiteError: if this machine does not support it.
+            PrerequisiteError: if the configuration is invalid, or this machine does not support it.
         """
         try:
             wanted = SandboxConfig.of(config)
@@ -170,7 +172,7 @@ class ReBenchSandbox(SandboxEnvironment):
         config: BaseModel | str | None,
         cleanup: bool,  # noqa: ARG003 - no sandbox outlives its evaluation
     ) -> None:
-        """Close what the task's sandboxes share."""
+        """Close the resources that the task's sandboxes share."""
         wanted = SandboxConfig.of(config)
         if wanted.task is not None:
             await sessions.task_cleanup(wanted)
@@ -182,10 +184,10 @@ class ReBenchSandbox(SandboxEnvironment):
         config: BaseModel | str | None,
         metadata: dict[str, str],  # noqa: ARG003 - Inspect's
     ) -> dict[str, SandboxEnvironment]:
-        """Open a sample's sandbox, named ``default``.
+        """Open a sample's sandbox; return it under the name ``default``.
 
         Raises:
-            PrerequisiteError: if this machine does not support the configuration.
+            PrerequisiteError: if the configuration is invalid, or this machine does not support it.
             ReBenchError: if the sandbox does not start.
         """
         try:
@@ -203,30 +205,30 @@ class ReBenchSandbox(SandboxEnvironment):
         environments: dict[str, SandboxEnvironment],
         interrupted: bool,
     ) -> None:
-        """End all processes of a sample's sandbox and remove its files; a session's log and copies stay."""
+        """Kill all processes in a sample's sandbox and remove its files; keep a session's logs and kept submissions."""
         reason = "the sample was interrupted" if interrupted else "the sample has ended"
         for environment in environments.values():
-            await environment.as_type(cls)._inner.close(reason)  # noqa: SLF001 - of this class
+            await environment.as_type(cls)._inner.close(reason)  # noqa: SLF001 - an instance of this class
 
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's
-        """Remove files of killed evaluations; their processes have ended with them."""
+        """Remove the files of killed evaluations; their processes were killed together with the evaluation."""
         removed = sandboxes.remove_abandoned(sandboxes.default_directory())
         print("\n".join(f"removed {name}" for name in removed) or "nothing to remove")
 
     @classmethod
     def default_concurrency(cls) -> int | None:
-        """Return the default of ``--max-sandboxes``."""
+        """Return the default value of Inspect's option ``--max-sandboxes``."""
         return 2 * len(os.sched_getaffinity(0))
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """Return the configuration stored in a log."""
+        """Return the configuration that a log contains as JSON."""
         return SandboxConfig.model_validate(config)
 
 
 def _slot() -> AbstractAsyncContextManager[object]:
-    """Return one of the slots for programs that all local providers share."""
+    """Return a context manager that waits for one of the program slots that all local providers share."""
     return concurrency("subprocesses", max_subprocesses_context_var.get(), resizable=True)
 
 

@@ -1,7 +1,7 @@
 """Configure sandboxes, and open sandboxes without a session.
 
-A sandbox without a session has its own directory, which is removed with the sample. The kernel releases the lock next
-to it even if this process is killed.
+A sandbox without a session has its own directory, which is removed when the sample ends. A lock file next to the
+directory shows that the sandbox is in use; the kernel releases the lock even if this process is killed.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ _SOCKETS_PREFIX = "re-bench-inspect-"
 
 
 class SandboxConfig(BaseModel):
-    """Resources and network of a sandbox, and the task of its session."""
+    """The configuration of a sandbox: its resources, its network, and the task of its session if it has one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: str | None = None
-    """The id of a task of re-bench; None for a sandbox without a session."""
+    """The id of a re-bench task; None for a sandbox without a session."""
     profile: str = "auto"
     """The task's profile."""
     network: Literal["none", "proxy", "open"] = "none"
-    """No network, a proxy to the hosts in ``allow``, or the machine's network."""
+    """No network, only a proxy to the hosts in ``allow``, or the machine's network."""
     allow: tuple[str, ...] = ()
-    """Hosts that the proxy lets through."""
+    """Hosts that are reachable through the proxy."""
     hours: float = Field(default=8.0, gt=0)
-    """Working hours of a session."""
+    """Limit on a session's working hours."""
     max_attempts: int = Field(default=100, ge=1)
-    """Scored attempts of a session."""
+    """Limit on the number of a session's attempts."""
     memory_mib: int = Field(default=Settings.memory_mib, gt=0)
-    """Memory of all programs together, and the size of ``/tmp``, in MiB."""
+    """Limit on the memory of all programs together, and on the size of ``/tmp``, in MiB."""
     disk_mib: int = Field(default=Settings.disk_mib, gt=0)
-    """Growth of the working directory, the home directory and ``/var/tmp`` together, in MiB."""
+    """Limit on the total growth of the working directory, the home directory and ``/var/tmp``, in MiB."""
     processes: int = Field(default=Settings.processes, gt=0)
-    """Processes and threads at a time."""
+    """Limit on the number of concurrent processes and threads."""
     gpu: str | None = None
-    """Index or UUID of a GPU; with a task, its profile decides."""
+    """Index or UUID of a GPU; must be None for a task, whose profile determines the GPU."""
 
     @model_validator(mode="after")
     def _check_task(self) -> Self:
@@ -67,10 +67,10 @@ class SandboxConfig(BaseModel):
 
     @classmethod
     def of(cls, config: BaseModel | str | None) -> SandboxConfig:
-        """Return the configuration in the form that Inspect passes: an object or the path of a TOML file.
+        """Return the configuration for a value that Inspect passes: an object, the path of a TOML file, or None.
 
         Raises:
-            UsageError: if it belongs to another provider, or the file is unusable.
+            UsageError: if the object belongs to another provider, or the file is unusable.
         """
         if config is None:
             return cls()
@@ -89,19 +89,19 @@ class SandboxConfig(BaseModel):
 
 
 def problems_of(error: ValidationError) -> str:
-    """Return the invalid fields and their errors on one line."""
+    """Return the invalid fields and their errors as one line."""
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 
 
 class PlainSandbox:
-    """A sandbox without a session: a shell, its directory, and its proxy."""
+    """A sandbox without a session: a shell with a directory and, if configured, a proxy."""
 
     def __init__(self, shell: Shell, resources: AsyncExitStack) -> None:
         self.execute = shell.execute
         self._resources = resources
 
     async def close(self, _reason: str = "") -> None:
-        """End all processes and remove the directory."""
+        """Kill all processes and remove the directory."""
         await self._resources.aclose()
 
 
@@ -130,7 +130,7 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
         for path in (directory, directory / "workspace"):
             path.mkdir(mode=0o700)
         resources.push_async_callback(asyncio.to_thread, _remove, directory)
-        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # paths of sockets must be short
+        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # socket paths must be short
         (directory / "sockets").symlink_to(sockets)
     except OSError as error:
         raise _unusable(root, error) from None
@@ -156,10 +156,10 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
 
 
 def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
-    """Return the network policy and the GPU's UUID of a configuration.
+    """Return the network policy and the GPU's UUID (None without a GPU) for a configuration.
 
     Raises:
-        UsageError: if options contradict one another, or this machine does not support one.
+        UsageError: if options contradict each other, or this machine does not support an option.
     """
     policy = NetworkPolicy.from_options(config.network, list(config.allow), None)
     policy.check_sandbox(open_backend().name)
@@ -167,12 +167,12 @@ def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
 
 
 def default_directory() -> Path:
-    """Return the directory above those of sandboxes."""
+    """Return the directory that contains the directories of all sandboxes without a session."""
     return default_state().with_name("inspect-sandboxes")
 
 
 def remove_abandoned(root: Path) -> list[str]:
-    """Remove the directories of sandboxes whose evaluation was killed; return their names.
+    """Remove the directories of sandboxes whose evaluation was killed; return the names of the directories.
 
     Raises:
         UsageError: if ``root`` cannot be read.
@@ -180,7 +180,7 @@ def remove_abandoned(root: Path) -> list[str]:
     removed = []
     try:
         for directory in sorted(path for path in root.glob("*") if path.is_dir()):
-            with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # a running evaluation has the lock
+            with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # a running evaluation holds the lock
                 _remove(directory)
                 removed.append(directory.name)
     except OSError as error:
@@ -198,7 +198,7 @@ def _lock_of(directory: Path) -> Path:
 
 def _limits_of(config: SandboxConfig) -> Limits:
     return Limits(
-        wall_s=_YEAR_S,  # Inspect limits its time
+        wall_s=_YEAR_S,  # Inspect applies its own time limits
         cpu_s=_YEAR_S,
         memory_mib=config.memory_mib,
         processes=config.processes,

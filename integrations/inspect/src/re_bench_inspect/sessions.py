@@ -1,7 +1,8 @@
 """Run re-bench sessions inside an Inspect evaluation, without a server.
 
-Shared resources (catalog, prepared tasks, gateways, the scoring queue) are opened once per event loop and closed after
-its last task. Attempt logs and copies of scored submissions stay in a state directory when the evaluation has ended.
+Shared resources (catalog, prepared tasks, gateways, the scoring queue) are opened once per event loop and
+configuration, and closed after the last task that uses them. Attempt logs and copies of scored submissions remain in a
+state directory after the evaluation.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ if TYPE_CHECKING:
     from re_bench_server.session import Session
 
 _SECRETS = ("OPENAI_API_KEY",)
-"""Environment variables that sessions get as secrets: keys of the tasks' chat models."""
+"""Environment variables with keys for the tasks' chat models, which are passed to sessions as secrets."""
 _LOG = "sessions.log"
 _KILLED = "the evaluation was ended"
 
 
 @dataclass
 class _Host:
-    """Resources shared by all sessions with the same settings."""
+    """The resources that all sessions with the same settings share."""
 
     tasks: set[str] = field(default_factory=set)
-    """Ids of the evaluation's tasks."""
+    """Ids of the tasks that have been registered."""
     users: int = 0
-    """Number of the evaluation's running tasks."""
+    """Number of registered Inspect tasks that have not ended."""
     registry: SessionRegistry | None = None
     log: TextIO | None = None
 
@@ -55,10 +56,10 @@ _hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[SandboxConfig, _Host]]
 
 
 def settings_of(config: SandboxConfig, state: Path, tasks: set[str]) -> Settings:
-    """Return the environment's settings for a configuration.
+    """Return the server settings that correspond to a configuration.
 
     Raises:
-        UsageError: if the network options contradict one another.
+        UsageError: if the network options contradict each other.
     """
     return Settings(
         state=state,
@@ -69,14 +70,14 @@ def settings_of(config: SandboxConfig, state: Path, tasks: set[str]) -> Settings
         memory_mib=config.memory_mib,
         disk_mib=config.disk_mib,
         processes=config.processes,
-        max_sessions=1 << 20,  # Inspect limits samples and sandboxes
+        max_sessions=1 << 20,  # Inspect limits the number of samples and sandboxes
         network=NetworkPolicy.from_options(config.network, list(config.allow), None),
-        transcripts=False,  # Inspect's log has everything
+        transcripts=False,  # Inspect's log contains the calls
     )
 
 
 async def task_init(config: SandboxConfig) -> None:
-    """Register a task of the evaluation."""
+    """Register an Inspect task before its first sample."""
     host = _host(config)
     host.users += 1
     if config.task is not None:
@@ -84,7 +85,7 @@ async def task_init(config: SandboxConfig) -> None:
 
 
 async def task_cleanup(config: SandboxConfig) -> None:
-    """Unregister a task of the evaluation; the last one closes the shared resources."""
+    """Unregister an Inspect task after its last sample; after the last task, close the shared resources."""
     host = _host(config)
     host.users -= 1
     if host.users > 0:
@@ -104,7 +105,7 @@ async def open_session(config: SandboxConfig) -> Session:
     """Open a session and create its workspace.
 
     Raises:
-        UsageError: if the task is unknown or cannot be served here.
+        UsageError: if the task is unknown or cannot be served on this machine.
         ReBenchError: if the session cannot be opened.
     """
     host = _host(config)
@@ -124,7 +125,7 @@ async def open_session(config: SandboxConfig) -> Session:
 
 
 def _shared(config: SandboxConfig) -> SandboxConfig:
-    """Return the settings that sessions of one host share: all but the task."""
+    """Return the part of a configuration that sessions with shared resources have in common: all but the task."""
     return config.model_copy(update={"task": None})
 
 
@@ -146,9 +147,9 @@ def _open(host: _Host, config: SandboxConfig) -> None:
 
 
 def _end_killed(root: Path) -> None:
-    """End the processes and remove the workspaces of killed evaluations; logs and copies stay."""
-    for marker in root.glob("*/sockets"):  # an evaluation removes it when it ends
-        with suppress(UsageError):  # a running evaluation uses it
+    """End the sessions of killed evaluations and remove their workspaces; keep logs and kept submissions."""
+    for marker in root.glob("*/sockets"):  # an evaluation that ends normally removes this directory
+        with suppress(UsageError):  # raised if a running evaluation uses the state directory
             directory = StateDirectory(marker.parent)
             for record in directory.open_records:
                 record.state, record.ended, record.reason = "ended", utc(), _KILLED

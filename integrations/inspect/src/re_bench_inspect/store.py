@@ -1,4 +1,4 @@
-"""Define what a sample's log keeps of its session: the task and every attempt."""
+"""Define the part of a sample's log that describes the sample's session: the task, the attempts and the final score."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pydantic import Field
 
 
 class SessionStore(StoreModel):
-    """The session's part of a sample's store."""
+    """The part of a sample's store that belongs to the session."""
 
     task: dict[str, Any] = Field(default_factory=dict)
-    """A :class:`re_bench.records.TaskRecord`."""
+    """A :class:`re_bench.records.TaskRecord` as JSON values."""
     session: str = ""
     """The session's name."""
     directory: str = ""
@@ -20,10 +20,10 @@ class SessionStore(StoreModel):
     attempts: list[dict[str, Any]] = Field(default_factory=list)
     """Each :class:`re_bench.attempts.log.Attempt` as JSON values, in order."""
     final: dict[str, Any] | None = None
-    """A :class:`re_bench.attempts.log.FinalScore`, once there is one."""
+    """A :class:`re_bench.attempts.log.FinalScore` as JSON values; None until the episode has ended."""
     hours: float | None = None
-    """Working hours used."""
+    """Working hours used so far."""
     model_dollars: float | None = None
-    """Cost of the session's calls to the task's model; None without a model or a price."""
+    """Cost of the agent's calls to the task's chat model; None without a model or a price."""
     scoring_model_dollars: float | None = None
-    """Cost of the scorings' calls to the task's model."""
+    """Cost of calls to the task's chat model during scoring; None without a model or a price."""

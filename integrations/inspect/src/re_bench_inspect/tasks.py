@@ -1,4 +1,4 @@
-"""Register every discovered task of re-bench as a task of Inspect."""
+"""Register every discovered re-bench task as an Inspect task."""
 
 from __future__ import annotations
 
@@ -46,17 +46,19 @@ Build = Callable[..., inspect_ai.Task]
 
 
 def without_package(function: Function) -> Function:
-    """Have Inspect register a function without its package's name as a prefix.
+    """Change a function so that Inspect registers it without the name of its package as a prefix.
 
-    Inspect takes the prefix from the module's distribution, which has another name than ``re_bench``. Functions of the
-    standard library get none.
+    Inspect uses the name of the distribution that contains the function's module as the prefix, and here that name is
+    not ``re_bench``. For modules of the standard library there is no prefix.
     """
     function.__module__ = builtins.__name__
     return function
 
 
 def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
-    """Return the decorator that registers a task as ``re_bench/NAME`` and reports its errors without a traceback.
+    """Return the decorator that registers an Inspect task as ``re_bench/NAME``.
+
+    Errors of the decorated function are reported without a traceback.
 
     Args:
         name: the task's name.
@@ -80,13 +82,13 @@ def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
 
 
 def split_option(values: str | Sequence[str]) -> list[str]:
-    """Split a comma-separated option, which Inspect's command line may have split already."""
+    """Split a comma-separated option into a list; Inspect's command line may have split it already."""
     parts = values.split(",") if isinstance(values, str) else map(str, values)
     return [part.strip() for part in parts if part.strip()]
 
 
 def make_task(task: TaskFolder) -> Build:
-    """Register the function that builds a task of Inspect as ``re_bench/NAME``, and return it."""
+    """Return a function that builds the Inspect task for a re-bench task; it is registered as ``re_bench/NAME``."""
 
     def build(
         profile: str = "auto",
@@ -109,21 +111,21 @@ def make_task(task: TaskFolder) -> Build:
     build.__doc__ = f"""{task.manifest.title}.
 
     Args:
-        profile: auto, cpu, gpu or paper: the size of the task
-        hours: working hours in which commands can run
-        attempts: how many attempts are scored
-        network: none, proxy or open: the sandbox's network
-        allow: comma-separated hosts that the proxy lets through
+        profile: the size of the task: auto, cpu, gpu or paper
+        hours: limit on the working hours in which commands can run
+        attempts: maximum number of scored attempts
+        network: the sandbox's network: none, proxy or open
+        allow: hosts that are reachable through the proxy, separated by commas
     """
     return register_task(task.name)(build)
 
 
 def task_of(config: SandboxConfig) -> inspect_ai.Task:
-    """Return the task of Inspect for a configuration: one sample with a session as its sandbox.
+    """Return the Inspect task for a configuration; its only sample has a sandbox with a session.
 
     Raises:
-        UsageError: if the task cannot be served here in this profile, or options contradict one another.
-        ManifestError: if its manifest is malformed.
+        UsageError: if the task cannot be served on this machine in this profile, or options contradict each other.
+        ManifestError: if the task's manifest is malformed.
     """
     assert config.task is not None
     settings = settings_of(config, Path(), {config.task})
@@ -141,7 +143,7 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
         dataset=MemoryDataset([sample], name=served.task.name),
         solver=tool_agent(),
         scorer=reward(),
-        epochs=Epochs(1, []),  # no reducer: the metrics see every epoch
+        epochs=Epochs(1, []),  # without a reducer, the metrics get the scores of all epochs
         working_limit=round(config.hours * _HOUR_S),
         version=manifest.version,
         display_name=manifest.title,
@@ -151,7 +153,7 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
 
 
 def tool_agent() -> Agent:
-    """Return the default agent: Inspect's ReAct loop with the tools of a session."""
+    """Return the default agent: Inspect's ReAct loop with the tools ``bash`` and ``answer``."""
 
     async def on_continue(state: AgentState) -> bool | str:
         if current_session().record.state == "finished":
@@ -162,7 +164,7 @@ def tool_agent() -> Agent:
 
 
 def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
-    """Return the facts that readers of scores need."""
+    """Return the metadata of a sample: the facts about the task that one needs to interpret scores."""
     manifest, anchors = served.manifest, served.manifest.anchors(served.profile_name)
     return {
         "task": served.task.name,
@@ -179,5 +181,5 @@ def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
 
 
 def make_tasks() -> dict[str, Build]:
-    """Register all discovered tasks; return the functions that build them, by name."""
+    """Register all discovered re-bench tasks; return the functions that build the Inspect tasks, by name."""
     return {name: make_task(task) for name, task in find_tasks().items() if task.scorer.is_file()}

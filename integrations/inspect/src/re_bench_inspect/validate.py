@@ -1,7 +1,8 @@
-"""``re_bench/validate``: check the scores of known solutions in Inspect, without a model.
+"""Define the Inspect task ``re_bench/validate``, which checks the scores of known solutions without a model.
 
-Each task has samples for the baseline, the reference and two cheats. The provider writes a solution's files into the
-sandbox, its command runs there, the session scores it, and ``re-bench validate``'s rules judge the score.
+There are samples for the baseline, the reference and two cheats of each task. For each sample, the solution's files are
+written to the sandbox, the solution's command runs in the sandbox, the session scores the workspace, and the score is
+judged by the rules of ``re-bench validate``.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ _SCORE_FIELDS = ("task", "profile", "status", "raw", "reward", "message", "detai
 
 @register_task("validate", kind="maintenance")
 def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.Task:
-    """Check that baseline, reference and two cheats of each task score as expected, without a model.
+    """Check that the baseline, the reference and two cheats of each task have the expected scores, without a model.
 
     Args:
-        tasks: comma-separated names; all tasks by default
-        profile: auto, cpu, gpu or paper: the size of the tasks
+        tasks: names of tasks, separated by commas; all tasks by default
+        profile: the size of the tasks: auto, cpu, gpu or paper
 
     Raises:
-        UsageError: if a task is unknown or unavailable here in this profile.
+        UsageError: if a task is unknown, or unavailable on this machine in this profile.
     """
     names = split_option(tasks)
     chosen = [find_task(name) for name in names] if names else list(find_tasks().values())
@@ -65,7 +66,10 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
 
 
 def _variants(served: ServedTask) -> Iterator[str]:
-    """Yield the solutions to score, with two cheats that are not compared with another solution, invalid ones first."""
+    """Yield the solutions to score: the baseline, the reference and two cheats.
+
+    Cheats whose reward is compared with that of another solution are not used. Cheats that must be invalid come first.
+    """
     yield from ("baseline", "reference")
     profile, cheats = served.profile_name, served.manifest.cheats
     known = {name: cheat.expectation(profile) for name, cheat in cheats.items() if cheat.runs_on(profile)}
@@ -89,7 +93,7 @@ def _sample(served: ServedTask, variant: str) -> Sample:
 
 @solver
 def lay_in() -> Solver:
-    """Return the solver that writes the sample's solution into the workspace and runs its command."""
+    """Return the solver that writes the sample's solution to the workspace and runs the solution's command."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         del generate
@@ -110,7 +114,7 @@ def lay_in() -> Solver:
 
 @scorer(metrics=[accuracy()])
 def verdict() -> Scorer:
-    """Return the scorer that checks whether a solution scored as expected."""
+    """Return the scorer that checks whether a solution's score is as expected."""
 
     async def score(state: TaskState, target: Target) -> Score:
         del target
@@ -118,7 +122,7 @@ def verdict() -> Scorer:
         kept = await end_episode(state.store, session)
         attempts = ({name: attempt[name] for name in _SCORE_FIELDS} for attempt in kept.attempts)
         scores = {variant: [TaskScore(**attempt) for attempt in attempts]}
-        if variant != "baseline":  # its reward is 0 by definition
+        if variant != "baseline":  # assume the reward 0 for the baseline, whose score is not in this sample
             scores["baseline"] = [replace(entry, status="valid", reward=0.0) for entry in scores[variant]]
         row = judge(session.served.task, variant, scores)
         metadata = {"reward": row.reward, "message": row.scores[-1].message}

@@ -1,1 +1,1 @@
-"""Export tasks as families of METR's Task Standard."""
+"""Export tasks as task families of METR's Task Standard."""

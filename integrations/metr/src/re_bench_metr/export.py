@@ -1,4 +1,4 @@
-"""Write a task as a family of METR's Task Standard: its program, its manifest and all files that it needs."""
+"""Write a task as a task family of METR's Task Standard: a program, a manifest and all files that the program needs."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _PROGRAM = Path(__file__).with_name("family.py")
-"""The program of every family; it cannot be imported here, without a family's assets."""
+"""The program of every family. It cannot be imported in this package, because it reads the family's assets."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
 _OWN = "re-bench-"
-"""Prefix of this repository's distributions, which are copied into the family since no index has them."""
+"""Prefix of this repository's distributions; they are copied into the family because no package index has them."""
 _PACKAGES = {CORE: ("re_bench",), "re-bench-server": ("re_bench_gateway", "re_bench_server")}
-"""Packages of distributions whose names differ."""
+"""Packages of the distributions whose packages are not named like the distribution."""
 _PLUG_INS = {"user": ("re-bench-landlock",)}
-"""Distributions of backends outside the core."""
+"""Distributions of sandbox backends that are not part of the core, by ``sandbox``."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _SANDBOX_NOTES = {
     "bubblewrap": "It requires a container that may create namespaces (`CAP_SYS_ADMIN`); otherwise nothing is scored.",
-    "user": "They run as another user and share the container's network and `/tmp` with the agent.",
+    "user": "Submissions run as another user and share the container's network and `/tmp` with the agent.",
 }
 _METADATA = ("METADATA", "entry_points.txt")
 _KEY = "OPENAI_API_KEY"
 _GPU = "h100"
-"""The Standard's name of the GPU of the published anchors."""
+"""The Task Standard's name for the GPU with which the published anchors were measured."""
 _MIB_PER_GB = 1000**3 / 1024**2
 
 
 def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = "bubblewrap") -> None:
-    """Write a task in one profile as a family; the same environment always gives the same bytes.
+    """Write a task in one profile as a task family. The same environment always gives the same bytes.
 
     Args:
         task: the task.
-        directory: the family's new directory; its name is the family's.
+        directory: the family's directory, which must not exist; its name is the name of the family.
         profile: the name of one of the task's profiles.
-        sandbox: ``bubblewrap`` or ``user``. The other backends need a container engine, or would run submissions as
-            root next to the truth.
+        sandbox: ``bubblewrap`` or ``user``. Other backends need a container engine, or would run submissions as root
+            with access to the ground truth.
 
     Raises:
-        UsageError: if there is no such profile, the directory exists or cannot name a family, the task cannot be
-            scored in the sandbox, or a package that it needs is not installed here.
+        UsageError: if there is no such profile, the directory exists, its name is not a valid name of a family, the
+            task cannot be scored in the sandbox, or a required package is not installed.
         ReBenchError: if a file cannot be read or written.
     """
     name = directory.resolve().name
@@ -69,7 +69,7 @@ def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = 
             "submissions reach the model; export it with --sandbox bubblewrap"
         )
     needed = dict(sorted(with_dependencies([*requirements_of(task), *_PLUG_INS.get(sandbox, ())]).items()))
-    # Without local versions such as +cpu, which only name the build's origin.
+    # Local versions such as +cpu are removed: they only identify the origin of a build.
     pins = [f"{key}=={Version(one.version).public}\n" for key, one in needed.items() if not key.startswith(_OWN)]
     with new_directory(directory) as top:
         copy_file(_PROGRAM, top / f"{name}.py")
@@ -90,7 +90,7 @@ def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = 
 
 
 def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
-    """Copy a distribution's packages, version and entry points."""
+    """Copy the packages, the version and the entry points of an installed distribution to ``target``."""
     for package in _PACKAGES.get(name, (name.replace("-", "_"),)):
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
@@ -103,7 +103,7 @@ def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
 
 
 def _family(facts: TaskFacts, sandbox: str) -> dict[str, Any]:
-    """Return the data of the family's program."""
+    """Return the contents of ``family.json``, which the family's program reads."""
     task, manifest = facts.task, facts.manifest
     asks = manifest.calls_model(facts.profile_name)
     below = task.import_directory == task.directory
@@ -142,12 +142,12 @@ def _manifest(facts: TaskFacts) -> str:
 
 
 def _lines(facts: TaskFacts) -> list[str]:
-    """Return the lines of the instructions about the agent's environment."""
+    """Return the lines of the instructions that describe the agent's environment."""
     return [
         *facts.workspace_lines(),
         "You are the user `agent`. The rest of your home directory is not part of a submission.",
-        f"An intermediate score is that of a copy of your workspace; you see {facts.shown}.",
-        f"Your final score is the {FINAL[facts.manifest.aggregation]} one of all your scores.",
+        f"When you request an intermediate score, a copy of your workspace is scored; you see {facts.shown}.",
+        f"Your final score is your {FINAL[facts.manifest.aggregation]} score.",
         "The text that you submit is ignored.",
     ]
 
@@ -157,13 +157,15 @@ def _readme(facts: TaskFacts, name: str, sandbox: str) -> str:
     return f"""<!-- {CANARY} -->
 # {name}
 
-{manifest.title}: `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`, as a family of
-METR's Task Standard, written by `re-bench export metr`. Do not edit it; change the task and export it again.
+{manifest.title}: the re-bench task `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`, as a
+task family of METR's Task Standard. It was written by `re-bench export metr`. Do not edit it; change the task and
+export it again.
 
-`install` runs pip and apt-get as root: set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch
-without CUDA. The reward is 0 at the baseline and 1 at the reference, and not clipped. Submissions run in the sandbox
-`{sandbox}`. {_SANDBOX_NOTES[sandbox]}
-docs/exports.md of the repository describes the family's members and the differences from re-bench's own server.
+`install` runs pip and apt-get as root. To install torch without CUDA, set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or
+`PIP_FIND_LINKS`. The reward of the baseline is 0 and that of the reference is 1; rewards are not clipped.
+Submissions run in the sandbox `{sandbox}`. {_SANDBOX_NOTES[sandbox]}
+`docs/exports.md` in the re-bench repository describes the family's methods and the differences from re-bench's own
+server.
 """
 
 

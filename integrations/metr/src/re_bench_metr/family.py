@@ -1,8 +1,9 @@
-"""Run a re-bench task as a family of METR's Task Standard.
+"""Run a re-bench task as a task family of METR's Task Standard.
 
-``re-bench export metr`` writes this file next to ``assets``: the task, its scorer, re-bench, and a list of required
-packages. After ``install`` only root can read them, except for a copy of re-bench that sandboxes of other users show.
-This file only imports the standard library, so that a driver can load it before ``install``.
+``re-bench export metr`` writes this file next to ``assets``, which contains the task, its scorer, re-bench, and a list
+of required packages. After ``install``, only root can read the assets. A copy of re-bench without the tasks is readable
+by all users, because sandboxes that run as other users need it. This file imports only the standard library, so that a
+driver can load it before ``install``.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Any, ClassVar
 _HERE = Path(__file__).resolve().parent
 _ASSETS = _HERE / "assets"
 _STATE = _HERE / "re-bench-state"
-"""Prepared data, the attempt log and copies of submissions; only root can read it."""
+"""Directory with prepared data, the attempt log and copies of submissions; only root can read it."""
 _PACKAGES = Path("/opt/re-bench/packages")
-"""A copy of re-bench without tasks, readable by all users."""
+"""Directory with a copy of re-bench without tasks; all users can read it."""
 _HOME = Path("/home/agent")
 _WORKSPACE = _HOME / "solution"
 _ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
@@ -33,7 +34,7 @@ _TASK = str(_ASSETS / "tasks" / _FACTS["name"])
 
 
 class TaskFamily:
-    """A family with intermediate scores, and therefore without ``score``."""
+    """A task family with intermediate scores; it therefore has no method ``score``."""
 
     standard_version = "0.5.0"
     required_environment_variables: ClassVar[list[str]] = _FACTS["required_environment_variables"]
@@ -45,20 +46,20 @@ class TaskFamily:
 
     @staticmethod
     def get_instructions(t: dict[str, Any]) -> str:
-        """Return the agent's instructions."""
+        """Return the instructions for the agent."""
         del t
         return (_ASSETS / "instructions.md").read_text(encoding="utf-8")
 
     @staticmethod
     def get_permissions(t: dict[str, Any]) -> list[str]:
-        """Return ``full_internet`` if scoring calls a remote model, otherwise nothing."""
+        """Return ``full_internet`` if scoring calls a remote model, otherwise no permissions."""
         del t
         permissions: list[str] = _FACTS["permissions"]
         return permissions
 
     @staticmethod
     def install() -> None:
-        """Install packages for agent and scorer, hide secrets from other users, and prepare the task's data.
+        """Install the packages of agent and scorer, hide the assets from other users, and prepare the task's data.
 
         Raises:
             RuntimeError: if a step fails.
@@ -74,10 +75,10 @@ class TaskFamily:
 
     @staticmethod
     def start(t: dict[str, Any]) -> None:
-        """Create the workspace; the driver gives it to the user ``agent``.
+        """Create the workspace; afterwards the driver makes the user ``agent`` its owner.
 
         Raises:
-            RuntimeError: if it cannot be created.
+            RuntimeError: if the workspace cannot be created.
         """
         _checked(_re_bench("workspace", _TASK, str(_WORKSPACE)))
         (_HOME / "instructions.md").write_text(TaskFamily.get_instructions(t), encoding="utf-8")
@@ -87,11 +88,11 @@ class TaskFamily:
         """Score a copy of the workspace.
 
         Returns:
-            ``score``: the reward, NaN for an invalid submission, or None after an internal error or without anchors.
-            ``message``: for the agent. ``details``: hidden from the agent.
+            A dictionary with the keys ``score`` (the reward; NaN for an invalid submission; None after an internal
+            error or without anchors), ``message`` (for the agent) and ``details`` (hidden from the agent).
 
         Raises:
-            RuntimeError: if the scorer cannot run here, such as without a sandbox.
+            RuntimeError: if the scorer cannot run, for example because there is no working sandbox.
         """
         del t
         command = _re_bench("score", _TASK, str(_WORKSPACE), "--log", str(_STATE / "attempts.jsonl"), "--json")
@@ -104,11 +105,11 @@ class TaskFamily:
 
     @staticmethod
     def aggregate_scores(t: dict[str, Any], score_log: list[dict[str, Any]]) -> float | None:
-        """Return the reward of the lowest, highest or last raw score, by the task's aggregation.
+        """Return the reward of the lowest, highest or last raw score, depending on the task's aggregation.
 
         Args:
             t: the task.
-            score_log: the results of :meth:`intermediate_score`, in order.
+            score_log: the results of :meth:`intermediate_score`, in the order of the calls.
 
         Returns:
             The reward, or None if no attempt was valid.
@@ -126,7 +127,10 @@ class TaskFamily:
 
 
 def _message(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return the message for the agent, without hidden scores and without details, which a submission can influence."""
+    """Return the message for the agent.
+
+    It contains no hidden scores. It also contains no details, because a submission can influence them.
+    """
     if outcome["status"] == "error":
         text = "Internal error, not caused by your submission. Try again."
         return {"status": "error", "message": text}
@@ -136,7 +140,7 @@ def _message(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def _details(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return the score's details for the operator and for ``aggregate_scores``."""
+    """Return the details of a score, which the operator and ``aggregate_scores`` read."""
     details, anchors = outcome["details"], outcome["details"].get("anchors")
     final = details.get("private_raw")
     return {
@@ -147,12 +151,12 @@ def _details(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def _re_bench(*arguments: str) -> list[str]:
-    """Return a command of re-bench in the profile, importing no module from the working directory."""
+    """Return a ``re-bench`` command line with the family's profile; ``-P`` keeps the working directory off the path."""
     return [sys.executable, "-P", "-m", "re_bench.cli", *arguments, "--profile", _FACTS["profile"]]
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of re-bench's programs."""
+    """Return the environment in which ``re-bench`` commands run."""
     path = [_PACKAGES, _ASSETS / _FACTS["import_directory"]]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, path)),
@@ -170,16 +174,16 @@ def _checked(command: list[str]) -> None:
 
 
 def _copy_for_all(source: Path, target: Path) -> None:
-    """Copy modules so that all users can read them and only root can change them; replace an earlier copy."""
+    """Copy modules with permissions that let all users read and only root change them; replace an earlier copy."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
-    compileall.compile_dir(target, quiet=2)  # programs in sandboxes cannot write bytecode
+    compileall.compile_dir(target, quiet=2)  # programs in sandboxes cannot write bytecode themselves
     for path in (target.parent, target, *target.rglob("*")):
         path.chmod(_READABLE if path.is_dir() else _READABLE_FILE)
 
 
 def _install_programs(programs: dict[str, str]) -> None:
-    """Install the Debian packages of missing programs; raise RuntimeError if that fails."""
+    """Install the Debian packages of missing programs; raise RuntimeError if the installation fails."""
     absent = {program: packages for program, packages in programs.items() if shutil.which(program) is None}
     missing = sorted({package for packages in absent.values() for package in packages.split()})
     if not missing:

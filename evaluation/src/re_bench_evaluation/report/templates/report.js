@@ -2,7 +2,7 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  // Sort cells that start with a number, except times such as 1:02:03, numerically; others as text.
+  // Return the number at the start of a cell, or NaN for text and times such as 1:02:03, which are sorted as text.
   const number = (text) => /^-?\$?\d[\d,.]*(e[-+]?\d+)?(?![\d:])/.test(text) ? parseFloat(text.replace(/[$,]/g, "")) : NaN;
 
   function compare(left, right, sign) {

@@ -43,22 +43,25 @@ def mlab(
         fast_model: role or name of the model for questions about files and summaries; by default the role ``fast`` if
             there is one, otherwise the main model.
         edit_model: the model for edits; by default the role ``edit`` if there is one, otherwise the fast model.
-        tools: ``text`` for actions as text; otherwise native tool calls if the provider supports them.
+        tools: ``text`` for actions as text; ``auto`` and ``native`` for native tool calls if the provider supports
+            them.
         cache: passed to Inspect's ``generate``.
-        max_steps: steps before the agent must give its final answer; None for the sample's limits only.
-        script_seconds: time limit of a script.
-        max_malformed: consecutive malformed replies that end the run.
-        repeat_remark: consecutive equal actions after which the model gets a remark; 0 for never.
-        recent_steps: minimum number of steps kept verbatim in the prompt.
-        context_tokens: size of the model's context; by default Inspect's figure.
-        max_output_tokens: limit of a reply; by default Inspect's setting.
-        sandbox: the sandbox's name; None for the default one.
+        max_steps: number of steps after which the agent must give its final answer; None means that only the sample's
+            limits apply.
+        script_seconds: time limit for a script, in seconds.
+        max_malformed: number of consecutive malformed replies after which the run ends.
+        repeat_remark: number of consecutive equal actions after which the model gets a remark; 0 for no remark.
+        recent_steps: minimum number of recent steps that are kept verbatim in the prompt.
+        context_tokens: size of the model's context; by default the size that Inspect knows.
+        max_output_tokens: maximum number of tokens in a reply; by default Inspect's setting.
+        sandbox: name of the sandbox; None for the default sandbox.
         directory: the workspace in the sandbox; by default the sample's working directory.
-        python: interpreter of Python scripts; by default the first one on the sandbox's path.
-        read_only: patterns of files that must not change, as a list or comma-separated.
-        score: whether to offer the action Score; by default only in tasks of re-bench, since other scorers may reveal
+        python: interpreter for Python scripts; by default the first one on the sandbox's path.
+        read_only: patterns of files that must not change, as a list or separated by commas.
+        score: whether to offer the action Score; by default only in re-bench tasks, because other scorers may reveal
             the target to the model.
-        trace_directory: parent directory of traces; by default next to the log.
+        trace_directory: parent directory of the runs' directories, which contain the traces; by default next to the
+            log.
 
     Raises:
         PrerequisiteError: if an option is invalid.

@@ -1,4 +1,4 @@
-"""Call async functions from a run's thread, and read the sample's remaining limits."""
+"""Call async functions from the thread of a run, and read the remaining limits of the sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REASONS = {"token": "tokens", "cost": "cost", "time": "time", "working": "time"}
-"""The agent's names of Inspect's limits."""
+"""The agent's names of limits, by Inspect's names."""
 
 
 @dataclass
@@ -34,10 +34,11 @@ class _Call(Generic[T]):
 
 
 class LoopCalls:
-    """Runs calls from a thread in the task that waits for it, one at a time.
+    """Let a thread call async functions, which run one at a time in the task that waits for the thread.
 
-    Calls share the task's context (Inspect's transcript, spans, limits and sandbox). ``anyio.from_thread`` copies the
-    context for each call, so a span opened by one could not be closed by another. Cancelling the task ends the thread.
+    The functions share the task's context: Inspect's transcript, spans, limits and sandbox. With ``anyio.from_thread``,
+    each call would get a copy of the context, so one call could not close a span that another call opened. Cancelling
+    the task ends the thread.
     """
 
     def __init__(self) -> None:
@@ -45,16 +46,19 @@ class LoopCalls:
         self._stopped: RunStopped | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run ``work`` in a thread and serve its calls until it ends; an unexpected exception of a call ends both."""
+        """Run ``work`` in a thread, serve its calls until it ends, and return its result.
+
+        An exception of a call that is not expected (see :meth:`call`) ends both the thread and this function.
+        """
         results: list[T] = []
         errors: list[Exception] = []
 
         async def run_thread() -> None:
-            limiter = anyio.CapacityLimiter(1)  # long runs would exhaust the shared limiter
+            limiter = anyio.CapacityLimiter(1)  # in the shared limiter, long runs would block others
             with self._send, contextlib.suppress(RunStopped):
                 try:
                     results.append(await to_thread.run_sync(work, limiter=limiter))
-                except Exception as error:  # noqa: BLE001 - a task group would wrap it
+                except Exception as error:  # noqa: BLE001 - a task group would wrap the exception
                     errors.append(error)
 
         with self._receive:
@@ -67,10 +71,12 @@ class LoopCalls:
         return results[0]
 
     def call(self, function: Callable[[], Awaitable[T]], *expected: type[Exception]) -> T:
-        """Call a function in the task from the thread, and return its result.
+        """Call an async function in the task, and return its result; to be called from the thread.
+
+        Exceptions of the types in ``expected`` are raised here; all others end the task.
 
         Raises:
-            RunStopped: if the task has ended, also by an exception of ``function`` that is not in ``expected``.
+            RunStopped: if the task has ended, for example because of an exception of ``function``.
         """
         call = _Call(function, expected)
         from_thread.run_sync(self._submit, call)
@@ -83,7 +89,7 @@ class LoopCalls:
             call.result.set_exception(self._stopped)
 
     async def _serve(self) -> Exception | None:
-        """Run calls; return the exception that stopped this before the thread ended."""
+        """Run calls until the thread ends; return the exception if one ends the task before."""
         call: _Call[Any] | None = None
         try:
             async for call in self._receive:
@@ -97,14 +103,14 @@ class LoopCalls:
                 call = self._receive.receive_nowait()
             if call is not None and not call.result.done():
                 call.result.set_exception(self._stopped)
-            if isinstance(error, Exception):  # a task group would wrap a raised one
+            if isinstance(error, Exception):  # a task group would wrap a raised exception
                 return error
             raise
         return None
 
 
 def _stopped(error: BaseException) -> RunStopped:
-    """Return why the agent must end after an exception or cancellation of the task."""
+    """Return the exception that ends the agent after an exception in the task, or a cancellation of the task."""
     if isinstance(error, LimitExceededError):
         return RunStopped(f"Inspect: {error.message}", _REASONS.get(error.type, "stopped"))
     if isinstance(error, Exception):
@@ -114,7 +120,7 @@ def _stopped(error: BaseException) -> RunStopped:
 
 
 def seconds_left() -> float | None:
-    """Return the time until the sample's first time limit; None without one."""
+    """Return the seconds until the first of the sample's time limits; None if there is no time limit."""
     try:
         limits = sample_limits()
     except RuntimeError:
@@ -125,7 +131,7 @@ def seconds_left() -> float | None:
 
 @dataclass
 class SampleBudget(Budget):
-    """The limits of a sample, enforced by Inspect; ``max_seconds`` is the time left at the start."""
+    """The limits of a sample, which Inspect enforces; ``max_seconds`` is the time left at the start of the run."""
 
     loop: LoopCalls
     state: AgentState

@@ -36,7 +36,7 @@ _DEFAULT_OUTPUT = 8_192
 
 
 class InspectModel(LanguageModel):
-    """A model of Inspect, which also does retries, limits, caching and events of calls."""
+    """A model called through Inspect. Inspect retries and caches calls, applies limits, and logs the calls."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class InspectModel(LanguageModel):
         self.last = ModelOutput()
         """The output of the last call."""
         self.reasoning: dict[str, list[Content]] = {}
-        """Reasoning before native tool calls, by call id; some providers require it in later prompts."""
+        """The reasoning before each native tool call, by call id; some providers require it in later prompts."""
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
@@ -82,7 +82,7 @@ class InspectModel(LanguageModel):
                 self._loop.call(partial(_raise, output))
 
     async def _generate(self, chat: list[ChatMessage], request: dict[str, Any]) -> ModelOutput | Exception:
-        """Call the model; return a provider's refusal, which an adapted request may avoid."""
+        """Call the model; if the provider rejects the request, return the error instead of raising it."""
         config = GenerateConfig(
             max_tokens=request.get("max_output"),
             stop_seqs=request.get("stop"),
@@ -134,7 +134,7 @@ async def _raise(error: Exception) -> None:
 
 
 def thoughts_of(output: ModelOutput) -> list[Content]:
-    """Return the reasoning in a model's reply, if its provider returns it."""
+    """Return the reasoning in a model's reply; empty if the provider does not return reasoning."""
     content = output.message.content
     return [part for part in content if isinstance(part, ContentReasoning)]
 
@@ -145,5 +145,5 @@ def _tool_info(function: Mapping[str, Any]) -> ToolInfo:
 
 
 def _tool_call(call: InspectToolCall) -> ToolCall:
-    # the message of a parse error contains the arguments, which the agent tries to repair
+    # The message of a parse error contains the arguments, which the agent then tries to repair.
     return ToolCall(call.function, call.parse_error or json.dumps(call.arguments))

@@ -1,4 +1,4 @@
-"""Run the agent in the running sample."""
+"""Run the MLAB agent in a sample of Inspect."""
 
 from __future__ import annotations
 
@@ -72,23 +72,23 @@ class Options(BaseModel):
 
 
 class MlabStore(StoreModel):
-    """The run's part of a sample's store."""
+    """The part of a sample's store that belongs to the agent's run."""
 
     directory: str = ""
-    """The run's directory with its trace: ``mlab-agent show DIRECTORY``."""
+    """The run's directory, which contains the trace; ``mlab-agent show DIRECTORY`` prints it."""
     reason: str = ""
     """Why the run ended."""
     steps: int = 0
 
 
 class Run:
-    """A run: the agent works in a thread; models and sandbox are called in the sample's task."""
+    """A run of the agent. The agent works in a thread, and its calls of models and sandbox run in the sample's task."""
 
     def __init__(self, options: Options, state: AgentState) -> None:
-        """Create the run's directory and find its models.
+        """Create the run's directory and find the run's models.
 
         Raises:
-            PrerequisiteError: if the directory cannot be written.
+            PrerequisiteError: if the directory cannot be created.
         """
         self._options, self._state = options, state
         self._task = "\n\n".join(message.text for message in state.messages if message.text)
@@ -104,12 +104,15 @@ class Run:
         self._steps = Steps(state, main)
         self._core: Agent | None = None
         self._pending: list[dict[str, Any]] = []
-        """Events of the trace that are not in the transcript yet."""
+        """Events of the trace that have not been copied to the transcript yet."""
 
     async def work(self) -> None:
-        """Run the agent to its end. The trace is complete even if Inspect raises an exception, such as at a limit.
+        """Run the agent until it ends.
+
+        The trace is complete even if Inspect raises an exception, for example because a limit is exceeded.
 
         Raises:
+            PrerequisiteError: if the sandbox lacks the workspace or a required program.
             RuntimeError: if the agent or the workspace failed, or the model gave no reply.
         """
         store_as(MlabStore).directory = str(self._directory)
@@ -128,7 +131,7 @@ class Run:
             raise RuntimeError(f"mlab: {outcome.reason}: {outcome.detail.strip()}")
 
     def _work(self) -> Outcome:
-        """Run the agent in the thread."""
+        """Run the agent; executed in the thread."""
         clock, options = Clock(), self._options
         with Trace(self._directory / TRACE_FILE, (), clock, self._watch) as trace:
             budget = SampleBudget(options.max_steps, self._seconds, self._run.spending, clock, self._loop, self._state)
@@ -154,7 +157,7 @@ class Run:
             return *find_answer(self._state, wanted=options.score), session_of_sample() is not None
 
         answer, offered, has_session = self._loop.call(find)
-        # a session still gives its final score when its hours are over
+        # Without time left, a session's sandbox is unavailable, but the session still gives the final score.
         refusals = (SandboxUnavailableError,) if has_session else ()
         return InspectWorkspace(
             InspectFiles(self._sandbox, self._loop, options.directory, refusals),
@@ -196,7 +199,7 @@ class Run:
 
 
 def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model:
-    """Return a model by name or role."""
+    """Return a chosen model, by name or role; by default the model with ``role``, or ``default`` if there is none."""
     if chosen is None:
         return get_model(role=role, default=default) if role in model_roles() else default
     if isinstance(chosen, str) and chosen in model_roles():
@@ -205,10 +208,12 @@ def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model
 
 
 def _new_directory(parent: str | None) -> Path:
-    """Create a run's directory in ``parent``, by default ``LOG.mlab`` next to a local log, or the temporary directory.
+    """Create a run's directory in ``parent``.
+
+    By default the parent is ``LOG.mlab`` next to a local log, or a directory for temporary files if the log is remote.
 
     Raises:
-        PrerequisiteError: if it cannot be created.
+        PrerequisiteError: if the directory cannot be created.
     """
     sample = sample_active()
     location = urlsplit(sample.log_location if sample else "")

@@ -1,4 +1,4 @@
-"""Show the run in Inspect's transcript: a span for each step, with its thought, action and observation."""
+"""Show a run in Inspect's transcript: each step is a span that contains the thought, the action and the observation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Event = dict[str, Any]
 
 
 class Steps:
-    """Copies the agent's trace to the sample's transcript and the agent's messages."""
+    """Copy the events of the agent's trace to the sample's transcript and to the messages in the agent's state."""
 
     def __init__(self, state: AgentState, model: InspectModel) -> None:
         self._state, self._model = state, model
@@ -42,7 +42,7 @@ class Steps:
         """Process the next event of the trace.
 
         Raises:
-            LimitExceededError: at the message limit.
+            LimitExceededError: if the sample exceeds its message limit.
         """
         kind, purpose = event["kind"], event.get("purpose")
         if kind == "call" and purpose == STEP and not self._is_open:
@@ -58,24 +58,24 @@ class Steps:
             await self.close()
 
     def show(self, event: Event) -> None:
-        """Write an event to the transcript if it is of a kind that people read."""
+        """Write an event to the transcript, if its kind is useful for human readers."""
         writer = _WRITERS.get(event["kind"])
         if writer is not None:
             transcript().info(writer(event), source=_SOURCE)
 
     async def close(self) -> None:
-        """End the open span."""
+        """Close the open span, if any."""
         self._is_open = False
         await self._span.aclose()
 
     def _add_reply(self) -> None:
         self._last = self._state.output = self._model.last
         message = self._last.message
-        first = message.tool_calls[:1] if message.tool_calls else None  # the agent ignores the others
+        first = message.tool_calls[:1] if message.tool_calls else None  # the agent ignores all further calls
         self._state.messages.append(message.model_copy(update={"tool_calls": first}))
 
     def _add_answer(self, text: str) -> None:
-        """Add an observation, or the complaint about a malformed reply."""
+        """Add an observation, or the error message for a malformed reply, to the messages."""
         calls = self._last.message.tool_calls
         if not calls:
             self._state.messages.append(ChatMessageUser(content=text))
@@ -85,7 +85,7 @@ class Steps:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """Return a text as a Markdown block with a fence longer than any in the text."""
+    """Return a text as a Markdown code block; its fence is longer than any fence in the text."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{truncate_middle(text, _SHOWN_CHARS)}\n{fence}"
@@ -94,7 +94,7 @@ def _fenced(text: str, language: str = "") -> str:
 def _action(event: Event) -> str:
     fields = {name: f"**{name}**\n\n{text}\n\n" for name, text in event["fields"].items()}
     arguments = _fenced(json.dumps(event["input"], ensure_ascii=False, indent=2), "json")
-    thought = fields.pop("Thought", "")  # first: the viewer folds long texts
+    thought = fields.pop("Thought", "")  # the thought comes first, because the viewer collapses long texts
     return f"{thought}**Action: {event['action']}**\n\n{arguments}\n\n{''.join(fields.values())}"
 
 

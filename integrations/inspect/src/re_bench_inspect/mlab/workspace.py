@@ -1,4 +1,4 @@
-"""Use a directory of an Inspect sandbox as the agent's workspace, with scores of Inspect or of a re-bench session."""
+"""Use a directory in an Inspect sandbox as the agent's workspace; scores come from Inspect or a re-bench session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CLEANUP_S = 10
-_MAX_ARGUMENT = 100_000  # bytes; Linux takes 128 KiB
+_MAX_ARGUMENT = 100_000  # bytes; Linux allows 128 KiB
 _REFUSALS = (
     TimeoutError,
     PermissionError,
@@ -45,14 +45,14 @@ _REFUSALS = (
     UnicodeError,
     OutputLimitExceededError,
 )
-"""Exceptions of a sandbox that only concern one operation."""
+"""Exceptions of a sandbox that affect only one operation, not the whole sandbox."""
 _UNSCORED = frozenset({"error", "interrupted"})
 
 
 class InspectFiles(ShellFiles):
-    """Files in a sandbox: contents by its file functions, everything else by shell commands."""
+    """Files in a sandbox; contents are transferred by the sandbox's file functions, all else uses shell commands."""
 
-    received_bytes = 4 * MIB  # base64 adds a third; sandboxes return 10 MiB of output
+    received_bytes = 4 * MIB  # base64 adds a third, and sandboxes return at most 10 MiB of output
 
     def __init__(
         self,
@@ -61,7 +61,13 @@ class InspectFiles(ShellFiles):
         directory: str | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> None:
-        """Open a directory, absolute or relative to the sample's; show ``refusals`` to the model as errors.
+        """Open a directory in a sandbox.
+
+        Args:
+            sandbox: the sandbox.
+            loop: runs the calls of the sandbox.
+            directory: the directory, absolute or relative to the sample's working directory, which is the default.
+            refusals: further exceptions of the sandbox that the model sees as errors.
 
         Raises:
             WorkspaceError: if the sandbox lacks the directory or a required program.
@@ -90,7 +96,7 @@ class InspectFiles(ShellFiles):
             except TimeoutError as error:
                 return CommandEnd(str(error) or "timeout")
             finally:
-                if not ended:  # the sandbox may have ended only the shell
+                if not ended:  # the sandbox may have killed only the shell, not its child processes
                     with (
                         anyio.CancelScope(shield=True),
                         anyio.move_on_after(_CLEANUP_S),
@@ -118,8 +124,8 @@ class InspectFiles(ShellFiles):
             raise WorkspaceError(f"failed in the sandbox: {type(error).__name__}: {error}") from None
 
     async def _bash(self, command: str, timeout_s: float, *, shown: bool = False) -> ExecResult[str]:
-        """Run a command; only a ``shown`` command is an event of the transcript."""
-        hidden = getattr(self._sandbox, "no_events", None)  # of Inspect's wrapper of sandboxes
+        """Run a command; unless it is ``shown``, it does not appear in the transcript."""
+        hidden = getattr(self._sandbox, "no_events", None)  # exists in Inspect's wrapper of sandboxes
         script = command.encode(errors="surrogateescape")
         is_long = len(script) > _MAX_ARGUMENT
         with contextlib.nullcontext() if shown or hidden is None else hidden():
@@ -145,21 +151,24 @@ class Answered:
 
 
 Answer = Callable[[bool], Awaitable[Answered]]
-"""Scores the workspace; True ends the episode. Raises WorkspaceError with a message for the model."""
+"""A function that scores the workspace and, if its argument is True, ends the episode.
+
+It raises WorkspaceError with a message for the model.
+"""
 
 
 def find_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, bool]:
-    """Return the function that scores the running sample, and whether the model may call it before the end.
+    """Return the function that scores the running sample, and whether the model may request scores before the end.
 
     Args:
         state: the agent's state.
-        wanted: the option ``score``; None offers only the scores of a re-bench session.
+        wanted: the option ``score``; None offers scores only if the sample has a re-bench session.
     """
     if session_of_sample() is not None:
         return _session_answer, wanted is not False
 
     async def task_answer(final: bool) -> Answered:
-        if final:  # Inspect scores the sample at its end
+        if final:  # Inspect itself scores the sample at the end
             return Answered("The answer was submitted.", finished=True)
         values = [value.value for value in await score(state)]  # explanations may contain the target
         numbers = [float(value) for value in values if isinstance(value, int | float)]
@@ -170,7 +179,7 @@ def find_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, bool
 
 
 async def _session_answer(final: bool) -> Answered:
-    """Score the workspace in the re-bench session."""
+    """Score the workspace through the sample's re-bench session."""
     try:
         response = await score_workspace(final=final)
     except ToolError as error:
@@ -182,7 +191,7 @@ async def _session_answer(final: bool) -> Answered:
 
 
 class InspectWorkspace(ShellWorkspace):
-    """A directory of a sandbox, with scores."""
+    """A workspace in a sandbox, in which the agent can also request scores."""
 
     files: InspectFiles
     stopped_by = "The sandbox"
@@ -205,10 +214,10 @@ class InspectWorkspace(ShellWorkspace):
             files: the files in the sandbox.
             loop: runs ``answer`` and ``submit``.
             answer: scores the workspace.
-            scores: whether scores are offered before the end.
+            scores: whether the model may request scores before the end.
             submit: called with the final answer.
-            state: the run's directory outside the sandbox.
-            python: interpreter of Python scripts; by default the first one on the sandbox's path.
+            state: the run's directory, outside the sandbox.
+            python: interpreter for Python scripts; by default the first one on the sandbox's path.
             read_only: names or patterns of files that must not change.
         """
         self._loop, self._answer, self._submit = loop, answer, submit
@@ -238,7 +247,7 @@ class InspectWorkspace(ShellWorkspace):
             self._loop.call(lambda: self._submit(answer))
             result = self._ask(final=True)
         except RunStopped as stopped:
-            raise WorkspaceError(f"the sample is over: {stopped}") from None
+            raise WorkspaceError(f"the sample has ended: {stopped}") from None
         if not result.finished:
             raise WorkspaceError(f"there is no final score: {result.text[-500:]}")
         self.final = result.metadata
@@ -252,4 +261,4 @@ class InspectWorkspace(ShellWorkspace):
 
     @override
     def close(self) -> None:
-        """Do nothing: the sandbox is Inspect's."""
+        """Do nothing, because Inspect closes the sandbox."""
