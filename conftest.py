@@ -31,6 +31,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 OTHER_MARKERS = ("integration", "slow", "browser")
+TOOLS = {
+    "harbor": "integrations/harbor/",
+    "inspect": "integrations/inspect/",
+    "landlock": "integrations/landlock/",
+    "metr": "integrations/metr/",
+    "ray": "_ray",
+    "trl": "test_trl.py",
+}
+"""Markers of tests that need a foreign tool, by a part of the paths of their files."""
 INTEGRATION_FILE = "\npytestmark = pytest.mark.integration\n"
 
 
@@ -54,8 +63,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all other tests as unit tests."""
+    """Mark tests by the foreign tool that they need, and all that are not marked otherwise as unit tests."""
     for item in items:
+        for name, part in TOOLS.items():
+            if part in item.path.as_posix():
+                item.add_marker(name)
         if not any(item.get_closest_marker(name) for name in OTHER_MARKERS):
             item.add_marker("unit")
 
