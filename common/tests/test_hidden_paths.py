@@ -243,7 +243,7 @@ def test_a_single_file_module_is_shown_alone(backend: Backend, module: Callable[
 
 
 def test_modules_outside_of_the_package_sandboxed_are_rejected(backend: Backend) -> None:
-    with pytest.raises(ReBenchError, match=r"re_bench.data.files: not in a package sandboxed"):
+    with pytest.raises(ReBenchError, match=r"re_bench.data.files: sandboxed modules must be in a package called"):
         SandboxedProcess(backend, re_bench.data.files, SandboxSpec(limits=LIMITS))
 
 

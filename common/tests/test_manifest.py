@@ -105,7 +105,7 @@ kind = "measured", where = "x", date = 2026-01-31, repeats = 1, spread = {starti
 """.strip()
 LINE = "should be one line of text that is not empty"
 EMPTY = "Tuple should have at least 1 item after validation, not 0"
-PROFILE = "should be cpu, gpu or paper, or one of these, a dash and a word"
+PROFILE = "should be cpu, gpu or paper, optionally with a dash and a suffix, as in cpu-test2"
 FILE = "should be a file's name relative to the submission, without .. and not absolute"
 WHOLE = "Input should be a valid integer"
 SOURCE = "profiles.gpu.anchors.source"
@@ -128,11 +128,11 @@ MALFORMED = [
         *(f"submission[{index}]: {FILE}" for index in (1, 2, 3)), "submission[4]: Input should be a valid string",
     ]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["solution.py", "a/b", ".."]}', [
-        f"staging.names[{index}]: should be the name of a file or directory at the top, with or without a !"
+        f"staging.names[{index}]: should be the name of a top-level file or directory, optionally with ! before it"
         for index in (1, 2)
     ]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["solution.py", "!x"]}', [
-        "staging.names: should hold names that all begin with ! or all do not",
+        "staging.names: should have ! before every name or before none",
     ]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["other.py"]}', [INCLUDE]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["!solution.py"]}', [INCLUDE]),

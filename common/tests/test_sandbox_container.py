@@ -287,7 +287,7 @@ def test_cleanup_ignores_failures_of_the_engine(engine: Engine) -> None:
     [
         ("down", r"`\w+ version` failed: Cannot connect to the Docker daemon.*; start its daemon"),
         ("volumes", "declares the volumes /data.*build it without VOLUME"),
-        ("nonsense", "describes the image re-bench/test in an unknown form"),
+        ("nonsense", "describes the image re-bench/test in an unknown format"),
         ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
         ("no limits", "the limits are not enforced .*PIDs limit discarded.*cgroup"),
     ],

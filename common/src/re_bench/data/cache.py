@@ -41,7 +41,7 @@ def cache_directory() -> Path:
 
 
 def default_cache_directory() -> Path:
-    """Return ``re-bench`` in the user's cache directory of the platform; it may not exist yet.
+    """Return the directory ``re-bench`` in the platform's cache directory for the user; it may not exist yet.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -54,7 +54,7 @@ def default_cache_directory() -> Path:
 
 
 def state_directory() -> Path:
-    """Return ``re-bench`` in the user's directory for persistent state, ``$XDG_STATE_HOME`` or ``~/.local/state``.
+    """Return the directory ``re-bench`` in the user's ``$XDG_STATE_HOME`` or ``~/.local/state``, for persistent state.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -66,7 +66,7 @@ def state_directory() -> Path:
 
 @contextmanager
 def _needs_home(variable: str) -> Iterator[None]:
-    """Turn the error for a missing home directory into one that names the variable to set."""
+    """Convert the error for a missing home directory to a UsageError that names the variable to set."""
     try:
         yield
     except RuntimeError:
@@ -74,12 +74,12 @@ def _needs_home(variable: str) -> Iterator[None]:
 
 
 def used_entries() -> list[Path]:
-    """Return the directories of the entries that this process has built or opened, in order."""
+    """Return the directories of the cache entries that this process has built or opened, in order."""
     return list(_used)
 
 
 def cache_key(*parts: object) -> str:
-    """Return a key of twelve hex digits for the JSON values that an entry is built from."""
+    """Return a key (twelve hex digits) that depends on the JSON values ``parts``, from which an entry is built."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
 
@@ -87,27 +87,28 @@ def cache_key(*parts: object) -> str:
 class CacheEntry:
     """A directory of files that is built once, with a manifest of their checksums.
 
-    It appears atomically. If several processes need it, one builds it and the others wait. Damaged ones are rebuilt.
+    The directory appears atomically. If several processes need it, one of them builds it and the others wait. A damaged
+    directory is built again.
     """
 
     directory: Path
-    """Its name must depend on everything that the files are built from; see :func:`cache_key`."""
+    """The directory, whose name must depend on everything that the files are built from; see :func:`cache_key`."""
 
     title: str
-    """The name in messages."""
+    """The entry's name in messages."""
 
     files: tuple[str, ...]
-    """The files to build. The manifest has their SHA-256 under ``files``."""
+    """The files to build. The manifest contains their SHA-256 under ``files``."""
 
     remedy: str
-    """What the user should do if it is missing or damaged, such as ``run: re-bench prepare TASK``."""
+    """What the user should do if the entry is missing or damaged, such as ``run: re-bench prepare TASK``."""
 
     checked: tuple[str, ...] | None = None
     """The files whose SHA-256 :meth:`open` verifies; None for all."""
 
     check: Callable[[Path, Mapping[str, Any]], None] = lambda _directory, _manifest: None
-    """A further check, called with directory and manifest before the entry appears and whenever it is opened; raises
-    ReBenchError."""
+    """A further check, called with directory and manifest before a new entry appears and whenever the entry is opened.
+    It raises a ReBenchError if the entry is not valid."""
 
     manifest_name: str = "manifest.json"
 
@@ -116,7 +117,7 @@ class CacheEntry:
 
         Raises:
             UsageError: if the entry does not exist.
-            ReBenchError: if a file or the manifest is damaged.
+            ReBenchError: if a file or the manifest is damaged, or :attr:`check` fails.
         """
         if not self.directory.is_dir():
             raise UsageError(f"{self.title} is not prepared in {self.directory.parent}; {self.remedy}")
@@ -134,12 +135,13 @@ class CacheEntry:
         """Build the entry unless it exists undamaged, and return the manifest.
 
         Args:
-            build: writes :attr:`files` into the given directory and returns the manifest without checksums.
-            log: called with the reason, on one line, if an existing entry is built again.
+            build: a function that writes :attr:`files` into the given directory and returns the manifest without
+                checksums.
+            log: called with a line that states the reason if an existing entry is built again.
 
         Raises:
-            UsageError: if the directory is not writable.
-            ReBenchError: if the new entry fails :attr:`check`; nothing of it is kept.
+            UsageError: if the cache is not writable.
+            ReBenchError: if :attr:`check` rejects the new entry, which is then removed.
         """
         with file_lock(self.directory.with_name(f".{self.directory.name}.lock")):
             if self.directory.is_dir():
@@ -158,9 +160,9 @@ class CacheEntry:
 
 @contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Hold the lock file ``lock``; other processes wait for it. The system releases it when a process dies.
+    """Lock the file ``lock`` during a ``with`` block; other processes wait. The system unlocks it if a process dies.
 
-    On a read-only file system, where no process can write, it does nothing.
+    On a read-only file system, where no process can write, this function does nothing.
     """
     with ExitStack() as stack:
         try:
@@ -176,14 +178,14 @@ def file_lock(lock: Path) -> Iterator[None]:
 
 @contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """Create a temporary directory to fill, which replaces ``target`` at the end, or is removed after an exception.
+    """Yield a temporary directory, which replaces ``target`` after the ``with`` block or is removed after an exception.
 
-    Hold a lock, since two writers of the same target would conflict.
+    The caller must hold a lock, since two writers of the same target would conflict.
 
     Raises:
-        UsageError: if the directory is not writable.
+        UsageError: if the parent directory is not writable.
     """
-    for abandoned in target.parent.glob(f".{target.name}-*"):  # by a process that was killed
+    for abandoned in target.parent.glob(f".{target.name}-*"):  # left by a process that was killed
         shutil.rmtree(abandoned, ignore_errors=True)
     try:
         filling = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -203,10 +205,10 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def report_damage(directory: Path, remedy: str) -> Iterator[None]:
-    """Turn errors from reading a prepared directory into one line with the remedy.
+    """Convert errors from reading a prepared directory to one line with the remedy.
 
     Raises:
-        ReBenchError: if a file is unreadable, or the manifest malformed.
+        ReBenchError: if a file is unreadable, or the manifest is malformed.
     """
     try:
         yield
@@ -215,26 +217,26 @@ def report_damage(directory: Path, remedy: str) -> Iterator[None]:
 
 
 def _check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
-    """Compare files with their SHA-256 in the manifest.
+    """Compare the files' SHA-256 with ``checksums``.
 
     Raises:
-        ReBenchError: if one differs.
+        ReBenchError: if a file's SHA-256 differs.
     """
     for file, expected in checksums.items():
         if (actual := sha256_of(directory / file)) != expected:
-            raise ReBenchError(f"{directory / file}: SHA-256 {actual}, expected {expected} by its manifest; {remedy}")
+            raise ReBenchError(f"{directory / file}: SHA-256 {actual}, but the manifest has {expected}; {remedy}")
 
 
 HELD_OUT_FROM = frozenset({"datasets", "transformers"})
-"""The packages whose modules may be held out: neither torch nor the tools of a task depend on them.
+"""The packages whose modules may be held out; neither torch nor the tasks' tools depend on them.
 
-A submission can read all installed packages, so text of other packages may be known to it. If these two are installed,
-sandboxes hide them.
+Submissions can read the other installed packages, whose text therefore cannot be held out. If these two packages are
+installed, sandboxes hide them.
 """
 
 
 def note_prepared(task: str, profile: str, version: int) -> None:
-    """Record which cache entries this process used to prepare a task; does nothing in a read-only cache."""
+    """Record which cache entries this process used to prepare a task, unless the cache is read-only."""
     cache = cache_directory().resolve()
     entries = [path.relative_to(cache) if path.is_relative_to(cache) else path for path in used_entries()]
     text = json.dumps({"version": version, "entries": sorted(map(str, entries))}) + "\n"
@@ -245,7 +247,7 @@ def note_prepared(task: str, profile: str, version: int) -> None:
 
 
 def is_prepared(task: str, profile: str, version: int) -> bool:
-    """Return whether this version of a task was prepared, and its cache entries still exist."""
+    """Return whether this version of a task was prepared and the cache entries that it used still exist."""
     try:
         noted = json.loads(_file(task, profile).read_text(encoding="utf-8"))
         return noted["version"] == version and all((cache_directory() / path).is_dir() for path in noted["entries"])

@@ -31,7 +31,7 @@ def replace_file(path: Path, content: bytes) -> None:
     Callers must not replace the same file concurrently.
 
     Raises:
-        OSError: if it cannot be written; the old file is unchanged.
+        OSError: if the file cannot be written; the old file is then unchanged.
     """
     unfinished = path.with_name(f".{path.name}.new")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -44,10 +44,10 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Flush the names in a directory to disk.
+    """Flush a directory's entries to disk, so that new and renamed files survive a power failure.
 
     Raises:
-        OSError: if that fails.
+        OSError: if flushing fails.
     """
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -57,7 +57,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> bool:
-    """Let ``target`` share the blocks of ``source``; return False if the file system cannot (btrfs and XFS can)."""
+    """Make ``target`` share the disk blocks of ``source``; return False if the file system does not support this."""
     try:
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
     except OSError:
@@ -66,7 +66,7 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
 
 
 def copy_contents(source: Path, target: Path) -> None:
-    """Copy a file's contents, sharing blocks if the file system can.
+    """Copy a file's contents; the copy shares disk blocks if the file system supports that.
 
     Raises:
         OSError: if a file cannot be opened, or the disk is full.
@@ -78,7 +78,7 @@ def copy_contents(source: Path, target: Path) -> None:
 
 
 def import_file(path: Path, name: str) -> ModuleType:
-    """Import a Python file outside of packages, such as a task's ``score.py``, as the module ``name``."""
+    """Import a Python file that is not in a package, such as a task's ``score.py``, as the module ``name``."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -90,7 +90,7 @@ def import_file(path: Path, name: str) -> ModuleType:
 
 @contextmanager
 def short_path(directory: Path) -> Iterator[str]:
-    """Yield a path to a directory that is short enough for a socket's address, valid during the block.
+    """Yield a path to ``directory`` that is short enough for a socket's address; it is valid in the ``with`` block.
 
     Raises:
         OSError: if the directory cannot be opened.

@@ -1,4 +1,4 @@
-"""Download Hugging Face repositories at pinned commits, once, for use without network."""
+"""Download Hugging Face repositories at pinned commits once, to use them without network afterwards."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository at a commit. Branches and tags are refused, because they can change."""
+    """A repository at a commit. Branches and tags are rejected, because they can change."""
 
     name: str
     kind: Literal["dataset", "model"]
     revision: str | None
-    """The 40 hexadecimal digits of a commit. None raises a UsageError."""
+    """The 40 hexadecimal digits of a commit; anything else, including None, raises a UsageError."""
 
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of files to verify after a download."""
+    """The SHA-256 of files, by path, to verify in :meth:`fetch`."""
 
     def __post_init__(self) -> None:
         if self.revision is None or not re.fullmatch(r"[0-9a-f]{40}", self.revision):
@@ -35,16 +35,16 @@ class Repository:
             )
 
     def fetch(self, patterns: Sequence[str]) -> Path:
-        """Return a directory with the matching files of the commit, from the hub's cache or by downloading them.
+        """Return a directory with the commit's files that match, from the hub's local cache or downloaded.
 
         Interrupted downloads resume. With ``HF_HUB_OFFLINE=1`` only the cache is used.
 
         Args:
-            patterns: such as ``plain_text/*.parquet``; ``*`` also matches slashes.
+            patterns: patterns of file paths, such as ``plain_text/*.parquet``; ``*`` also matches slashes.
 
         Raises:
             UsageError: if huggingface_hub is not installed, the hub cannot be reached, or a file is missing.
-            ReBenchError: if a file does not have its checksum.
+            ReBenchError: if a file does not have its checksum in :attr:`checksums`.
         """
         try:
             from huggingface_hub import snapshot_download  # noqa: PLC0415 - needs the extra `paper`
@@ -76,12 +76,12 @@ class Repository:
 
 
 def identity(source: Repository | Path) -> str:
-    """Return a unique name: repository and commit, or the URI of a local directory."""
+    """Return a unique name: a repository's name and commit, or the URI of a local directory."""
     return source.resolve().as_uri() if isinstance(source, Path) else f"{source.name}@{source.revision}"
 
 
-# These commits and checksums come from the records of many independent projects, since the hub could not be reached
-# when they were written. A wrong one leads to an error of the hub or of the checksum test.
+# These commits and checksums are copied from the records of many independent projects, not from the hub itself. A wrong
+# commit causes an error from the hub, and a wrong checksum a ReBenchError.
 OPENWEBTEXT = Repository("Skylion007/openwebtext", "dataset", "79d93d786212f7344586290adb811d4ae6a1762c")
 """80 parquet files, 24,193,092,408 bytes."""
 

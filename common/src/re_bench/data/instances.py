@@ -1,11 +1,12 @@
 """The instances of tasks chosen with ``re-bench prepare --instance``, and the machine's secret.
 
-The choices are a file in the cache; the default instance is 0. Long-running commands pin the choices in an environment
-variable, so that their subprocesses use the same ones even if the file changes.
+A file in the cache contains the choices; the default instance is 0. Long-running commands pin the choices in an
+environment variable, so that their subprocesses use the same instances even if the file changes.
 
-The secret is a file in the cache that only its owner can read; sandboxes hide the cache. Seeds derived from it are
-unpredictable for submissions and the same in all scorings. Another secret means another instance of every task that
-uses it. :mod:`re_bench.task.choices` knows which tasks use instances and the secret.
+Another file in the cache contains the secret; only its owner can read the file, and sandboxes hide the cache.
+Submissions cannot predict the seeds that are derived from the secret, and all scoring runs get the same seeds. With
+another secret, every task that uses the secret has another instance. :mod:`re_bench.task.choices` determines which
+tasks use chosen instances or the secret.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 CHOICES_FILE = "instances.json"
 PINNED = "RE_BENCH_INSTANCES"
-"""The environment variable with pinned choices: instances by ``TASK/PROFILE``, as JSON."""
+"""The environment variable that contains pinned choices: instances by ``TASK/PROFILE``, as JSON."""
 
 
 def chosen_instance(task: str, profile: str) -> int:
-    """Return the number of the chosen instance.
+    """Return the number of the instance chosen for a task's profile.
 
     Raises:
         ReBenchError: if the file with the choices is damaged.
@@ -41,7 +42,7 @@ def chosen_instance(task: str, profile: str) -> int:
 
 
 def choose_instance(task: str, profile: str, instance: int) -> None:
-    """Choose the instance to serve and score from now on, in this process too.
+    """Choose the instance that this and other processes serve and score from now on.
 
     Raises:
         UsageError: if the choice cannot be stored.
@@ -56,10 +57,10 @@ def choose_instance(task: str, profile: str, instance: int) -> None:
 
 
 def pinned_instances(changes: Mapping[str, int] | None = None) -> dict[str, str]:
-    """Return the environment variable that pins the current choices, with changes, for a program.
+    """Return the environment variable that pins the current choices for a program.
 
     Args:
-        changes: instances by ``TASK/PROFILE``.
+        changes: instances by ``TASK/PROFILE``, which replace current choices.
 
     Raises:
         ReBenchError: if the file with the choices is damaged.
@@ -98,8 +99,8 @@ def secret_seed(purpose: str) -> int:
         purpose: a label that makes seeds for different purposes independent.
 
     Raises:
-        UsageError: if there is no secret, and none can be stored.
-        ReBenchError: if the file with the secret is damaged, or readable by other users.
+        UsageError: if the machine has no secret yet, and a new one cannot be stored.
+        ReBenchError: if the file with the secret is damaged, or other users can read it.
     """
     return int.from_bytes(_derived(f"seed {purpose}")[:_SEED_BYTES], "big")
 
@@ -118,7 +119,7 @@ def _derived(purpose: str) -> bytes:
 
 
 def _secret() -> bytes:
-    """Return the secret; create it if missing, in the cache or, if that is read-only, in the user's default cache."""
+    """Return the secret. If there is none, create it in the cache or, if that fails, in the user's default cache."""
     reason: Exception | None = None
     for directory in (cache_directory, default_cache_directory):
         try:

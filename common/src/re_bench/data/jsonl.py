@@ -1,4 +1,4 @@
-"""Append-only logs of lines: appends are durable, and a kill cannot damage earlier lines."""
+"""Append-only logs of lines: appends are durable, and killing a process cannot damage earlier lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_LOG_BYTES = 1 << 30
 _MAX_LINE = 16 << 20
 _LINE = re.compile(rb"[^\n]+")
 MAX_DEPTH = 200
-"""Maximum nesting of arrays and objects in a line, which recursive functions can handle."""
+"""Maximum nesting of arrays and objects in a line; recursive functions can handle this depth."""
 
 
 class LogError(OSError):
@@ -32,30 +32,31 @@ class LogError(OSError):
 
 
 class LockedLog:
-    """A log on which this process holds the lock for appending."""
+    """A log that this process has locked, in order to append to it."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self._path, self._handle = path, handle
 
     def lines(self) -> list[bytes]:
-        """Return the lines without newlines; the last one may be incomplete."""
+        """Return the lines without newlines; the last line may be incomplete."""
         return _split(self._read())
 
     def append(self, line: bytes, *, sync: bool = True) -> None:
         """Append a line, and wait until it is on disk.
 
-        After an incomplete line, which a kill has left, a newline is written first.
+        If the last line is incomplete because a process was killed, this first writes a newline.
 
         Args:
             line: the line without its newline.
-            sync: whether to wait for the disk. Without, a power failure may lose the line, but a kill cannot.
+            sync: whether to wait for the disk. If False, a power failure may lose the line, but killing this process
+                cannot.
 
         Raises:
             OSError: if the write fails; a part of the line may be in the file.
         """
         size = os.fstat(self._handle).st_size
         if sync and not size:
-            # Before the first line, so that a power failure cannot remove a file with acknowledged lines.
+            # Done before the first line, so that a power failure cannot remove a file with acknowledged lines.
             sync_directory(self._path.parent)
         incomplete = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
         _write_all(self._handle, b"\n" * incomplete + line + b"\n")
@@ -70,7 +71,7 @@ class LockedLog:
 
 @contextmanager
 def locked_log(path: Path) -> Iterator[LockedLog]:
-    """Open or create a log (mode 600) and hold its lock during the block; other processes wait.
+    """Open or create a log (mode 600), and lock it during a ``with`` block; other processes wait.
 
     Raises:
         LogError: if the path is not a regular file, or its directory is missing.
@@ -93,7 +94,7 @@ def read_lines(path: Path, most: int = MAX_LOG_BYTES) -> list[bytes]:
         most: maximum size in bytes.
 
     Raises:
-        LogError: if the path is not a regular file, or is larger.
+        LogError: if the path is not a regular file, or the file is larger than ``most``.
     """
     try:
         return _split(read_plain(path, most))
@@ -109,8 +110,8 @@ def read_plain(path: Path, most: int) -> bytes:
         most: maximum size in bytes.
 
     Raises:
-        LogError: if it is not a regular file, or is larger.
-        OSError: if it cannot be read.
+        LogError: if the path is not a regular file, or the file is larger than ``most``.
+        OSError: if the file cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -126,11 +127,11 @@ def read_tail(path: Path, most: int, start: int = 0) -> bytes:
     Args:
         path: the file.
         most: maximum number of bytes.
-        start: offset before which bytes are ignored.
+        start: offset; earlier bytes are ignored.
 
     Raises:
-        LogError: if it is not a regular file.
-        OSError: if it cannot be read.
+        LogError: if the path is not a regular file.
+        OSError: if the file cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
         stream.seek(max(start, os.fstat(stream.fileno()).st_size - most))
@@ -138,9 +139,9 @@ def read_tail(path: Path, most: int, start: int = 0) -> bytes:
 
 
 def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the JSON objects of a log, and the number of other lines, such as incomplete ones.
+    """Return the JSON objects in a log, and the number of lines that were skipped, such as incomplete lines.
 
-    Lines are untrusted: see :func:`json_object` for what is skipped.
+    The lines are untrusted; :func:`json_object` determines which lines are skipped.
 
     Raises:
         LogError: if the path is not a regular file.
@@ -151,7 +152,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def json_object(text: bytes | str) -> dict[str, Any] | None:
-    """Parse a JSON object; return None if the text is not one, has NaN or infinities, or is too long or too deep."""
+    """Parse a JSON object; return None for any other text, NaN or infinities, and text that is too long or too deep."""
     try:
         if len(text) > _MAX_LINE:
             return None
@@ -185,7 +186,7 @@ def _open(path: Path, flags: int) -> int:
 
 
 def _explain(path: Path, error: OSError, *, creating: bool) -> None:
-    """Raise LogError if the system's error message would be misleading."""
+    """Raise a LogError if the system's error message would be misleading."""
     if creating and error.errno == errno.ENOENT:
         raise LogError(errno.ENOENT, "the directory of the log is missing", str(path)) from error
     with suppress(FileNotFoundError, NotADirectoryError):

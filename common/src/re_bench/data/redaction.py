@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 INSTEAD = "[redacted]"
 _LIKE_A_KEY = re.compile(r"\bsk-[A-Za-z0-9_*.-]{8,}")
-_SHORTEST = 4  # placeholder keys such as "x" are no secrets
+_SHORTEST = 4  # placeholder keys such as "x" are not secrets
 
 
 def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str:
-    """Return the text without the secrets, and, if ``similar``, without strings that look like OpenAI keys."""
+    """Redact the secrets in a text, and if ``similar`` also all strings that look like OpenAI keys."""
     for secret in secrets:
         for form in forms(secret):
             text = text.replace(form, INSTEAD)
@@ -23,7 +23,7 @@ def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str
 
 
 def redacted_value(value: Any, secrets: Iterable[str], *, similar: bool = False) -> Any:
-    """Redact all strings of a JSON value, including names of members, however they were escaped."""
+    """Return a JSON value with the secrets redacted in all strings, including the names of object members."""
     secrets = tuple(secrets)
     text = json.dumps(value)
     return value if redacted(text, secrets, similar=similar) == text else _walked(value, secrets, similar=similar)

@@ -1,1 +1,1 @@
-"""GPUs: which one to use, its state, its lock, and interleaved timings."""
+"""GPUs: which GPU to use, its state, its lock, and interleaved timings."""

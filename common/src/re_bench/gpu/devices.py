@@ -1,6 +1,6 @@
-"""Assign a host's GPUs to timed scorings and to other work, so that nothing disturbs timings.
+"""Divide a host's GPUs between timed scoring runs and other work, so that nothing disturbs the timings.
 
-``CUDA_VISIBLE_DEVICES``, which child processes inherit, restricts a program to its GPUs.
+The environment variable ``CUDA_VISIBLE_DEVICES``, which child processes inherit, restricts a program to its GPUs.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 @dataclass(frozen=True)
 class GpuPlan:
-    """The UUIDs of a host's GPUs by use; neither list is empty."""
+    """The UUIDs of a host's GPUs by purpose; neither list is empty."""
 
     timed: tuple[str, ...]
-    """For timed scorings."""
+    """GPUs for timed scoring runs."""
     other: tuple[str, ...]
-    """For sessions, training and untimed scorings. Equal to ``timed`` if no GPU is reserved."""
+    """GPUs for sessions, training and untimed scoring runs; the same as ``timed`` if no GPU is reserved."""
 
     @property
     def separate(self) -> bool:
-        """Whether the GPUs for timed scorings are used for nothing else."""
+        """Whether the GPUs for timed scoring runs are used for nothing else."""
         return not set(self.timed) & set(self.other)
 
 
@@ -41,11 +41,11 @@ def share_gpus(gpus: Sequence[Gpu]) -> GpuPlan:
 
 
 def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
-    """Return a plan that reserves one GPU for timed scorings if there are several.
+    """Return a plan that reserves one GPU for timed scoring runs if there are several GPUs.
 
     Args:
         gpus: the GPUs in CUDA's order.
-        choice: the index or UUID of the GPU to reserve; by default the last, since other programs run on the first
+        choice: the index or UUID of the GPU to reserve; None for the last one, since other programs use the first one
             by default.
 
     Raises:
@@ -58,22 +58,22 @@ def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
 def only_gpus(*uuids: str | None) -> dict[str, str]:
     """Return the environment variable that restricts a program to these GPUs, numbered from 0 in this order.
 
-    None is ignored. Without any GPU the result is empty and changes nothing.
+    None is ignored. Without any UUID, the result is empty and restricts nothing.
     """
     shown = ",".join(filter(None, uuids))
     return {_VISIBLE: shown} if shown else {}
 
 
 def hide_timed_gpus(plan: GpuPlan) -> None:
-    """Restrict programs that this process starts to the GPUs for other work, unless they are told otherwise."""
+    """Restrict the programs that this process starts to the GPUs for other work, unless :func:`only_gpus` is used."""
     os.environ.update(only_gpus(*plan.other))
 
 
 def find_gpu(gpus: Sequence[Gpu], choice: str, option: str) -> Gpu:
-    """Return the GPU with an index or UUID.
+    """Return the GPU whose index or UUID is ``choice``.
 
     Raises:
-        UsageError: if there is none; the message names the command-line ``option``.
+        UsageError: if there is no such GPU; the message names the command-line ``option``.
     """
     for gpu in gpus:
         if choice.lower() in {str(gpu.index), gpu.uuid.lower()}:

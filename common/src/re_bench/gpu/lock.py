@@ -1,8 +1,9 @@
-"""Let one job at a time use a GPU for timing, by a lock file that names its holder.
+"""Let only one job at a time use a GPU for timing, with a lock file that names the job.
 
-All users of the machine share the file. It is locked with flock(2), so the kernel releases it when its holder ends.
-Its text only informs waiting jobs. Any user can write the text and take the lock: it coordinates honest jobs, and is no
-protection. Containers with their own ``/tmp`` do not share it.
+All users of the machine share the lock file. The file is locked with flock(2), so the kernel releases the lock when the
+job's process exits. The text in the file only informs waiting jobs. Any user can write the text and take the lock:
+the lock coordinates honest jobs but does not protect against others. Containers with their own ``/tmp`` do not share
+the file.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ _MODE = 0o666
 _TEXT_BYTES = 4096
 _PIDS = 1 << 22  # PID_MAX_LIMIT of Linux
 _waits: list[float] = []
-"""Seconds that this process waited."""
+"""Seconds of each wait in this process."""
 _MAX_LENGTHS = {"user": 32, "since": 32, "host": 64, "what": 200}
 
 
 @contextmanager
 def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | None = None) -> Iterator[None]:
-    """Hold the GPU ``uuid`` during a ``with`` block; wait while another job holds it.
+    """Lock the GPU ``uuid`` during a ``with`` block; first wait until no other job has the lock.
 
-    Not reentrant: a thread that requests a GPU twice waits for itself.
+    The lock is not reentrant: a thread that requests a GPU twice waits for itself.
 
     Args:
         uuid: the GPU's UUID, as in :attr:`re_bench.gpu.state.Gpu.uuid`.
@@ -51,7 +52,7 @@ def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | No
         directory: the directory of lock files instead of ``/tmp``.
 
     Raises:
-        ReBenchError: if it is still held after ``wait_s``, or the lock file cannot be used.
+        ReBenchError: if another job still has the lock after ``wait_s``, or the lock file cannot be used.
     """
     if not re.fullmatch(r"[A-Za-z0-9-]{1,80}", uuid):
         raise ReBenchError(f"{uuid!r} is not the UUID of a GPU; expected GPU-4b0c5a1e-…")
@@ -75,7 +76,7 @@ def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | No
 
 
 def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
-    """Acquire the lock; while waiting, print the holder once."""
+    """Acquire the lock; if that takes longer, print the lock's holder once."""
     try:
         try:
             lock.acquire(blocking=False)
@@ -139,7 +140,7 @@ def _write(descriptor: int, text: bytes) -> None:
 
 
 def _holder(path: Path) -> str:
-    """Describe the holder of the lock, from untrusted text."""
+    """Describe the lock's holder according to the lock file, whose text is untrusted."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             holder = json.loads(file.read(_TEXT_BYTES))

@@ -1,7 +1,8 @@
 """Identify GPUs and record their state next to measured times.
 
-Properties come from the CUDA driver, because scores depend on them and timed programs need it anyway. The current
-state comes from NVML through the optional package nvidia-ml-py. It goes into the log; unreadable values are None.
+A GPU's properties come from the CUDA driver, because scores depend on them and timed programs need the driver anyway.
+The current state comes from NVML, through the optional package nvidia-ml-py. The state is only logged, and values that
+cannot be read are None.
 """
 
 from __future__ import annotations
@@ -114,12 +115,17 @@ def free_memory(index: int = 0) -> int:
 
 
 def snapshot(uuid: str) -> dict[str, Any]:
-    """Return the current state of the GPU ``uuid`` as JSON values; unreadable values are None.
+    """Return the current state of the GPU ``uuid`` as JSON values; values that cannot be read are None.
 
-    Keys: ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``, ``throttle_reasons``
-    (see :func:`throttle_reasons`), ``performance_state`` ("P0" is the fastest), ``utilisation`` (percent of recent time
-    with a running kernel), ``processes`` computing on it (a list of ``pid``, ``name``, ``used_mib``), and ``note`` with
-    the reason if NVML is not available. In a container NVML may report PIDs of the host, or omit processes.
+    The keys are:
+
+    - ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c`` and ``power_w``,
+    - ``throttle_reasons``: see :func:`throttle_reasons`,
+    - ``performance_state``: "P0" is the fastest state,
+    - ``utilisation``: percentage of recent time in which a kernel was running,
+    - ``processes``: the processes that compute on the GPU, each with ``pid``, ``name`` and ``used_mib``. In a
+      container, NVML may report PIDs of the host, or omit processes.
+    - ``note``: the reason if NVML is not available; otherwise this key is missing.
     """
     try:
         with _nvml() as nvml:
@@ -130,7 +136,7 @@ def snapshot(uuid: str) -> dict[str, Any]:
 
 
 def throttle_reasons(mask: int) -> list[str]:
-    """Return the sorted names of NVML's throttle reasons; unknown bits are ``bit_N``."""
+    """Return the sorted names of the throttle reasons in NVML's bit mask; an unknown bit N is named ``bit_N``."""
     bits = (bit for bit in range(mask.bit_length()) if mask >> bit & 1)
     return sorted(_REASONS[bit] if bit < len(_REASONS) else f"bit_{bit}" for bit in bits)
 
@@ -206,7 +212,7 @@ def _read(nvml: Any, query: Callable[[Any, Any], Any], handle: Any) -> Any:
 
 
 def _throttled(nvml: Any, handle: Any) -> list[str]:
-    with suppress(nvml.NVMLError, AttributeError):  # the name since driver 535
+    with suppress(nvml.NVMLError, AttributeError):  # the function's name since driver 535
         return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
     return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
 

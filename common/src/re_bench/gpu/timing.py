@@ -1,6 +1,6 @@
-"""Interleaved timings of programs on one device.
+"""Interleaved timing of several programs on one device.
 
-Programs take turns within one run, so that drift affects them alike. The trusted side times each turn.
+The programs take turns within one run, so drift affects all of them alike. Trusted code measures the time of each turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TAIL_SHARE = 0.025
 
 @dataclass(frozen=True)
 class Time:
-    """The time of a call: the median over rounds, in milliseconds, and its 95 % interval."""
+    """The time of a call: the median over rounds in milliseconds, and the median's 95 % confidence interval."""
 
     milliseconds: float
     low: float
@@ -37,9 +37,9 @@ class Time:
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the median (percentile method; Efron and Tibshirani 1993, chapter 13).
+    """Return the median's 95 % bootstrap interval (percentile method; Efron and Tibshirani 1993, chapter 13).
 
-    The resamples have a fixed seed, so the interval depends on the values only.
+    The seed for resampling is fixed, so the interval depends only on the values.
     """
     generator = random.Random(0)
     medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(_RESAMPLES))
@@ -48,7 +48,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[str, list[Result]]:
-    """Call each function once per round, in random order, and return each function's results in order of the rounds.
+    """Call each function once per round, in random order, and return each function's results by round.
 
     Args:
         turns: functions by name.
@@ -63,14 +63,14 @@ def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[s
 
 
 def check_not_slowed_down(name: str, alone: Time, interleaved: Time, tolerance: float) -> None:
-    """Check that a trusted program was not slowed down by the submission.
+    """Check that the submission did not slow down a trusted program.
 
-    A submission that keeps the device busy during other turns would look faster in comparison.
+    A submission that keeps the device busy during the turns of other programs would look faster in comparison.
 
     Args:
         name: the program's name.
-        alone: its time before the submission was loaded.
-        interleaved: its time between the submission's turns.
+        alone: the program's time before the submission was loaded.
+        interleaved: the program's time between the submission's turns.
         tolerance: the tolerated relative slowdown.
 
     Raises:

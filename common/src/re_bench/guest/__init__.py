@@ -1,1 +1,1 @@
-"""Code that runs inside sandboxes, which contain no other part of re-bench; standard library only."""
+"""Code that runs in sandboxes, which contain few other parts of re-bench; it uses only the standard library."""

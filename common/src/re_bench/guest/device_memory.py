@@ -1,9 +1,9 @@
 """Share GPU memory between a sandboxed process and the scorer without copying.
 
-CUDA's older IPC handles cannot be opened in another PID namespace. Memory of the driver's virtual memory management
-can: it is exported as a file descriptor. Source: the CUDA driver API, "Virtual Memory Management".
+CUDA's older IPC handles cannot be opened in another PID namespace. Memory allocated with the driver's virtual memory
+management can, because it is exported as a file descriptor; see "Virtual Memory Management" in the CUDA driver API.
 
-The worker inside the sandbox imports this file, so it uses only the standard library.
+The worker in the sandbox imports this file, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class _Access(ctypes.Structure):
 
 
 class AddressRange:
-    """Reserved device addresses at which blocks of memory can be mapped, one at a time.
+    """A reserved range of device addresses, at which one block of memory at a time can be mapped.
 
     Args:
-        size: bytes, a multiple of the driver's granularity.
+        size: size in bytes, a multiple of the driver's granularity.
         device: ordinal of the device.
     """
 
@@ -73,7 +73,7 @@ class AddressRange:
     def map_descriptor(self, descriptor: int, size: int) -> None:
         """Map ``size`` bytes exported by another process; ``descriptor`` may be closed afterwards.
 
-        The memory cannot be accessed before :meth:`allow`.
+        The memory cannot be accessed before a call of :meth:`allow`.
         """
         make_current(self._device)
         handle = ctypes.c_uint64()
@@ -82,24 +82,24 @@ class AddressRange:
         self.map_handle(handle, size)
 
     def map_handle(self, handle: ctypes.c_uint64, size: int) -> None:
-        """Map memory by its driver handle, which :meth:`unmap` releases."""
+        """Map the memory with a driver handle, which :meth:`unmap` releases."""
         call("cuMemMap", self._address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
         self._handle, self._mapped = handle, size
 
     def allow(self, offset: int, size: int, *, writable: bool) -> None:
-        """Allow this process to access a part of the mapping; both numbers are multiples of the granularity."""
+        """Allow this process to access a part of the mapping; offset and size are multiples of the granularity."""
         access = _Access(_Location(_ON_DEVICE, self._device), _READ_WRITE if writable else _READ)
         call("cuMemSetAccess", _ADDRESS(self.start + offset), _SIZE(size), ctypes.byref(access), _SIZE(1))
 
     def unmap(self) -> None:
-        """Unmap and release the mapped memory, if any; work on it must have finished."""
+        """Unmap and release the mapped memory, if any; GPU work that uses the memory must have finished."""
         if self._mapped:
             call("cuMemUnmap", self._address, _SIZE(self._mapped))
             call("cuMemRelease", self._handle)
             self._mapped = 0
 
     def close(self) -> None:
-        """Unmap, and release the addresses."""
+        """Unmap the memory, and release the addresses."""
         self.unmap()
         call("cuMemAddressFree", self._address, _SIZE(self.size))
 
@@ -108,8 +108,8 @@ class SharedMapping:
     """A range of GPU memory for ``torch.as_tensor(mapping, device="cuda")``, as a one-dimensional array of bytes.
 
     Args:
-        addresses: where the memory is mapped.
-        nbytes: bytes requested.
+        addresses: the addresses at which the memory is mapped.
+        nbytes: number of bytes requested.
     """
 
     def __init__(self, addresses: AddressRange, nbytes: int) -> None:
@@ -123,9 +123,9 @@ class SharedMapping:
 
         Args:
             descriptor: the exported memory.
-            nbytes: bytes requested.
-            size: bytes allocated: ``nbytes`` rounded up to the driver's granularity.
-            writable: whether this process maps it writable.
+            nbytes: number of bytes requested.
+            size: number of bytes allocated: ``nbytes`` rounded up to the driver's granularity.
+            writable: whether this process can write the memory.
             device: ordinal of the device.
         """
         addresses = AddressRange(size, device=device)
@@ -135,22 +135,22 @@ class SharedMapping:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the interface; the caller synchronizes streams."""
+        """Version 3 of CUDA's array interface; the caller must synchronize streams."""
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._addresses.start, False), "version": 3}
 
     def close(self) -> None:
-        """Unmap and release the memory; tensors over it must be gone, and work on it finished."""
+        """Unmap and release the memory; no tensor may refer to it, and GPU work that uses it must have finished."""
         self._addresses.close()
 
 
 class DeviceMemory(SharedMapping):
     """GPU memory that can be passed to a sandboxed process as an argument of :meth:`SandboxedProcess.call`.
 
-    The other process maps an input read-only, but a hostile one can map it writable: compute the truth from a
-    private copy.
+    The sandboxed process maps inputs read-only, but a hostile process can map them writable. Compute the ground truth
+    from a private copy.
 
     Raises:
-        OutOfDeviceMemoryError: if there is not enough memory.
+        OutOfDeviceMemoryError: if there is not enough GPU memory.
         DeviceMemoryError: if there is no driver, or a call fails.
     """
 
@@ -169,7 +169,7 @@ class DeviceMemory(SharedMapping):
         self._addresses.allow(0, size, writable=True)
         self.descriptor = descriptor.value
         self.name = secrets.token_hex(8)
-        """Key under which the other process caches the mapping across calls."""
+        """The key under which the sandboxed process keeps the mapping between calls."""
 
     def __enter__(self) -> Self:
         return self
@@ -178,17 +178,17 @@ class DeviceMemory(SharedMapping):
         self.close()
 
     def close(self) -> None:
-        """Unmap, release, and close the descriptor."""
+        """Unmap and release the memory, and close the descriptor."""
         super().close()
         os.close(self.descriptor)
 
 
 def write_value(stream: int, address: int, value: int) -> None:
-    """Enqueue the write of a 32-bit word, after all earlier work of ``stream`` is finished and visible.
+    """Enqueue the write of a 32-bit word, which happens when all earlier work of ``stream`` is finished and visible.
 
     Args:
         stream: handle of a stream of the current context; 0 is the default stream.
-        address: address of the word, in memory that the context may write.
+        address: address of the word, in memory that the context can write.
         value: the value to write.
     """
     call("cuStreamWriteValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(0))
@@ -197,8 +197,8 @@ def write_value(stream: int, address: int, value: int) -> None:
 def wait_for_value(stream: int, address: int, value: int) -> None:
     """Make later work of ``stream`` wait until a 32-bit word has a value; arguments as for :func:`write_value`.
 
-    The GPU polls without delaying other processes. Another process may write the word; the caller must make sure that
-    one does.
+    The GPU polls without delaying other processes. The word may be written by another process; the caller must make
+    sure that it is written.
     """
     call("cuStreamWaitValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(_WAIT_EQUAL))
 

@@ -1,10 +1,10 @@
 """Exchange messages between the scorer and a sandboxed process: JSON and shared memory over a Unix socket.
 
 A message is an eight-byte header (length of the JSON text and number of file descriptors, both unsigned and
-big-endian) and the JSON text. File descriptors of shared memory accompany the header, and only in messages of the
-scorer.
+big-endian) and the JSON text. In the scorer's messages, file descriptors of shared memory accompany the header; other
+messages have no file descriptors.
 
-The worker inside the sandbox imports this file, so it uses only the standard library.
+The worker in the sandbox imports this file, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -44,10 +44,14 @@ def receive(
 ) -> tuple[dict[str, Any], list[int]]:
     """Return the next message and its file descriptors.
 
-    ``deadline`` is the ``time.monotonic`` time by which the whole message must have arrived.
+    Args:
+        channel: the connection.
+        max_bytes: maximum length of the message's JSON text.
+        accept_descriptors: whether to receive file descriptors; if False, the kernel discards them.
+        deadline: the time on the clock ``time.monotonic`` by which the whole message must have arrived.
 
     Raises:
-        FrameError: if the connection ends, or the message is too long or not a JSON object.
+        FrameError: if the connection is closed, or the message is too long or not a JSON object.
         TimeoutError: if the deadline or the channel's timeout passes.
     """
     descriptors: list[int] = []
@@ -59,7 +63,7 @@ def receive(
     if length > max_bytes:
         raise FrameError(f"a message of {length} bytes is longer than the {max_bytes} allowed")
     if count != len(descriptors):
-        raise FrameError(f"a message announced {count} file descriptors and brought {len(descriptors)}")
+        raise FrameError(f"a message announced {count} file descriptors but has {len(descriptors)}")
     return decode(_receive_exactly(channel, length, deadline)), descriptors
 
 
@@ -87,7 +91,7 @@ def decode(text: bytes) -> dict[str, Any]:
 
 def _receive_header(channel: socket.socket, size: int, descriptors: list[int], *, accept: bool) -> bytes:
     if not accept:
-        data = channel.recv(size)  # without a buffer for ancillary data the kernel drops descriptors
+        data = channel.recv(size)  # without a buffer for ancillary data, the kernel discards descriptors
     else:
         room = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
         data, ancillary, _flags, _address = channel.recvmsg(size, room)

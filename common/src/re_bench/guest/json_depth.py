@@ -1,7 +1,7 @@
 """Check how deeply untrusted JSON is nested before parsing it.
 
-The depth at which the parser raises RecursionError differs between Python versions; the limit must not.
-Sandboxes import this file, so it uses only the standard library.
+The parser raises RecursionError at a depth that differs between Python versions, but the limit must be the same for
+all. Sandboxes import this file, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 def check_depth(text: bytes, most: int) -> None:
-    """Raise if arrays and objects in ``text``, which need not be valid JSON, are nested more than ``most`` deep.
+    """Check how deeply arrays and objects are nested in ``text``, which need not be valid JSON.
 
     Raises:
-        ValueError: if they are.
+        ValueError: if they are nested more than ``most`` deep.
     """
-    if sum(map(text.count, (b"[", b"{"))) <= most:  # fast path, which also counts brackets in strings
+    if sum(map(text.count, (b"[", b"{"))) <= most:  # fast path, although it also counts brackets in strings
         return
     depth = 0
     for match in _TOKEN.finditer(text):

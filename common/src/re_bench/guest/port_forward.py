@@ -1,7 +1,7 @@
-"""Forward a port of 127.0.0.1 to a Unix socket, inside a sandbox without network: ``forward.py PORT SOCKET``.
+"""Forward a port of 127.0.0.1 to a Unix socket, in a sandbox without network: ``port_forward.py PORT SOCKET``.
 
-Prints the port when it accepts connections; port 0 chooses a free one. Imports only the standard library, since
-sandboxes may contain this file alone.
+Print the port as soon as it accepts connections; port 0 selects a free port. This file imports only the standard
+library, since sandboxes may contain no other part of re-bench.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_WAITING = 1 << 18  # bytes buffered in one direction
 
 
 class Side:
-    """One end of a connection, with the data waiting to be sent to it, and whether it has finished sending."""
+    """One end of a connection, the data waiting to be sent to this end, and whether this end has finished sending."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(0)
@@ -45,7 +45,7 @@ class Forwarder:
             for key, events in self.selector.select():
                 if key.data is None:
                     self.accept()
-                elif key.data.connection.fileno() >= 0:  # otherwise it was closed in this round
+                elif key.data.connection.fileno() >= 0:  # otherwise closed by an earlier event of this round
                     self.move(key.data, events)
 
     def accept(self) -> None:
@@ -55,12 +55,12 @@ class Forwarder:
         except BlockingIOError:
             return
         except OSError:
-            time.sleep(PAUSE_S)  # no free descriptors until a connection ends
+            time.sleep(PAUSE_S)  # no descriptor is free until a connection is closed
             return
         try:
             server = connected(self.path)
         except OSError as error:
-            print(f"forward.py: {self.path}: {error.strerror}", file=sys.stderr, flush=True)
+            print(f"port_forward.py: {self.path}: {error.strerror}", file=sys.stderr, flush=True)
             client.close()
             return
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -129,7 +129,7 @@ def receive(side: Side) -> None:
 
 
 def flush(side: Side) -> None:
-    """Send waiting data to a side, and shut the connection down after the last of it."""
+    """Send waiting data to a side, and shut the connection down after the last data if the other side has finished."""
     with contextlib.suppress(BlockingIOError):
         while side.waiting:
             del side.waiting[: side.connection.send(side.waiting)]
@@ -142,11 +142,11 @@ def main() -> None:
     """Run the command line."""
     port_and_socket = 2
     if len(sys.argv) != 1 + port_and_socket or not sys.argv[1].isdigit():
-        sys.exit("usage: forward.py PORT SOCKET")
+        sys.exit("usage: port_forward.py PORT SOCKET")
     try:
         forwarder = Forwarder(int(sys.argv[1]), sys.argv[2])
     except OSError as error:
-        sys.exit(f"forward.py: 127.0.0.1:{sys.argv[1]}: {error.strerror}")
+        sys.exit(f"port_forward.py: 127.0.0.1:{sys.argv[1]}: {error.strerror}")
     print(forwarder.listener.getsockname()[1], flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         forwarder.run()

@@ -1,6 +1,6 @@
-"""Read the signature of a sandboxed function: which parts of a call cross as JSON, and which as shared memory.
+"""Read a sandboxed function's signature: which parts of a call are transferred as JSON, and which as shared memory.
 
-The annotation of a parameter decides:
+A parameter's annotation determines what is transferred:
 
 =========================================  ===================================================================
 ``Annotated[NDArray[np.int64], "n m"]``    an array of this dtype and shape in shared memory, read-only inside
@@ -11,11 +11,11 @@ anything else                              a JSON value, or dataclasses, tuples 
 =========================================  ===================================================================
 
 A result is an array, a JSON value, or a tuple of both. A dimension is a number, a name, or a name plus or minus a
-number, as in ``"windows length-1"``. The first array with a name, or an ``int`` parameter of that name, defines its
-value, so that the caller knows the size of a result before the call.
+number, as in ``"windows length-1"``. The first array that uses a name, or an ``int`` parameter with that name, defines
+the name's value. The caller therefore knows the size of each result before the call.
 
-The scorer reads the annotations of its own copy of the function. The worker inside the sandbox imports this file, so it
-needs only the standard library, and numpy for arrays.
+The scorer reads the annotations of its own copy of the function. The worker in the sandbox imports this file too, which
+therefore needs only the standard library, and numpy for arrays.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ class MemoryHandle(Protocol):
 
     @property
     def descriptor(self) -> int:
-        """The file descriptor; its owner closes it."""
+        """The file descriptor, which the memory's owner closes."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Bytes requested."""
+        """Number of bytes requested."""
         ...
 
     @property
     def size(self) -> int:
-        """Bytes allocated: ``nbytes`` rounded up to the driver's granularity."""
+        """Number of bytes allocated: ``nbytes`` rounded up to the driver's granularity."""
         ...
 
 
 @dataclass(frozen=True)
 class Handle:
-    """The :class:`MemoryHandle` that a function inside the sandbox receives."""
+    """The :class:`MemoryHandle` that a function in the sandbox receives."""
 
     descriptor: int
     nbytes: int
@@ -72,10 +72,10 @@ class ArrayType:
     dimensions: tuple[str, ...]
 
     def bind(self, shape: Sequence[int], sizes: dict[str, int]) -> None:
-        """Check a shape, and add the sizes of its named dimensions to ``sizes``.
+        """Check that an array's shape matches, and add the sizes of named dimensions to ``sizes``.
 
         Raises:
-            TypeError: if the shape does not fit.
+            TypeError: if the shape does not match.
         """
         if len(shape) != len(self.dimensions):
             raise TypeError(f"has {len(shape)} dimensions; expected {' '.join(self.dimensions)}")
@@ -86,7 +86,7 @@ class ArrayType:
                 raise TypeError(f"has shape {tuple(shape)}; expected {' '.join(self.dimensions)}, with {sizes}")
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the shape of a result.
+        """Return the shape of a result, from the sizes of named dimensions.
 
         Raises:
             TypeError: if a dimension is unknown or negative.
@@ -100,14 +100,14 @@ class Signature:
 
     name: str
     parameters: Mapping[str, Any]
-    """Annotations by name, in order."""
+    """Annotations by parameter name, in order."""
     result: Any
     parts: tuple[Any, ...]
     """The annotations of the result's parts: the elements of a tuple that contains arrays, or the result itself."""
 
     @property
     def is_tuple(self) -> bool:
-        """Whether the result is a tuple of the parts."""
+        """Whether the result is a tuple of :attr:`parts`."""
         return self.parts != (self.result,)
 
 
@@ -170,7 +170,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(hint: Any, value: Any) -> Any:
-    """Convert a JSON value of the scorer to the dataclasses, tuples and paths of an annotation."""
+    """Convert a JSON value from the scorer to the dataclasses, tuples and paths that an annotation states."""
     origin, arguments = get_origin(hint), get_args(hint)
     if value is None or hint is Path:
         return value and Path(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HeadTail:
-    """The beginning and the end of a byte stream, ``keep`` bytes in total; the middle is only counted."""
+    """Keeps the beginning and the end of a byte stream, ``keep`` bytes in total, and counts the bytes in between."""
 
     def __init__(self, keep: int) -> None:
         self._half = max(keep // 2, 1)
@@ -23,11 +23,11 @@ class HeadTail:
             del self._tail[: -self._half]
 
     def begin(self) -> bytes:
-        """Return the whole stream, provided that :attr:`total` is at most ``keep``."""
+        """Return the whole stream; only valid while :attr:`total` is at most ``keep``."""
         return bytes(self._head + self._tail)
 
     def data(self, more: str = "") -> bytes:
-        """Return the kept bytes, with a line in between that states the number of omitted bytes, and ``more``."""
+        """Return the kept bytes; a line in between states the number of bytes left out, followed by ``more``."""
         tail = self._tail[-self._half :]
         dropped = self.total - len(self._head) - len(tail)
         gap = f"\n[... {dropped} bytes left out{more} ...]\n".encode() if dropped else b""

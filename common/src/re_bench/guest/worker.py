@@ -1,10 +1,10 @@
-"""Import a task's module inside a sandbox, and call its functions on request.
+"""Import a task's module in a sandbox, and call the module's functions on request.
 
 Run as ``python -I DIRECTORY/re_bench/guest/worker.py CONNECTION MODULE``, with all visible modules of re-bench in
 ``DIRECTORY``. The scorer does not trust this process, which shares its memory with the submission.
 
-A request has the function's name and its arguments in order, as JSON values or as descriptions of shared memory. File
-descriptors of arguments come first, those for results last.
+A request contains the function's name and the arguments in order, as JSON values or as descriptions of shared memory.
+The request's file descriptors are those of the arguments, followed by those for the results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ mapped: dict[str, Any] = {}
 
 
 def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
-    """Map the shared memory of a descriptor; empty memory cannot be mapped and becomes an empty view."""
+    """Map the shared memory of a descriptor; the result is empty for empty memory, which cannot be mapped."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return memoryview(bytearray())
@@ -71,7 +71,7 @@ def array(view: memoryview, kind: dict[str, Any]) -> Any:
 
 
 def answer(module: ModuleType, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-    """Execute a request and return the reply, which for an exception has its message."""
+    """Execute a request and return the reply: the result, or an exception's message."""
     signatures = importlib.import_module("re_bench.guest.signature")
     try:
         function = getattr(module, request["call"])
@@ -92,10 +92,10 @@ def answer(module: ModuleType, request: dict[str, Any], descriptors: list[int]) 
 
 
 def write(part: Any, kind: dict[str, Any], descriptor: int) -> None:
-    """Copy a result into the memory that the caller has allocated.
+    """Copy a result into the memory that the scorer allocated for it.
 
     Raises:
-        TypeError: if dtype or shape do not match the annotation.
+        TypeError: if dtype or shape does not match the annotation.
     """
     found = (str(part.dtype), list(part.shape))
     if found != (kind["dtype"], kind["shape"]):

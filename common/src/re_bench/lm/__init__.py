@@ -1,4 +1,4 @@
-"""Language models and training for three tasks. The modules need torch; this package does not."""
+"""Language models and training for three tasks. The modules need torch; importing this package does not."""
 
 from pathlib import Path
 

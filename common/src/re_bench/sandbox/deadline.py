@@ -15,32 +15,32 @@ _deadlines: list[Deadline] = []
 
 
 class TimeLimitError(InvalidSubmissionError):
-    """The scoring reached its time limit while a submission's code ran."""
+    """The scoring run reached its time limit while a submission's code ran."""
 
 
 class Deadline:
-    """A :class:`~re_bench.time_limits.TimeLimit` for sandboxed programs; the latest one created applies."""
+    """A :class:`~re_bench.time_limits.TimeLimit` for all sandboxed programs; the deadline created last applies."""
 
     def __init__(self, limit_s: float) -> None:
         self.enforced = False
-        """Whether it has ended a program, or prevented a start."""
+        """Whether the deadline has stopped a program, or prevented a program from starting."""
         self._limit = TimeLimit(limit_s)
 
     @property
     def reached(self) -> bool:
-        """Whether it has passed."""
+        """Whether the deadline has passed."""
         return self._limit.reached
 
     @property
     def reason(self) -> str:
-        """The message when it was reached."""
+        """The message to use if the deadline has passed."""
         limit = self._limit.describe()
         return f"the scoring reached its limit of {limit} while the submission's code or its programs ran"
 
 
 @contextmanager
 def deadline(limit_s: float) -> Iterator[Deadline]:
-    """End the block's sandboxed programs after ``limit_s`` seconds, and let no more start."""
+    """Within a ``with`` block, stop all sandboxed programs after ``limit_s`` seconds, and let no more start."""
     own = Deadline(limit_s)
     _deadlines.append(own)
     try:
@@ -50,7 +50,10 @@ def deadline(limit_s: float) -> Iterator[Deadline]:
 
 
 def violation() -> str:
-    """Return why programs must end if the deadline has passed, otherwise an empty string."""
+    """Return the reason to stop all programs if the deadline has passed, otherwise an empty string.
+
+    A deadline that has passed then counts as enforced.
+    """
     if not _deadlines or not _deadlines[-1].reached:
         return ""
     _deadlines[-1].enforced = True
@@ -59,9 +62,10 @@ def violation() -> str:
 
 @contextmanager
 def charge_to_submission() -> Iterator[None]:
-    """Charge the block's time to the submission: trusted work whose size it chooses, such as reading its log.
+    """Charge the time of a ``with`` block to the submission.
 
-    A deadline that has passed by the end of the block, even if an exception ends it, counts as enforced.
+    Use this for trusted work whose cost the submission controls, such as reading the submission's log. If the deadline
+    has passed at the end of the block, even if an exception ends the block, the deadline counts as enforced.
     """
     try:
         yield
@@ -73,7 +77,7 @@ def raise_if_expired() -> None:
     """Raise if the deadline has passed.
 
     Raises:
-        TimeLimitError: if it has.
+        TimeLimitError: if the deadline has passed.
     """
     if reason := violation():
         raise TimeLimitError(reason)

@@ -1,4 +1,4 @@
-"""Run a sandboxed program: bound its output, enforce its limits, and end all its processes."""
+"""Run a sandboxed program: truncate its output, enforce its limits, and kill all its processes."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Finished:
     status: int
     """Exit status, or the negative number of the signal that killed it."""
     stopped: str
-    """Why it was stopped, or which limit it exceeded at its end; otherwise empty."""
+    """Why the program was stopped, or which limit it had exceeded when it exited; empty if neither."""
     stdout: str
     stderr: str
     seconds: float
 
 
 class Running:
-    """A sandboxed program and its descendants; leaving the ``with`` block ends them all.
+    """A sandboxed program and its descendants; leaving the ``with`` block kills them all.
 
     Raises:
         TimeLimitError: if the deadline of :mod:`re_bench.sandbox.deadline` has passed.
@@ -95,45 +95,45 @@ class Running:
         return self._process.poll() is None
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time of the program and its descendants so far."""
+        """Return the CPU time that the program and its descendants have used so far."""
         return resource_usage.cpu_seconds(self._process.pid)
 
     def pause(self) -> None:
-        """Stop the program and its descendants with SIGSTOP, including those that they start meanwhile."""
+        """Suspend the program and its descendants with SIGSTOP, including processes that start in the meantime."""
         stopped: set[int] = set()
         while more := set(process_tree(self._process.pid)) - stopped:
             _signal(more, signal.SIGSTOP)
             stopped |= more
 
     def resume(self) -> None:
-        """Continue the program and its descendants."""
+        """Continue the program and its descendants after :meth:`pause`."""
         _signal(process_tree(self._process.pid), signal.SIGCONT)
 
     def stop(self, reason: str) -> None:
-        """End the program and its descendants; :class:`Finished` gets the first reason given."""
+        """Kill the program and its descendants; the first ``reason`` given becomes :attr:`Finished.stopped`."""
         if self.alive():
             self._stopped = self._stopped or reason
             self._end(self._process)
 
     def kill(self) -> None:
-        """End the program and its descendants, and wait until they are gone."""
+        """Kill the program and its descendants, and wait until they are gone."""
         if self.alive():
-            deadline.violation()  # replaces the next check of the limits
+            deadline.violation()  # instead of the next periodic check, which will not happen
             self._end(self._process)
         self._ended.set()  # wakes the threads that check limits
         _kill_group(self._process.pid)
         self._cleanup()
         self._cleanup = lambda: None
         for thread in self._threads:
-            for _turn in range(_JOINS):  # many short waits: SIGSTOP to this process uses up no more than one
-                thread.join(_GRACE_S / _JOINS)  # without a sandbox, an undetected daemon may hold the output open
+            for _turn in range(_JOINS):  # many short waits: if this process is suspended, only one of them expires
+                thread.join(_GRACE_S / _JOINS)  # limited: without a sandbox, a daemon may keep the output open
 
     def wait(self) -> Finished:
-        """Wait until the program ends or exceeds a limit.
+        """Wait until the program exits or exceeds a limit.
 
         Raises:
             StoppedError: if this process or thread is being stopped.
-            TimeLimitError: if the deadline passed meanwhile.
+            TimeLimitError: if the deadline passed in the meantime.
         """
         self._process.wait()
         self.kill()
@@ -145,7 +145,7 @@ class Running:
         return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
 
     def wait_at_most(self, seconds: float) -> int | None:
-        """Return the exit status (negative for a signal), or None if the program runs longer than ``seconds``."""
+        """Return the exit status (negative for a signal); None if the program still runs after ``seconds``."""
         with suppress(subprocess.TimeoutExpired):
             return _exit_status(self._process.wait(seconds))
         return None
@@ -161,7 +161,7 @@ class Running:
             self._ended.wait(_POLL_S)
 
     def _violation(self) -> str:
-        """Return why the program must end, such as the limit that it exceeds, or an empty string."""
+        """Return why the program must stop, such as the limit that it exceeds, or an empty string."""
         root, limits = self._process.pid, self._limits
         if stop_requested():
             return "re-bench was stopped"
@@ -177,7 +177,7 @@ class Running:
         )
 
     def _find_ancestor(self, ancestor_pid: Callable[[], int | None]) -> None:
-        """Look for the ancestor process until it exists, and again after it ends: Podman's monitor starts another."""
+        """Look for the ancestor process until it exists, and again after it exits: Podman starts another monitor."""
         while not self._ended.is_set():
             if self._ancestor is None or not is_running(self._ancestor):
                 self._ancestor = ancestor_pid()
@@ -193,7 +193,7 @@ def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[
         inherited: further file descriptors that the program inherits, with the same numbers.
 
     Raises:
-        OSError: if it cannot be started.
+        OSError: if the program cannot be started.
     """
     try:
         return subprocess.Popen(
@@ -244,7 +244,7 @@ def start_connected(
     Raises:
         ReBenchError: if it does not.
         StoppedError: if this process or thread is being stopped.
-        TimeLimitError: if the deadline passed meanwhile.
+        TimeLimitError: if the deadline passed in the meantime.
     """
     with ExitStack() as stack:
         if backend.inherits:
@@ -291,14 +291,14 @@ def _not_started(running: Running) -> ReBenchError:
 
 
 def describe_exit(status: int | None) -> str:
-    """Describe an exit status (negative for a signal, None for a program that has not ended)."""
+    """Describe an exit status (negative for a signal, None for a program that has not exited)."""
     if status is None:
-        return "no end"
+        return "no exit status"
     return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def run(backend: Backend, program: Sequence[str], spec: SandboxSpec) -> Finished:
-    """Run ``program`` in a sandbox until it ends."""
+    """Run ``program`` in a sandbox until it exits or exceeds a limit, and return the result."""
     with Running(backend, program, spec) as running:
         return running.wait()
 
@@ -323,9 +323,9 @@ def _drain(stream: IO[bytes] | None, kept: HeadTail) -> None:
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """End a sandbox's outer process and its descendants, and wait for it."""
-    # Killing PID 1 of the namespace kills all others. It is found through bwrap, its parent:
-    # so kill the descendants first, and bwrap itself only if it remains.
+    """Kill a sandbox's outermost process and its descendants, and wait until the process has exited."""
+    # Killing PID 1 of the namespace kills all other processes in it. PID 1 is found as a child of bwrap:
+    # so kill the descendants first, and bwrap itself only if it is still running.
     latest = time.monotonic() + _GRACE_S
     while process.poll() is None:
         descendants = list(process_tree(process.pid))[1:]
@@ -344,6 +344,6 @@ def _kill_group(leader: int) -> None:
 
 
 def _exit_status(returncode: int) -> int:
-    """Return the program's status: bwrap reports death by signal n as 128 + n."""
+    """Return the program's exit status, negative for a signal; bwrap reports death by signal n as 128 + n."""
     signalled = 128
     return signalled - returncode if returncode > signalled else returncode

@@ -1,4 +1,4 @@
-"""Measure from outside the memory and CPU time of a process tree, and the growth of directories on disk."""
+"""Measure the memory and CPU time of a process tree, and the growth of directories on disk, from outside."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 
 @contextmanager
 def as_user(user: int | None) -> Iterator[None]:
-    """Let this thread inspect processes in ``/proc`` as ``user``; None changes nothing.
+    """Within a ``with`` block, let this thread inspect processes in ``/proc`` as ``user``; None changes nothing.
 
-    Root without ``CAP_SYS_PTRACE``, as in most containers, may not inspect processes of other users.
+    Root without ``CAP_SYS_PTRACE``, as in most containers, may not inspect other users' processes.
     """
     if user is None:
         yield
@@ -47,24 +47,24 @@ def as_user(user: int | None) -> Iterator[None]:
 
 
 def memory_violation(root: int, limits: Limits) -> str:
-    """Return a message if the tree under ``root`` exceeds its memory limit, otherwise an empty string.
+    """Return a message if the process tree under ``root`` exceeds its memory limit, otherwise an empty string.
 
-    Pages of files on disk do not count; pages that processes share count once. Dividing shared pages means
-    walking the page tables, so that is done only if the plain sum over all processes exceeds the limit.
+    Pages of files on disk do not count, and pages that processes share count once. It is slow to determine how many
+    processes share a page, so this is only done if the plain sum over all processes exceeds the limit.
     """
     limit = limits.memory_mib * _MIB
     held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in process_tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return ""
     shares = {pid: _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE) for pid in held}
-    # If shares cannot be read, count all pages of the process; nothing if it has ended meanwhile.
+    # If a process's share cannot be read, count all its pages, or nothing if the process has exited by now.
     wholes = (_proc_bytes(f"/proc/{pid}/status", _HELD) or 0 for pid, share in shares.items() if share is None)
     over = sum(wholes) + sum(filter(None, shares.values())) > limit
     return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
 
 def cpu_seconds(root: int) -> float:
-    """Return the CPU time of the tree under ``root`` so far, including ended children."""
+    """Return the CPU time of the process tree under ``root`` so far, including children that have exited."""
     return sum(_ticks(pid) for pid in process_tree(root)) / os.sysconf("SC_CLK_TCK")
 
 
@@ -76,13 +76,13 @@ class DiskGrowth:
 
         Args:
             directories: the directories to measure.
-            before: the initial size in bytes, instead of a measurement.
-            user: the UID of the writing processes, if not the current one; see :func:`as_user`.
+            before: the initial size in bytes; None to measure it.
+            user: the UID of the processes that write; None for this process's. See :func:`as_user`.
         """
         self._directories, self._user = list(directories), user
         self._devices: set[int] = set()
         self.before = before or 0
-        """Initial size in bytes."""
+        """The initial size in bytes."""
         self._next = 0.0
         with suppress(OSError):  # reported by the first measurement
             self._devices = {path.stat().st_dev for path in self._directories}
@@ -92,8 +92,8 @@ class DiskGrowth:
     def violation(self, root: int, limits: Limits) -> str:
         """Return a message if the directories grew too much or cannot be measured, otherwise an empty string.
 
-        Includes deleted files that the tree under ``root`` holds open. Measures at most every 250 ms, so the
-        last files of a program show only in :meth:`violation_at_end`.
+        Deleted files that the process tree under ``root`` keeps open count too. This measures at most every 250 ms, so
+        only :meth:`violation_at_end` notices the last files that a program writes.
         """
         started = time.monotonic()
         if not self._directories or started < self._next:
@@ -106,7 +106,12 @@ class DiskGrowth:
         return reason
 
     def violation_at_end(self, limits: Limits, unnamed: int = 0) -> str:
-        """Measure now, for a program that has ended; ``unnamed`` is the size of its deleted files in bytes."""
+        """Return the same message after measuring now.
+
+        Args:
+            limits: the program's limits.
+            unnamed: size in bytes of deleted files that are still open; 0 if the program has exited.
+        """
         try:
             over = self.is_over_now(limits.disk_mib * _MIB - unnamed)
         except OSError as error:
@@ -114,16 +119,16 @@ class DiskGrowth:
         return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
 
     def is_over_now(self, limit: int) -> bool:
-        """Measure whether the directories have grown by more than ``limit`` bytes, without deleted files.
+        """Return whether the directories have grown by more than ``limit`` bytes, not counting deleted files.
 
         Raises:
-            OSError: if a part cannot be read.
+            OSError: if a directory cannot be read.
         """
         return disk_usage(self._directories) - self.before > limit
 
 
 def _proc_bytes(path: str, keys: set[str]) -> int | None:
-    """Return the sum in bytes of the lines ``key: N kB`` of a file in /proc, or None if it cannot be read."""
+    """Return the sum, in bytes, of the lines ``key: N kB`` in a file of /proc; None if the file cannot be read."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -133,7 +138,7 @@ def _proc_bytes(path: str, keys: set[str]) -> int | None:
 
 
 def _ticks(pid: int) -> int:
-    """Return the CPU time of a process and its ended children in clock ticks; 0 if the process has ended."""
+    """Return the CPU time, in clock ticks, of a process and its exited children; 0 if the process does not exist."""
     with suppress(OSError):
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return sum(map(int, text.rpartition(")")[2].split()[11:15]))  # utime, stime, cutime, cstime of proc(5)
@@ -141,7 +146,7 @@ def _ticks(pid: int) -> int:
 
 
 def _unnamed_files(root: int, devices: set[int]) -> int:
-    """Return the size in bytes of deleted files on ``devices`` that the tree under ``root`` holds open."""
+    """Return the size in bytes of the deleted files on ``devices`` that the process tree under ``root`` keeps open."""
     seen: dict[tuple[int, int], int] = {}
     for pid in process_tree(root):
         with suppress(OSError):

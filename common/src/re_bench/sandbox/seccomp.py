@@ -1,12 +1,18 @@
 """A seccomp filter for system calls that no submission needs, built with libseccomp.
 
-The filter denies access to kernel internals, other processes, mounts, namespaces and socket families with a history of
-bugs; memory that no limit on processes or file systems counts; and set-user-ID files. 32-bit calls kill the process.
+The filter denies
 
-bubblewrap gets a BPF program, which allows all other calls. Docker and Podman get a profile instead of their own, by
-``--security-opt seccomp=FILE``. The engine translates names with its own libseccomp, which may not know all denied
-calls; so the profile lists the allowed calls by name and denies all others, like the engines' own profiles.
-For the format see https://docs.docker.com/engine/security/seccomp/, for the values
+- access to kernel internals, other processes, mounts and namespaces,
+- socket families with a history of bugs,
+- kinds of memory that neither process limits nor file system limits count,
+- set-user-ID files.
+
+32-bit calls kill the process.
+
+For bubblewrap, the filter is a BPF program that allows all other calls. For Docker and Podman, it is a profile that
+replaces the engine's own (``--security-opt seccomp=FILE``). The engine translates the names of calls with its own
+libseccomp, which may not know all denied calls. Like the engines' own profiles, the profile therefore lists the allowed
+calls by name and denies all others. For its format see https://docs.docker.com/engine/security/seccomp/, for the values
 https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md#seccomp.
 """
 
@@ -49,17 +55,18 @@ _DENIED = """
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of <linux/sched.h>."""
 _OPAQUE = (435, 437, 452, 467)
-"""clone3, openat2, fchmodat2 and open_tree_attr, by numbers (the same on all architectures): libseccomp may lack names.
+"""Numbers of clone3, openat2, fchmodat2 and open_tree_attr on all architectures; libseccomp may not know the names.
 
-The first two pass flags in memory, which a filter cannot read. Libraries fall back to other calls.
+clone3 and openat2 pass flags in memory, which a filter cannot read. If these calls fail, libraries use others.
 """
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""System calls that set a file's mode, with the position of the mode."""
 _OPENS = {"open": 1, "openat": 2}
-"""System calls that set a file's mode, with the position of the mode, or of the flags before the mode."""
+"""System calls that may create a file, with the position of the flags, which the mode follows."""
 _O_TMPFILE = 0o20000000  # without the bit of O_DIRECTORY
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
-"""Requests to a terminal. An engine's profile cannot deny single requests, but containers here have no terminal."""
+"""Denied terminal requests. An engine's profile cannot deny single requests, but the containers have no terminal."""
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 _NUMBERS = range(1024)
 """System call numbers to look up."""
@@ -71,19 +78,19 @@ def available() -> bool:
 
 
 def open_filter() -> int | None:
-    """Return a file descriptor with the BPF program, or None without libseccomp."""
+    """Return the descriptor of a file that contains the BPF program, or None without libseccomp."""
     return _file_of(program())
 
 
 def open_profile() -> int | None:
-    """Return a file descriptor with the engine profile, or None without libseccomp."""
+    """Return the descriptor of a file that contains the engine profile, or None without libseccomp."""
     return _file_of(_profile_text())
 
 
 def engine_profile() -> dict[str, Any] | None:
     """Return the filter as a profile for Docker and Podman, or None without libseccomp.
 
-    Calls that meet none of their conditions fail as unknown (``ENOSYS``).
+    A call with conditions, none of which is met, fails like an unknown call (``ENOSYS``).
     """
     try:
         import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
@@ -113,7 +120,7 @@ def engine_profile() -> dict[str, Any] | None:
 
 
 def _conditions() -> dict[str, list[dict[str, Any]]]:
-    """Return the alternative conditions of conditionally allowed calls, the inverse of :func:`_rules`."""
+    """Return the conditionally allowed calls, each with its alternative conditions; the inverse of :func:`_rules`."""
     namespaces = sum(_NAMESPACES)
     families = [{"index": 0, "op": "SCMP_CMP_EQ", "value": int(family)} for family in sorted(_FAMILIES)]
     conditions = {"clone": [_without(0, namespaces)], "socket": families}
@@ -126,12 +133,12 @@ def _conditions() -> dict[str, list[dict[str, Any]]]:
 
 
 def _without(position: int, bits: int) -> dict[str, Any]:
-    """Return the condition that an argument has none of ``bits`` set."""
+    """Return the condition that the argument at ``position`` has none of ``bits`` set."""
     return {"index": position, "op": "SCMP_CMP_MASKED_EQ", "value": bits, "valueTwo": 0}
 
 
 def _file_of(content: bytes) -> int | None:
-    """Return a descriptor of a file in memory with this content; None if it is empty."""
+    """Return the descriptor of an in-memory file with ``content``; None if ``content`` is empty."""
     if not content:
         return None
     descriptor = os.memfd_create("re-bench-seccomp", os.MFD_CLOEXEC)
@@ -184,7 +191,7 @@ def _rules(seccomp: Any) -> Any:
 
 
 def _refuse_set_id(seccomp: Any, rules: Any) -> None:
-    """Deny set-user-ID and set-group-ID modes: such a file in a writable directory would lend this user's rights."""
+    """Deny set-user-ID and set-group-ID modes: such a file would let others run programs with this user's rights."""
     refused = seccomp.ERRNO(errno.EPERM)
     for bit in (stat.S_ISUID, stat.S_ISGID):
         for name, position in _MODES.items():

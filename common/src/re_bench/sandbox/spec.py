@@ -1,4 +1,4 @@
-"""Describe a sandbox, and define the backends that turn a description and a program into a command line."""
+"""Describe a sandbox; backends turn the description and a program into a command line."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ class SandboxUnavailableError(UsageError):
 
 @dataclass(frozen=True)
 class SandboxSpec:
-    """The files, devices and limits of an untrusted program. It can reach nothing else."""
+    """The files, devices and limits of an untrusted program, which can access nothing else."""
 
     read_only: Mapping[str, Path] = field(default_factory=dict)
-    """Path inside the sandbox to a file or directory outside, mounted read-only."""
+    """Files and directories that the program can read, keyed by their paths inside the sandbox."""
     writable: Mapping[str, Path] = field(default_factory=dict)
-    """Path inside the sandbox to a directory outside, mounted writable."""
+    """Directories that the program can read and write, keyed by their paths inside the sandbox."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables in addition to the backend's."""
+    """Environment variables in addition to those that the backend sets."""
     directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
     """Working directory inside the sandbox."""
     as_pid1: bool = False
-    """Whether the program is PID 1 of its namespace: signals from inside cannot stop or end it, and it must reap
-    orphans. The backends ``landlock`` and ``none`` have no PID namespace."""
+    """Whether the program is PID 1 of its namespace: signals from inside the sandbox cannot stop or kill it, and it
+    must reap orphans. Backends without PID namespaces (``landlock``, ``user`` and ``none``) ignore this."""
     limits: Limits = field(default_factory=Limits)
     gpu: str | None = None
-    """UUID (``GPU-…``) of the only NVIDIA GPU that the program may use."""
+    """UUID (``GPU-…``) of the only NVIDIA GPU that the program can use; None for no GPU."""
     hidden: Sequence[Path] = ()
-    """Directories outside that appear empty inside, except for paths in ``read_only`` and ``writable``. The backend
-    ``none`` hides nothing."""
+    """Directories of the machine that appear empty inside the sandbox, except for paths in ``read_only`` and
+    ``writable``. The backend ``none`` hides nothing."""
     host_network: bool = False
     """Whether the program shares the machine's network: its addresses, its loopback and its abstract Unix sockets."""
     user: int | None = None
-    """UID that root's bubblewrap drops to, for programs that share files with earlier ones; None allocates a fresh
-    one. Other backends, and bubblewrap of an ordinary user, run all programs under one UID."""
+    """UID to run the program under, if it shares files with earlier programs; None for a fresh UID. Only the backends
+    ``bubblewrap``, ``landlock`` and ``user`` use this, and only as root; otherwise all programs run under one UID."""
 
     def __post_init__(self) -> None:
-        """Check that ``gpu`` names one GPU, since container engines also accept ``all``.
+        """Check that ``gpu`` is the UUID of a GPU, since container engines also accept ``all``.
 
         Raises:
-            UsageError: if it does not.
+            UsageError: if it is not.
         """
         if self.gpu is not None and not is_gpu_uuid(self.gpu):
             raise UsageError(f"{self.gpu!r} is not the UUID of a GPU; expected GPU-… as `nvidia-smi -L` shows it")
@@ -63,32 +63,34 @@ class SandboxSpec:
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a sandboxed program, and how to remove all of it afterwards."""
+    """How to start a sandboxed program, and how to clean up after it."""
 
     command: Sequence[str]
-    """The command line, limits included."""
+    """The command line, including the limits."""
     descriptors: Sequence[int] = ()
     """File descriptors that the command inherits; the caller closes them after the start."""
     cleanup: Callable[[], None] = lambda: None
-    """Called once after the command has ended for any reason, perhaps long after the program."""
+    """Called once after the command has exited for any reason."""
     ancestor_pid: Callable[[], int | None] | None = None
-    """Returns the PID of the common ancestor of the program's processes, or None if it does not exist yet. Without
-    this function, the command itself is the ancestor."""
+    """Returns the PID of the common ancestor of the program's processes, or None if there is no such process yet.
+    Without this function, the command's own process is the ancestor."""
     environment: Mapping[str, str] | None = None
-    """The environment of the command itself, which programs inside may be able to read; None inherits."""
+    """The environment of the command itself, which sandboxed programs may be able to read; None to inherit this
+    process's environment."""
     end: Callable[[subprocess.Popen[bytes]], None] | None = None
-    """Ends the command and its descendants; None for :func:`re_bench.sandbox.process.end_process`."""
+    """Kills the command and its descendants; None for :func:`re_bench.sandbox.process.end_process`."""
     user: int | None = None
-    """The program's own UID, whose processes this process may not be allowed to inspect."""
+    """The UID of the program's processes, if this process may need that UID to inspect them; see
+    :func:`re_bench.sandbox.resource_usage.as_user`."""
     own: Sequence[Path] = ()
-    """Private directories of the program on disk, which together may hold :attr:`Limits.space_mib`."""
+    """The program's private directories on disk, which together may grow to :attr:`Limits.space_mib`."""
 
 
 class Backend(Protocol):
     """A way to run untrusted programs."""
 
     sessions: bool
-    """Whether it supports agents' sessions, not only scorings."""
+    """Whether the backend can run agents' sessions in addition to submissions."""
     sockets: bool
     """Whether programs inside can connect to Unix sockets listed in their spec."""
     inherits: bool
@@ -98,19 +100,19 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that scores record."""
+        """The name that is recorded in scores."""
         ...
 
     @property
     def python(self) -> str:
-        """The Python interpreter inside: a path, or a command on the ``PATH`` there."""
+        """The Python interpreter in the sandbox: a path, or a command on the sandbox's ``PATH``."""
         ...
 
     def probe(self) -> None:
-        """Check that this machine can isolate a program.
+        """Check that the backend can isolate a program on this machine.
 
         Raises:
-            SandboxUnavailableError: if it cannot, with the reason and the remedy.
+            SandboxUnavailableError: if it cannot; the message states the reason and the remedy.
         """
         ...
 
@@ -120,18 +122,23 @@ class Backend(Protocol):
 
 
 def python_directories() -> list[Path]:
-    """Return this interpreter's environment and base installation, except within ``/usr``."""
+    """Return the directories of this interpreter's environment and base installation that are not in ``/usr``."""
     prefixes = dict.fromkeys(map(Path, (sys.base_prefix, sys.prefix)))
     return [path for path in prefixes if not path.is_relative_to("/usr")]
 
 
 def is_gpu_uuid(text: str) -> bool:
-    """Return whether ``text`` is the UUID of a whole GPU, ``GPU-…`` as in nvidia-smi."""
+    """Return whether ``text`` is the UUID of a whole GPU, in the form ``GPU-…`` that nvidia-smi prints."""
     return _GPU_UUID.fullmatch(text) is not None
 
 
 def base_environment(home: str, gpu: str | None = None) -> dict[str, str]:
-    """Return the environment variables of every sandboxed program; ``gpu`` sets ``CUDA_VISIBLE_DEVICES``."""
+    """Return the environment variables that every sandboxed program gets.
+
+    Args:
+        home: value of ``HOME``.
+        gpu: UUID for ``CUDA_VISIBLE_DEVICES``; None to leave that variable out.
+    """
     kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
     search = [str(Path(sys.prefix) / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]
     chosen = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}

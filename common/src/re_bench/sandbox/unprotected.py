@@ -1,4 +1,4 @@
-"""The backend ``none``: no isolation. It must be chosen explicitly, and scores record it."""
+"""The ``none`` backend: no isolation. It must be chosen explicitly, and is recorded in scores."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Unprotected:
         """Do nothing."""
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` with its environment, directory and resource limits.
+        """Return how to start ``program`` with the spec's environment, directory and resource limits.
 
         Raises:
-            SandboxUnavailableError: if the spec shows a path at another place, which takes mounts.
+            SandboxUnavailableError: if the spec shows a file under another path, which needs mounts.
         """
         moved = {**spec.read_only, **spec.writable}
         for inside, outside in moved.items():
@@ -47,7 +47,7 @@ class Unprotected:
                 )
         environment = base_environment("/tmp", spec.gpu) | dict(spec.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
-        # No limit on processes: without a namespace it counts all processes of the user.
+        # No limit on processes, because without a namespace the limit counts all processes of the user.
         bounds = rlimits(spec.limits, gpu=spec.gpu is not None)
         limits = [part for part in bounds if not part.startswith("--nproc")]
         return Launch(["env", "-i", f"--chdir={spec.directory}", *assignments, *limits, *program])

@@ -1,4 +1,4 @@
-"""Options that replace the chat model of a task's manifest: ``--model NAME`` and its prices and limits."""
+"""The options that replace a manifest's chat model: ``--model NAME``, and the model's prices and limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRICES_PACKAGE = "genai-prices"
 
 @dataclass(frozen=True)
 class ChatModel:
-    """The name of a chat model on its server, and its terms (prices and limits); None if unknown."""
+    """A chat model's name on its server, and its terms (prices and limits), each None if unknown."""
 
     name: str
     dollars_in: float | None = None
@@ -39,12 +39,12 @@ class ChatModel:
 
     @property
     def terms(self) -> dict[str, float | int]:
-        """The known terms by name of the field."""
+        """The known terms by field name."""
         return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
 
     @classmethod
     def from_details(cls, details: Mapping[str, Any]) -> Self | None:
-        """Return the model in a score's details; None if it was the manifest's."""
+        """Return the operator's model from a score's details; None if the manifest's model was used."""
         return cls(details["model"], **details["model_terms"]) if "model_terms" in details else None
 
     def argv(self) -> list[str]:
@@ -55,13 +55,13 @@ class ChatModel:
         return ["--model", self.name, *price, *known]
 
     def with_terms(self) -> Self:
-        """Return the model with all terms; look up missing ones in the package genai-prices.
+        """Return the model with all terms; look up missing terms in the package genai-prices.
 
-        Only prices of the server at ``OPENAI_BASE_URL``, or of OpenAI, are used, since another server may offer a model
-        of the same name at another price.
+        The look-up only uses the entries for the server at ``OPENAI_BASE_URL`` (by default OpenAI), since other servers
+        may offer a model with the same name at another price.
 
         Raises:
-            UsageError: if a term is missing and unknown.
+            UsageError: if a term was not given and the package does not have it.
         """
         chosen = self if self.dollars_in is not None and self.context is not None else self._look_up()
         lacking = [] if chosen.dollars_in is not None and chosen.dollars_out is not None else ["--model-price IN OUT"]
@@ -75,7 +75,7 @@ class ChatModel:
 
     def _look_up(self) -> Self:
         try:
-            from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - of the extra `prices`
+            from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - needs the extra `prices`
         except ModuleNotFoundError:
             raise UsageError(
                 f"the price of {self.name!r} is unknown; add --model-price IN OUT --model-context TOKENS, or install "
@@ -95,8 +95,11 @@ def _server() -> str:
 
 
 def _max_prices(price: ModelPrice) -> list[float | None]:
-    """Return the maximum prices of a million prompt and completion tokens; None if not listed."""
-    from genai_prices.types import TieredPrices  # noqa: PLC0415 - prices that rise with the prompt's length
+    """Return the highest price of a million prompt tokens and of a million completion tokens; None if not listed.
+
+    Tiered prices rise with the prompt's length.
+    """
+    from genai_prices.types import TieredPrices  # noqa: PLC0415 - needs the extra `prices`
 
     bounds = []
     for entry in (price.input_mtok, price.output_mtok):
@@ -143,10 +146,10 @@ class ModelOptions:
     ] = None
 
     def chosen(self) -> ChatModel | None:
-        """Return the chosen model, or None.
+        """Return the model given with ``--model``, or None.
 
         Raises:
-            UsageError: if there are terms without ``--model``.
+            UsageError: if prices or limits are given without ``--model``.
         """
         dollars_in, dollars_out = self.price or (None, None)
         model = ChatModel(self.model or "", dollars_in, dollars_out, self.context, self.max_output)
@@ -156,4 +159,4 @@ class ModelOptions:
 
 
 NO_MODEL = ModelOptions()
-"""Use the task's own model."""
+"""No options, which selects the task's own model."""

@@ -1,7 +1,8 @@
 """Check the files of a task and list all problems at once.
 
-The checks cover what linters and type checkers do not: anchors, canaries, cheats and versions. This module has the
-checks against a task's surroundings: git, the image, pins and lock files.
+The checks cover what linters and type checkers do not, such as anchors, canary lines, cheats and versions. This module
+compares a task with git, the image, the pins, the lock files and the README; :mod:`re_bench.task.check_files` checks
+the task's own files.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def check_task(directory: Path, today: dt.date | None = None) -> Report:
 
     Args:
         directory: the task's directory.
-        today: the date for the age of anchors; None for the system's.
+        today: the date to compute the age of anchors from; None for the system's date.
     """
     directory = directory.resolve()
     top = repository_of_tasks(directory.parent)
@@ -70,10 +71,10 @@ def fix_all(reports: Iterable[Report]) -> list[Problem]:
 
 
 def _check_version(files: TaskFiles) -> Found:
-    """Yield a problem if scorer, package or limits changed after the version was last raised.
+    """Yield a problem if the scorer, the package or the limits changed after the version was last raised.
 
-    Comments, docstrings, formatting, and the core's modules in imports do not count. Without git, or if the task is not
-    committed, yield a note.
+    Ignore changes to comments, docstrings and formatting, and to the modules of ``re_bench`` that names are imported
+    from. Without git, or if the task is not committed, yield a note instead.
     """
     path, manifest = files.toml, files.manifest
     if manifest is None:
@@ -96,7 +97,7 @@ def _check_version(files: TaskFiles) -> Found:
 
 
 def _changed_files(files: TaskFiles, commit: str) -> Iterator[str]:
-    """Yield the names of the scoring's files whose behaviour differs from a commit's."""
+    """Yield the names of the files used for scoring whose behaviour differs from that in ``commit``."""
     scope = ("--", "task.toml", "score.py", files.name)
     yield from (_git(files.directory, "ls-files", "--others", "--exclude-standard", *scope) or "").splitlines()
     different = _git(files.directory, "diff", "--name-only", "--relative", "--no-renames", commit, *scope) or ""
@@ -109,7 +110,7 @@ def _changed_files(files: TaskFiles, commit: str) -> Iterator[str]:
 
 
 def _scoring_keys(text: str) -> Any:
-    """Return the keys of a manifest that affect scores."""
+    """Return the part of a manifest that affects scores; None if the text is not valid TOML."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -121,7 +122,7 @@ def _scoring_keys(text: str) -> Any:
 
 
 def _normalised_code(text: str) -> str:
-    """Return Python code as a syntax tree without comments, docstrings and the modules of imports from the core."""
+    """Return code without comments, docstrings, and the modules of ``re_bench`` that names are imported from."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -167,15 +168,15 @@ class Step(NamedTuple):
     """An instruction of a Dockerfile, with its continuation lines joined."""
 
     line: int
-    """From 1."""
+    """Line number, counted from 1."""
     text: str
 
     @property
     def sources(self) -> list[str]:
-        """The paths that a COPY or ADD takes from the build context; empty for other instructions and ``--from``."""
+        """Paths that COPY or ADD copies from the build context; empty with ``--from`` and for other instructions."""
         try:
             words = shlex.split(self.text)
-        except ValueError:  # an unclosed quotation
+        except ValueError:  # an unclosed quote
             words = self.text.split()
         if words[0].upper() not in ("COPY", "ADD") or any(word.startswith("--from=") for word in words):
             return []
@@ -197,7 +198,7 @@ def dockerfile_steps(text: str) -> list[Step]:
 
 
 def _check_project(files: TaskFiles) -> Found:
-    """Yield problems of ``pyproject.toml``: syntax, the entry point, packages without a pin."""
+    """Yield problems in ``pyproject.toml``: invalid syntax, a missing entry point, packages without a pin."""
     path = files.directory / "pyproject.toml"
     if not (text := text_of(path)):
         return
@@ -215,7 +216,12 @@ def _check_project(files: TaskFiles) -> Found:
 
 
 def unpinned(project: Path, top: Path) -> Iterator[Problem]:
-    """Yield the requirements of a project in the repository that ``constraints.txt`` does not pin."""
+    """Yield a problem for each requirement of a project that the repository's ``constraints.txt`` does not pin.
+
+    Args:
+        project: the project's ``pyproject.toml``.
+        top: the repository.
+    """
     text = project.read_text(encoding="utf-8")
     table = tomllib.loads(text).get("project", {})
     known = {canonicalize_name(name) for name in pinned(text_of(top / "constraints.txt"))} | _own_names(top)
@@ -233,7 +239,7 @@ def unpinned(project: Path, top: Path) -> Iterator[Problem]:
 
 
 def pinned(constraints: str) -> dict[str, str]:
-    """Return the versions in a file of pins, by package."""
+    """Return the pinned versions in the text of a constraints file, by package."""
     return {name: version for name, pin, version in (line.partition("==") for line in constraints.splitlines()) if pin}
 
 
@@ -244,7 +250,7 @@ def _own_names(top: Path) -> set[NormalizedName]:
 
 
 def _check_locks(files: TaskFiles) -> Found:
-    """Yield missing or stale lock files that the task's Dockerfile installs from."""
+    """Yield a problem for each missing or stale lock file that the task's Dockerfile uses."""
     path = files.directory / "Dockerfile"
     text = text_of(path)
     for name in dict.fromkeys(_LOCK.findall("\n".join(step.text for step in dockerfile_steps(text)))):
@@ -255,7 +261,7 @@ def _check_locks(files: TaskFiles) -> Found:
 
 
 def stale_locks(top: Path) -> Iterator[Problem]:
-    """Yield missing or stale lock files of a repository."""
+    """Yield a problem for each missing or stale lock file of the repository ``top``."""
     for name in _lock_module(top).read_tables():
         for problem in _lock_problems(top, name):
             yield Problem(top / "images" / "locks" / f"{name}.txt", 1, problem)
@@ -264,7 +270,7 @@ def stale_locks(top: Path) -> Iterator[Problem]:
 def _lock_problems(top: Path, name: str) -> Sequence[str]:
     try:
         problems: Sequence[str] = _lock_module(top).problems(name)
-    except tomllib.TOMLDecodeError:  # the project's own check reports this
+    except tomllib.TOMLDecodeError:  # _check_project reports this
         return ()
     return problems
 

@@ -1,4 +1,4 @@
-"""Problems, notes, and the checks of a task's own files: manifest, anchors, records, canaries, cheats."""
+"""Check a task's own files: manifest, anchors, records, canary lines, cheats, instructions and generated files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Cheat, Manifest
 
 OLDEST_ANCHORS_DAYS = 365
-"""Maximum age of anchors: hardware, drivers and packages change."""
+"""Maximum age of anchors, since hardware, drivers and packages change."""
 MIN_CHEATS = 4
-"""Every task allows a forged score, a wrong answer, no answer, and a search for the truth."""
+"""Minimum number of cheats: any task can be attacked with a forged score, a wrong answer, no answer, and a search for
+the ground truth."""
 MAX_SCORER_LINES = 80
-"""Lines of ``score.py``, so that the class of a task fits on a screen."""
+"""Maximum length of ``score.py``, so that a task's class fits on a screen."""
 
 _REQUIRED = {
     "instructions.md": "the text for agents",
@@ -42,21 +43,21 @@ _REQUIRED = {
     "tests": "tests of the task",
 }
 _DRAWN_BY = {"chosen": ("job.instance_number", "setup.instance"), "secret": ("secret_seed(", "public_windows(")}
-"""Calls that depend on the instance, by kind of instance."""
+"""Source text that shows that a task uses its instance, by kind of instance."""
 _TOML_LINE = re.compile(r"\(at line (\d+)")
 _NOT_SOURCE = {"__pycache__", "build", "dist"}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem and what to do."""
+    """A problem in a file; ``text`` describes the problem and how to fix it."""
 
     path: Path
     line: int
-    """From 1."""
+    """Line number, counted from 1."""
     text: str
     fix: Callable[[], object] | None = field(default=None, compare=False)
-    """Fixes the file; None if that needs a person."""
+    """A function that fixes the file; None if there is no automatic fix."""
 
     def __str__(self) -> str:
         """Return ``file:line: text``."""
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TaskFiles:
-    """The directory of a task and its manifest."""
+    """A task's directory and manifest."""
 
     directory: Path
     top: Path | None
@@ -110,16 +111,16 @@ class TaskFiles:
 
     @property
     def name(self) -> str:
-        """The name of the folder and of its package."""
+        """The name of the task's directory and package."""
         return self.directory.name
 
     @property
     def toml(self) -> Path:
-        """The manifest's file."""
+        """The path of ``task.toml``."""
         return self.directory / "task.toml"
 
     def python_files(self, *parts: str) -> list[Path]:
-        """Return the Python files of the task, or of the given files and directories in it."""
+        """Return the task's Python files, or only those in the given parts (files or directories) of the task."""
         found: list[Path] = []
         for top in [self.directory / part for part in parts or (".",)]:
             found += [top] if top.is_file() else sorted(top.rglob("*.py"))
@@ -127,7 +128,7 @@ class TaskFiles:
 
 
 def shown(path: Path) -> str:
-    """Return a path for messages: relative to the working directory if it is below it."""
+    """Return a path for messages, relative to the working directory if the path is below that."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
@@ -147,7 +148,7 @@ def line_with(text: str, part: str) -> int:
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line, from 1, of a TOML key such as ``published[0].name``, or of the innermost table around it."""
+    """Return the line (from 1) of a TOML key such as ``published[0].name``, or of the innermost table around it."""
     lines = text.splitlines()
     names = re.findall(r'"(?:[^"\\]|\\.)*"|[\w-]+', re.sub(r"\[\d+\]", "", key))
     position = int(found[1]) if (found := re.search(r"\[(\d+)\]", key)) else 0
@@ -168,7 +169,7 @@ def line_of(text: str, key: str) -> int:
 
 
 def _check_manifest(files: TaskFiles) -> Found:
-    """Yield problems of the manifest's files."""
+    """Yield the problems found while reading the manifest's files."""
     for text in files.manifest_problems:
         name, _colon, rest = text.partition(": ")
         path, found = Path(name), _TOML_LINE.search(rest)
@@ -176,7 +177,7 @@ def _check_manifest(files: TaskFiles) -> Found:
 
 
 def _check_instances(files: TaskFiles) -> Found:
-    """Yield instances that the code uses and the manifest does not declare, or the reverse."""
+    """Yield problems: kinds of instances that only the code uses, or that only the manifest declares."""
     if files.manifest is None:
         return
     text = text_of(files.toml)
@@ -193,7 +194,10 @@ def _check_instances(files: TaskFiles) -> Found:
 
 
 def _check_anchors(files: TaskFiles) -> Found:
-    """Yield anchors that are old, in the wrong file, or not written by ``calibrate``; note profiles without anchors."""
+    """Yield problems: anchors that are old, in the wrong file, or not written by ``calibrate``.
+
+    Yield notes for profiles without anchors.
+    """
     manifest, measured = files.manifest, anchors_file(files.toml)
     if manifest is None:
         return
@@ -223,7 +227,7 @@ def _check_anchors(files: TaskFiles) -> Found:
 
 
 def _check_records(files: TaskFiles) -> Found:
-    """Yield records of unknown profiles."""
+    """Yield problems: records of unknown profiles."""
     path = files.directory / RECORDS
     if files.manifest is None or not path.is_file():
         return
@@ -233,7 +237,7 @@ def _check_records(files: TaskFiles) -> Found:
 
 
 def _check_required_files(files: TaskFiles) -> Found:
-    """Yield missing files, and Python files that do not parse."""
+    """Yield problems: missing files, and Python files with syntax errors."""
     package = files.directory / files.name
     required = {files.directory / name: what for name, what in _REQUIRED.items()}
     required |= {package / "__init__.py": "the task's package", package / "grading.py": "the truth"}
@@ -261,7 +265,7 @@ def _check_scorer(files: TaskFiles) -> Found:
 
 
 def _check_canaries(files: TaskFiles) -> Found:
-    """Yield files without the canary line."""
+    """Yield problems: files without the canary line."""
     named = [files.directory / "README.md", files.directory / "instructions.md"]
     for path in [*named, *files.python_files("reference")]:
         if path.is_file() and CANARY not in text_of(path):
@@ -277,7 +281,7 @@ def _add_canary(path: Path) -> None:
 
 
 def _check_cheat_folders(files: TaskFiles) -> Found:
-    """Yield cheats without a description or submission, and a problem if there are too few cheats."""
+    """Yield problems: cheats without a description or a submission, and too few cheats."""
     folders = [folder for folder in sorted(files.directory.glob("cheats/*")) if any(folder.glob("*"))]
     for folder in folders:
         names = {path.name for path in folder.iterdir()} - {"__pycache__"}
@@ -291,7 +295,7 @@ def _check_cheat_folders(files: TaskFiles) -> Found:
 
 
 def _check_expectations(files: TaskFiles) -> Found:
-    """Yield refusals without a reason, and unknown base solutions and profiles."""
+    """Yield problems: expected refusals without a reason, unknown profiles, missing ``derived_from`` directories."""
     for name, cheat in files.manifest.cheats.items() if files.manifest else ():
         path = files.directory / "cheats" / name / CHEAT
         for key, text in _expectation_problems(files, cheat):
@@ -299,7 +303,7 @@ def _check_expectations(files: TaskFiles) -> Found:
 
 
 def _check_cheat_programs(files: TaskFiles) -> Found:
-    """Yield programs of cheats without a docstring, or that mention missing modules of the task."""
+    """Yield problems: cheats' programs that have no docstring, or that mention modules the task does not have."""
     for path in sorted(files.directory.glob("cheats/*/*.py")):
         text = text_of(path)
         try:
@@ -327,7 +331,7 @@ def _expectation_problems(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str,
 
 
 def _check_instructions(files: TaskFiles) -> Found:
-    """Yield a wrong direction in the instructions, and a file to submit that they do not name."""
+    """Yield problems: instructions that state the wrong direction, or that name no file to submit."""
     path, manifest = files.directory / "instructions.md", files.manifest
     text = text_of(path)
     if manifest is None or not text:
@@ -341,7 +345,7 @@ def _check_instructions(files: TaskFiles) -> Found:
 
 
 def _check_generated_files(files: TaskFiles) -> Found:
-    """Yield stale generated files, and services that only the class or only the manifest has."""
+    """Yield problems: stale generated files, and services that only the class or only the manifest has."""
     if files.manifest is None:
         return
     try:
@@ -389,4 +393,4 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _check_instructions,
     _check_generated_files,
 )
-"""In the order of the report. Only the last one imports ``score.py``, in another process."""
+"""The checks in the order of the report. Only the last check imports ``score.py``, in another process."""

@@ -1,9 +1,13 @@
-"""The operator's choices for a scoring: the profile, the chat model, and the instance of the task's hidden truth.
+"""The operator's choices for a scoring run: the profile, the chat model, and the instance of the task's ground truth.
 
-A profile's key ``instance`` in the manifest selects the kind of instance. ``"chosen"``: a number, the same on all
-machines, 0 until ``re-bench prepare --instance`` sets another. ``"secret"``: drawn from this machine's secret and
-identified by the secret's public name. Profiles without the key have no instances: their truth is the same everywhere,
-or new in every workspace or scoring.
+A profile's key ``instance`` in the manifest selects the kind of instance:
+
+- ``"chosen"``: a number determines the ground truth, equally on all machines. The number is 0 until
+  ``re-bench prepare --instance`` sets another.
+- ``"secret"``: this machine's secret determines the ground truth; the secret's public name identifies the instance.
+
+Profiles without the key have no instances: their ground truth is the same everywhere, or different in every workspace
+or scoring run.
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
-    """Return the profile ``option``; ``auto`` is ``gpu`` if the task has it and there is a GPU, otherwise ``cpu``.
+    """Return the name and settings of the profile ``option``.
+
+    ``auto`` is ``gpu`` if the task has that profile and the machine has a GPU, otherwise ``cpu``.
 
     Raises:
         UsageError: if the task has no such profile, or the profile's device is missing.
@@ -38,7 +44,7 @@ def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
 
 
 def profile_name(task: TaskFolder, option: str) -> str:
-    """Return ``option``, with ``auto`` resolved; the profile may not exist."""
+    """Return ``option``, with ``auto`` resolved to a profile; does not check that the profile exists."""
     if option != "auto":
         return option
     return "gpu" if "gpu" in task.manifest.profiles and _cuda_present() else "cpu"
@@ -50,12 +56,12 @@ def _cuda_present() -> bool:
 
 
 def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> TaskFolder:
-    """Return the task with another chat model in its manifest, and the anchors measured with that model.
+    """Return the task with ``model`` in its manifest, and with the anchors measured with ``model``.
 
-    None, or any name of the manifest's own model, leaves the manifest unchanged.
+    The manifest stays unchanged if ``model`` is None, or if its name is a name of the manifest's own model.
 
     Raises:
-        UsageError: if the profile uses no real model, or a term of the model is missing and unknown.
+        UsageError: if the profile uses no real model, or a term (price or limit) of the model is unknown.
     """
     if model is None:
         return task
@@ -70,7 +76,7 @@ def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> Tas
 
 
 def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
-    """Return the details of a score about the chat model: its name, and its terms if the operator chose it."""
+    """Return a score's details about the chat model: its name, and its terms if the operator chose the model."""
     if task.manifest.model is None:
         return {}
     name = task.manifest.model.name if task.manifest.calls_model(profile) else "stand-in"
@@ -78,7 +84,7 @@ def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
 
 
 def calibrate_command(task: TaskFolder, profile: str) -> str:
-    """Return the command that measures the anchors of a profile, with the chosen chat model if any."""
+    """Return the command that measures a profile's anchors, with the operator's chat model if there is one."""
     if task.chat_model is None:
         return f"nox -s calibrate-{task.name} -- --profile {profile}"
     return f"re-bench calibrate {task.name} --profile {profile} {shlex.join(task.chat_model.argv())}"
@@ -89,7 +95,7 @@ Instance = int | str
 
 
 def instance_of(task: TaskFolder, profile: str) -> Instance | None:
-    """Return the instance that this machine scores with; None if the profile has none.
+    """Return the instance that this machine scores with; None if the profile has no instances.
 
     Raises:
         UsageError: if there is no such profile, or this machine's secret cannot be stored.
@@ -111,7 +117,7 @@ def chosen_number(task: TaskFolder, profile: str) -> int:
 
 
 def instance_details(instance: Instance | None) -> dict[str, Instance]:
-    """Return the details of a score about the instance."""
+    """Return a score's details about the instance."""
     return {} if instance is None else {"instance": instance}
 
 
@@ -122,5 +128,5 @@ def instance_in(details: Mapping[str, object]) -> Instance | None:
 
 
 def instance_environment(task: TaskFolder, profile: str, instance: Instance | None) -> dict[str, str]:
-    """Return environment variables that make a program use this instance; {} for one drawn from a secret."""
+    """Return environment variables that make a program use a chosen ``instance``; {} for secret and no instances."""
     return pinned_instances({f"{task.name}/{profile}": instance}) if isinstance(instance, int) else {}

@@ -1,7 +1,8 @@
-"""Find tasks: those of the repository, and those of installed packages.
+"""Find tasks in the repository and in installed packages.
 
-A task is a directory with a ``task.toml``. A package offers a task with an entry point in the group ``re_bench.tasks``
-whose value names the package that is that directory, or is in it.
+A task is a directory with a ``task.toml``. A distribution offers a task with an entry point in the group
+``re_bench.tasks``. The entry point's value names a Python package; the task's directory is the package's directory or
+its parent directory.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class TaskFolder:
     directory: Path
     manifest: Manifest
     chat_model: ChatModel | None = None
-    """The model that the operator chose; ``manifest`` has it too."""
+    """The chat model that the operator chose, which ``manifest`` then contains too; None for the task's own model."""
 
     @property
     def name(self) -> str:
@@ -43,7 +44,7 @@ class TaskFolder:
 
     @property
     def scorer(self) -> Path:
-        """The path of ``score.py``; an unfinished task may have none."""
+        """The path of ``score.py``, which an unfinished task may not have yet."""
         return self.directory / "score.py"
 
     @property
@@ -53,12 +54,12 @@ class TaskFolder:
         return inner if (inner / "__init__.py").is_file() else self.directory
 
     def module(self, name: str) -> str:
-        """Return the qualified name of a module of the task's package; ``name`` itself if there is no package."""
+        """Return the qualified name of a module in the task's package; ``name`` itself if there is no package."""
         return f"{self.name}.{name}" if (self.package / "__init__.py").is_file() else name
 
     @property
     def import_directory(self) -> Path:
-        """The directory on ``sys.path`` that makes the task's modules importable without installing it."""
+        """The directory to add to ``sys.path`` to import the task's modules without installing the task."""
         is_package = (self.directory / "__init__.py").is_file()  # as in a wheel
         return self.directory.parent if is_package else self.directory
 
@@ -96,17 +97,17 @@ def open_task(directory: Path) -> TaskFolder:
 
 
 def find_tasks() -> dict[str, TaskFolder]:
-    """Return all tasks by name: the checkout's, then those of installed packages with other names.
+    """Return all tasks by name, from the checkout and from installed packages; the checkout has precedence.
 
     Raises:
         ManifestError: if a manifest is malformed.
-        UsageError: if two packages have tasks of the same name, or an entry point leads to no task.
+        UsageError: if two packages have tasks with the same name, or an entry point's package has no ``task.toml``.
     """
     return {name: open_task(directory) for name, directory in task_directories().items()}
 
 
 def find_usable_tasks() -> tuple[dict[str, TaskFolder], dict[str, ManifestError]]:
-    """Return all tasks by name, as :func:`find_tasks` does, and the errors of malformed ones.
+    """Return the tasks with valid manifests, and the errors of the malformed manifests, each by task name.
 
     Raises:
         UsageError: as :func:`find_tasks`.
@@ -121,7 +122,7 @@ def find_usable_tasks() -> tuple[dict[str, TaskFolder], dict[str, ManifestError]
 
 
 def find_task(name: str) -> TaskFolder:
-    """Return the task ``name``: the path of a directory, the name of a known task, or an id.
+    """Return the task given by a directory's path, a task's name or a task's id.
 
     Raises:
         ManifestError: if its manifest is malformed.
@@ -133,13 +134,14 @@ def find_task(name: str) -> TaskFolder:
 
 
 def task_named(name: str, or_give: str = "") -> TaskFolder:
-    """Return the known task with a name or id that may come from an untrusted file.
+    """Return the known task with the given name or id, which may come from an untrusted file.
 
-    Paths are not accepted: a log or bundle may be a stranger's, and a task's programs run outside of any sandbox.
+    Paths are not accepted: an untrusted log or bundle could name a directory, whose code would run outside of any
+    sandbox.
 
     Args:
-        name: the name or the id.
-        or_give: appended to the error message.
+        name: the task's name or id.
+        or_give: text appended to the error message.
 
     Raises:
         ManifestError: if its manifest is malformed.
@@ -149,7 +151,7 @@ def task_named(name: str, or_give: str = "") -> TaskFolder:
     if name in directories:
         return open_task(directories[name])
     for directory in directories.values():
-        with suppress(ManifestError):  # of another task
+        with suppress(ManifestError):  # other tasks may be malformed
             if (task := open_task(directory)).manifest.id == name:
                 return task
     known = f"{', '.join(directories) or 'none'}{did_you_mean(name, directories)}"
@@ -163,7 +165,7 @@ def repository_around(path: Path) -> Path | None:
 
 
 def repository_of_tasks(folder: Path) -> Path | None:
-    """Return the checkout of the repository if ``folder`` is its ``tasks``, or None."""
+    """Return the checkout of the repository if ``folder`` is its directory ``tasks``, otherwise None."""
     top = repository_around(folder.resolve())
     return top if top is not None and folder.resolve() == top / "tasks" else None
 
@@ -181,16 +183,16 @@ def task_directories() -> dict[str, Path]:
 
 
 def _repository_tasks() -> list[Path]:
-    """Return the task directories of the checkout that contains the working directory, or else this package."""
+    """Return the tasks of the checkout that contains the working directory, or else of the one with this package."""
     top = repository_around(Path.cwd()) or repository_around(Path(__file__).resolve().parent)
     return sorted(path.parent for path in top.glob("tasks/*/task.toml")) if top else []
 
 
 def _installed_directories() -> dict[str, Path]:
-    """Return the tasks of installed packages by name.
+    """Return the task directories of installed packages, by task name.
 
     Raises:
-        UsageError: if two have the same name.
+        UsageError: if two tasks have the same name.
     """
     installed: dict[str, Path] = {}
     for directory in _installed_tasks():

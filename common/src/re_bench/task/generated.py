@@ -1,8 +1,8 @@
-"""Generate files of a task from templates: ``instructions.md`` and ``Dockerfile``.
+"""Generate a task's ``instructions.md`` and ``Dockerfile`` from templates.
 
-They are checked in, since agents, images and exports use them; ``re-bench check`` reports stale ones and ``--fix``
-rewrites them. A separate process renders them, because it imports the task's ``score.py``; it also reports which
-services (:mod:`re_bench.task.services`) the class has.
+The generated files are checked in, since agents, images and exports use them; ``re-bench check`` reports stale files,
+and ``--fix`` rewrites them. A separate process renders the templates, because rendering imports the task's
+``score.py``. The process also reports which services (:mod:`re_bench.task.services`) the task's class defines.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _DOCKERFILE = Path(__file__).with_name("template") / "Dockerfile.j2"
 
 @dataclass(frozen=True)
 class Generated:
-    """The rendered templates and the services of a task."""
+    """A task's rendered templates and its services."""
 
     files: dict[str, str]
     """The text of each generated file by name."""
     services: list[str]
-    """Names of the services that the class defines; empty if there is no template of instructions."""
+    """Names of the services that the task's class defines; empty if the task has no ``instructions.md.j2``."""
 
 
 def generate(folder: TaskFolder) -> Generated:
@@ -98,7 +98,7 @@ def render(folder: TaskFolder) -> Generated:
 
 
 def main() -> None:
-    """Print as JSON the result of :func:`render` for the directory on the command line, or ``error``."""
+    """Print the result of :func:`render` for the task directory in ``sys.argv[1]``, or the error, as JSON."""
     try:
         result = asdict(render(open_task(Path(sys.argv[1]))))
     except ReBenchError as error:

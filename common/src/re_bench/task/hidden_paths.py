@@ -1,4 +1,4 @@
-"""Find directories that every sandbox must hide: tasks with their references and truth, caches, and held-out text."""
+"""Find the directories that every sandbox must hide: tasks (with reference and ground truth), caches, held-out text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENVIRONMENTS = ("", "*/", "envs/*/", "pkgs/*/", "*/envs/*/", "*/pkgs/*/")
-"""Locations of other Pythons below a prefix: the prefix, environments in it, and those of conda."""
+"""Where Python installations can be below a prefix: the prefix itself, virtual environments, conda's environments."""
 _PACKAGES = (*(f"{prefix}lib*/python3*/*-packages" for prefix in _ENVIRONMENTS), "pkgs/*/site-packages")
 
 
@@ -29,7 +29,7 @@ def hidden_directories(task: Path) -> list[Path]:
     These are all task directories, the git history of checkouts, the caches of prepared data and of the Hugging Face
     hub, and all installations of the packages that held-out text is taken from.
 
-    Unlike :func:`re_bench.task.discovery.find_tasks`, this ignores errors such as malformed tasks and duplicate names,
+    Unlike :func:`re_bench.task.discovery.find_tasks`, this function accepts malformed tasks and duplicate names,
     because hiding too much does no harm.
     """
     tops = {Path(entry) for entry in sys.path} | _packages() | {task.parent}
@@ -42,10 +42,10 @@ def hidden_directories(task: Path) -> list[Path]:
 
 
 def _held_out_text() -> Iterator[Path]:
-    """Yield caches of data, and packages with held-out text in all Pythons that a sandbox may show."""
+    """Yield data caches, and the packages with held-out text in all Python installations that a sandbox may show."""
     with suppress(UsageError):  # a user without a home directory has no cache
         yield cache_directory()
-        yield default_cache_directory()  # may have the machine's secret
+        yield default_cache_directory()  # may contain the machine's secret
     for cache in _hub_caches():
         with suppress(RuntimeError):
             yield cache.expanduser()
@@ -71,7 +71,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _packages() -> set[Path]:
-    """Return the parent and grandparent directories of packages with a task's entry point."""
+    """Return the parent and grandparent directories of the packages that tasks' entry points name."""
     packages = {place for entry in entry_points(group=ENTRY_POINTS) for place in _locations(entry.module)}
     return {top for package in packages for top in package.parents[:2]}
 

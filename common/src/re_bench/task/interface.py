@@ -36,14 +36,15 @@ ProfileT = TypeVar("ProfileT")
 StandIn = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """A chat model in Python: maps a request to a completion, both as in OpenAI's API."""
 Meter = Callable[[Any], object]
-"""Runs one experiment: maps a request to an outcome, both JSON values. Several threads may call it concurrently.
+"""A function that runs one experiment: it maps a request to an outcome, both JSON values.
 
-It raises ValueError for a malformed request (see the manifest's ``meter.request``), and UsageError, whose message the
-agent reads, if the experiment is not allowed."""
+The function raises ValueError for a malformed request (the manifest's ``meter.request`` describes the format), and
+UsageError for an experiment that is not allowed; the agent reads the UsageError's message. Several threads may call the
+function concurrently."""
 
 _TICK_S = 2.0
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Waiting threads leave the cores to other scorings."""
+"""Makes idle OpenMP threads sleep instead of spin, which leaves the cores to other scoring runs."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,12 @@ class Setup(Generic[ProfileT]):
 
 @dataclass(frozen=True)
 class RunAnchors:
-    """Raw scores of baseline and reference, measured together with the submission or stored with a task's instance."""
+    """Anchors of a single scoring run: measured together with the submission, or belonging to the task's instance."""
 
     starting: float
     reference: float
     source: str = "measured in this run"
-    """Their source, as text."""
+    """Where the two scores come from, as text."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,13 @@ class RawScore:
     message: str
     """One line for the agent, without numbers that the submission can choose."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values for the log, not shown to the agent; ``hardware`` names the measured device."""
+    """JSON values for the operator's log, not shown to the agent. The key ``hardware`` names the device that the score
+    was measured on."""
     anchors: RunAnchors | None = None
-    """Baseline and reference of the same run, or of the task's instance; they replace stored anchors."""
+    """Anchors to use for this score instead of the stored ones."""
     private: float | None = None
-    """The private score, which counts at the end, on held-out data that no public score depends on; None if ``raw``
-    counts. It needs stored anchors."""
+    """The private score, computed on held-out data that no public score depends on; it counts at the end instead of
+    ``raw``. None if the task has no private score. It needs stored anchors, so ``anchors`` must be None."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Gpu:
 
     @property
     def details(self) -> dict[str, str]:
-        """Details of a score about the GPU."""
+        """What :attr:`RawScore.details` should contain about the GPU."""
         return {"hardware": self.name} if self.uuid else {}
 
 
@@ -109,19 +111,19 @@ class Job(Generic[ProfileT]):
     profile: ProfileT
     """The task's own settings of the profile."""
     settings: Profile
-    """The profile's entry of ``task.toml``."""
+    """The profile's entry in ``task.toml``."""
     staged: Staged
     """The scorer's copy of the submission."""
     backend: Backend
     records: Path
-    """A directory for files for the operator, such as logs; kept next to the attempt log."""
+    """A directory next to the attempt log where the scorer can write files for the operator, such as logs."""
     instance: Instance | None = None
-    """The instance to score with, if the profile has any; the score's details name it."""
+    """The instance to score with, also recorded in the score's details; None if the profile has no instances."""
     _last_tick: float = field(default_factory=time.monotonic)
 
     @property
     def submission(self) -> Path:
-        """The directory of the staged copy."""
+        """The directory of the scorer's copy of the submission."""
         return self.staged.directory
 
     @property
@@ -141,19 +143,19 @@ class Job(Generic[ProfileT]):
         writable: Mapping[str, Path] | None = None,
         gpu: str | None = None,
     ) -> SandboxedProcess:
-        """Start a sandboxed process that can call functions of a module of the task.
+        """Start a sandboxed process that can run the functions of one of the task's modules.
 
         Args:
-            module: the task's module ``sandboxed``, or one in its package ``sandboxed``.
+            module: the task's module ``sandboxed``, or a module in the task's package ``sandboxed``.
             packages: re-bench packages that the module imports, such as ``re_bench.lm``.
-            submission: whether the process sees the submission, read-only, at :attr:`submission`. If not, no code of
-                the submission runs there, and an exception is an internal error.
-            held_out: whether the process gets held-out data, so that its messages are withheld from the agent.
-            environment: environment variables.
-            visible: further files and directories to show read-only at the same paths; the rest of the task's directory
-                is hidden.
-            writable: writable directories, by their paths in the sandbox.
-            gpu: UUID of the GPU that the process may use, as CUDA device 0.
+            submission: whether the process sees the submission, read-only, at :attr:`submission`. If False, the process
+                runs none of the submission's code, and an exception in the process is an internal error.
+            held_out: whether the process gets held-out data; if True, its messages are withheld from the agent.
+            environment: environment variables of the process.
+            visible: more files and directories that the process sees, read-only, at the same paths; the rest of the
+                task's directory is hidden.
+            writable: directories that the process can write, by their paths in the sandbox.
+            gpu: UUID of the GPU that the process can use, as CUDA device 0; None for no GPU.
         """
         shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
         hidden = hidden_directories(self.task.directory)
@@ -171,13 +173,13 @@ class Job(Generic[ProfileT]):
         """
         if self.settings.device != "cuda":
             return Gpu(None)
-        from re_bench.gpu.state import identify  # noqa: PLC0415 - only scorings on a GPU need it
+        from re_bench.gpu.state import identify  # noqa: PLC0415 - only needed to score on a GPU
 
         found = identify()
         return Gpu(found.uuid, found.name)
 
     def progress(self, text: str) -> None:
-        """Print progress on stderr, at most every 2 seconds."""
+        """Print ``text`` as progress on stderr, unless the last progress was printed less than 2 seconds ago."""
         if time.monotonic() - self._last_tick > _TICK_S:
             self._last_tick = time.monotonic()
             print_progress(f"{self.task.name}: {text}")
@@ -187,15 +189,15 @@ class Task(ABC, Generic[ProfileT]):
     """A task: prepares data, creates workspaces and scores submissions."""
 
     profiles: Mapping[str, ProfileT]
-    """The task's settings by name of the profile; ``task.toml`` has the same profiles."""
+    """The task's settings by profile name, with the same profiles as ``task.toml``."""
     randomized: bool = False
-    """Whether workspaces differ, so that :meth:`randomize_workspace` is called for each."""
+    """Whether workspaces differ from each other; if so, :meth:`randomize_workspace` is called for each workspace."""
 
     def prepare(self, setup: Setup[ProfileT]) -> None:
-        """Create the profile's data and models in the cache of prepared data, unless they exist.
+        """Create the profile's data and models in the cache of prepared data, unless they exist already.
 
         Raises:
-            UsageError: if they cannot be created on this machine, or the instance does not exist.
+            UsageError: if data or models cannot be created on this machine, or the instance does not exist.
         """
 
     def create_workspace(self, setup: Setup[ProfileT], directory: Path) -> None:
@@ -207,25 +209,27 @@ class Task(ABC, Generic[ProfileT]):
         Args:
             setup: the profile and instance.
             directory: the workspace, after :meth:`create_workspace`.
-            seed: seed of the files; None for random ones.
+            seed: random seed for the files; None for a different result each time.
         """
 
     def stand_in(self) -> StandIn | None:
-        """Return the model that replaces the manifest's ``[model]`` in profiles without a real one, or None.
+        """Return the stand-in for the manifest's ``[model]``, for profiles without the real model, or None.
 
-        It runs in the gateway's process, outside of all sandboxes, and must know nothing that is hidden from agents.
+        The stand-in runs in the gateway's process, outside of all sandboxes, and must not know anything that is hidden
+        from agents.
         """
         return None
 
     def meter(self, setup: Setup[ProfileT], directory: Path) -> Meter | None:
-        """Return a function that runs and counts a session's experiments outside of its sandbox, or None.
+        """Return a function that runs and counts a session's experiments outside of the session's sandbox, or None.
 
-        It runs in a separate process, after :meth:`prepare`, in the profiles of the manifest's ``[meter]``.
+        A separate process calls this method, after :meth:`prepare`, for the profiles in the manifest's ``[meter]``;
+        the experiments run in that process too.
 
         Args:
             setup: the profile and instance of the session.
-            directory: directory for the ledger and other files, hidden from sandboxes. It is empty at a session's
-                first call and kept when the process or the server restarts.
+            directory: a directory for the ledger and other files, hidden from sandboxes. It is empty when a session
+                first calls this method, and is kept when the process or the server restarts.
 
         Raises:
             UsageError: if experiments are not possible on this machine.
@@ -234,14 +238,16 @@ class Task(ABC, Generic[ProfileT]):
         return None
 
     def rebuild(self, setup: Setup[ProfileT], cluster: str | None) -> None:
-        """Rebuild the truth, if the task computes it; ``re-bench calibrate`` calls this before it measures.
+        """Compute the ground truth again, if the task computes it.
+
+        ``re-bench calibrate`` calls this method before it measures the anchors.
 
         Args:
             setup: the profile and instance.
             cluster: address of a Ray cluster to compute on; None for this machine.
 
         Raises:
-            ReBenchError: if that fails.
+            ReBenchError: if the ground truth cannot be computed.
         """
 
     @abstractmethod
@@ -278,11 +284,11 @@ def load_task(folder: TaskFolder) -> Task[Any]:
 
 
 def profile_of(task: Task[ProfileT], name: str) -> ProfileT:
-    """Return the task's settings of a profile.
+    """Return the task's settings for the profile ``name``.
 
     Raises:
-        UsageError: if its class has no such profile.
+        UsageError: if the task's class has no such profile.
     """
     if name not in task.profiles:
-        raise UsageError(f"{type(task).__name__}.profiles lacks {name!r} of task.toml; add it")
+        raise UsageError(f"{type(task).__name__}.profiles lacks {name!r}, a profile in task.toml; add it")
     return task.profiles[name]

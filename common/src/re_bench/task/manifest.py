@@ -1,6 +1,7 @@
 """Schemas of a task's manifest and records; :mod:`re_bench.task.manifest_file` reads the files.
 
-Pydantic checks the keys, and authors read its messages. A table's method ``conflicts`` checks keys against each other.
+Pydantic checks each key, and task authors see pydantic's messages. A table's method ``conflicts`` checks whether the
+table's keys contradict each other.
 """
 
 import datetime as dt
@@ -17,18 +18,18 @@ from re_bench.limits import Limits, SubmissionLimits
 from re_bench.task.profile_names import is_profile
 
 RECORDS = "records.toml"
-"""The file with a task's records."""
+"""Name of the file with a task's records."""
 CHEAT = "cheat.toml"
-"""The file in a cheat's folder that describes it."""
+"""Name of the file in a cheat's folder that describes the cheat."""
 _TOLERANCE = 0.05
 
 Conflict = tuple[tuple[str | int, ...], str]
-"""The place of a problem, as keys and positions, and what it should be."""
+"""The path of an invalid key, as names and list indices, and a text that says what the key's value should be."""
 
 
 def _check_profile(value: str) -> str:
     if not is_profile(value):
-        raise ValueError("should be cpu, gpu or paper, or one of these, a dash and a word")
+        raise ValueError("should be cpu, gpu or paper, optionally with a dash and a suffix, as in cpu-test2")
     return value
 
 
@@ -69,7 +70,7 @@ Regex = Annotated[str, AfterValidator(_check_regex)]
 
 
 class StrictModel(BaseModel):
-    """A table of a manifest; unknown keys are errors."""
+    """Base class of the manifest's tables; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -84,19 +85,19 @@ class StrictModel(BaseModel):
         return self
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield keys that are inconsistent with each other."""
+        """Yield a conflict for each key that contradicts another key."""
         yield from ()
 
 
 class Spread(StrictModel):
-    """Standard deviations of the raw score over the repeats, in its unit."""
+    """Standard deviations of the starting and reference scores over the repeats, in the raw score's unit."""
 
     starting: float = Field(ge=0)
     reference: float = Field(ge=0)
 
 
 class Source(StrictModel):
-    """The source of anchors; measured and modelled ones record how they were obtained."""
+    """The source of anchors; for measured and modelled anchors it includes how they were obtained."""
 
     kind: Literal["published", "measured", "modelled"]
     where: Text
@@ -110,7 +111,7 @@ class Source(StrictModel):
     """Versions of programs and packages, by name."""
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield keys that ``kind`` requires."""
+        """Yield a conflict for each missing key that ``kind`` requires."""
         for key in ("hardware", "date", "repeats", "spread", "versions"):
             if self.kind != "published" and getattr(self, key) is None:
                 yield (key,), f"required, because kind is {self.kind}"
@@ -133,7 +134,7 @@ AnchorList = Annotated[tuple[Anchors, ...], Field(strict=False)]
 
 
 def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["hardware", "model"]) -> Iterator[Conflict]:
-    """Yield anchors of a list whose device or model is missing or not unique."""
+    """Yield a conflict for each entry of a list of anchors whose device or model is missing or not unique."""
     names: set[str] = set()
     for index, entry in enumerate(entries):
         name = entry.source.hardware if key == "hardware" else entry.source.model
@@ -146,7 +147,7 @@ def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["har
 
 
 class Tolerance(StrictModel):
-    """Maximum distance of the rewards of baseline and reference from 0 and 1."""
+    """How far the baseline's reward may be from 0, and the reference's from 1."""
 
     baseline: float = Field(default=_TOLERANCE, ge=0)
     reference: float = Field(default=_TOLERANCE, ge=0)
@@ -155,35 +156,36 @@ class Tolerance(StrictModel):
 class Profile(StrictModel):
     """A size at which the task runs.
 
-    Its ``anchors`` are stored, unless every scoring measures them (``in_run``); then those of named ``devices`` are
-    stored for comparison. A profile with a real chat model also has anchors of other ``models``.
+    ``anchors`` are the stored anchors. With ``in_run`` there are none, since every scoring run measures its anchors;
+    ``devices`` then lists the anchors measured on named devices, for comparison. In a profile that uses a real chat
+    model, ``models`` lists the anchors measured with other models.
     """
 
     description: Line
     device: Literal["cpu", "cuda"]
     modelled: bool = False
-    """Whether the raw score is modelled, not measured."""
+    """Whether the raw score is computed with a performance model instead of measured."""
     parallel: bool = False
-    """Whether scorings may run concurrently, because the raw score does not depend on time."""
+    """Whether submissions may be scored concurrently, because the raw score does not depend on time."""
     time_limit_s: float = Field(gt=0)
-    """Wall-clock seconds after which a scoring stops the submission, which is then invalid."""
+    """Wall-clock time limit of a scoring run in seconds; a submission that exceeds it is invalid."""
     tolerance: Tolerance = Field(default_factory=Tolerance)
     limits: Limits = Field(default_factory=Limits)
     """Limits of a submission's process."""
     instance: Literal["chosen", "secret"] | None = None
-    """The kind of instance, if the hidden truth varies: see :mod:`re_bench.task.choices`."""
+    """The kind of instance (see :mod:`re_bench.task.choices`); None if the profile has no instances."""
     in_run: bool = False
-    """Whether every scoring measures the anchors together with the submission."""
+    """Whether every scoring run measures the anchors together with the submission."""
     anchors: Anchors | None = None
     devices: AnchorList = ()
     models: AnchorList = ()
 
     def anchors_with(self, model: str) -> Anchors | None:
-        """Return the anchors measured with a chat model."""
+        """Return the anchors measured with the chat model ``model``, or None."""
         return next((anchors for anchors in self.models if anchors.source.model == model), None)
 
     def all_anchors(self) -> Iterator[tuple[tuple[str | int, ...], Anchors]]:
-        """Yield all stored anchors, each with its place in the profile."""
+        """Yield all stored anchors, each with the path of its key in the profile."""
         if self.anchors is not None:
             yield ("anchors",), self.anchors
         for key, entries in (("devices", self.devices), ("models", self.models)):
@@ -191,7 +193,7 @@ class Profile(StrictModel):
                 yield (key, index), entry
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield stored anchors in the wrong place, and devices and models without a unique name."""
+        """Yield a conflict for anchors under the wrong key, and for devices and models without a unique name."""
         if self.in_run and self.anchors is not None:
             yield ("anchors",), "should be a list of devices instead, because in_run is true"
         if self.devices and not self.in_run:
@@ -215,7 +217,7 @@ class Published(StrictModel):
 
 
 class BuildSpec(StrictModel):
-    """The command that builds a solution, run in its workspace in the sandbox."""
+    """The command that builds a solution; it runs in the solution's workspace, in a sandbox."""
 
     command: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
     time_limit_s: float = Field(gt=0)
@@ -223,10 +225,10 @@ class BuildSpec(StrictModel):
 
 
 class ReferenceBuildSpec(BuildSpec):
-    """The command that builds the reference, and how often to validate it."""
+    """The command that builds the reference, and how often validation scores baseline and reference."""
 
     repeats: int = Field(default=1, gt=0)
-    """Number of scorings of baseline and reference, with different seeds."""
+    """How often validation scores baseline and reference, each time with another seed."""
 
 
 class Model(StrictModel):
@@ -243,7 +245,7 @@ class Meter(StrictModel):
     """The experiments that :meth:`re_bench.api.Task.meter` runs and counts outside of the sandbox."""
 
     request: Line
-    """The format of a request, as text."""
+    """A description of a request's format, shown to agents if a request is malformed."""
     profiles: tuple[ProfileName, ...] | None = Field(default=None, strict=False)
     """The profiles with experiments; None for all."""
 
@@ -254,9 +256,9 @@ class Image(StrictModel):
     packages: tuple[Line, ...] = Field(default=(), strict=False)
     """Debian packages."""
     python: bool = False
-    """Whether it has the Python packages of ``images/locks/TASK.txt``."""
+    """Whether the image contains the Python packages listed in ``images/locks/TASK.txt``."""
     torch: bool = False
-    """Whether it has torch."""
+    """Whether the image contains torch."""
 
 
 class Expectation(StrictModel):
@@ -264,10 +266,10 @@ class Expectation(StrictModel):
 
     expect: Literal["invalid", "no_better"]
     reason: Regex | None = None
-    """A pattern that the message of an invalid attempt must match."""
+    """A pattern that an invalid attempt's message must match."""
     derived_from: FileName | None = None
-    """Directory, relative to the task's, of the solution that the cheat is derived from and that ``no_better`` compares
-    it with; None for the baseline."""
+    """Directory, relative to the task's directory, of the solution that the cheat is derived from; ``no_better``
+    compares the cheat with this solution. None for the baseline."""
 
 
 class Cheat(Expectation):
@@ -278,7 +280,7 @@ class Cheat(Expectation):
     """The profiles that the cheat runs in; None for all."""
     make: BuildSpec | None = None
     on: dict[ProfileName, Expectation] = Field(default_factory=dict)
-    """Expectations that replace this one in single profiles."""
+    """Expectations for single profiles, which replace the cheat's general expectation there."""
 
     def runs_on(self, profile: str) -> bool:
         """Return whether the cheat runs in a profile."""
@@ -289,7 +291,7 @@ class Cheat(Expectation):
         return self.on.get(profile, self)
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield expectations for profiles that the cheat does not run in."""
+        """Yield a conflict for each expectation for a profile that the cheat does not run in."""
         for name in self.on:
             if not self.runs_on(name):
                 yield ("on", name), "should be left out, or the cheat's profiles should include it"
@@ -311,14 +313,14 @@ class Manifest(StrictModel):
     unit: Line
     """The unit of the raw score."""
     resolution: float | None = Field(default=None, gt=0)
-    """Raw scores are rounded to multiples of this, in their unit; None keeps all digits, which may leak data."""
+    """Raw scores are rounded to multiples of this number; None keeps all digits, which may leak held-out data."""
     submission: Annotated[tuple[FileName, ...], Field(strict=False, min_length=1)]
-    """Files relative to the submission; at least one must exist."""
+    """Files that a submission consists of; at least one of them must exist."""
     shared_data: tuple[FileName, ...] = Field(default=(), strict=False)
     """Top-level files and directories that agents do not need to modify and that are not submitted; with
     ``re-bench serve --link-data``, sessions share them."""
     staging: SubmissionLimits = Field(default_factory=SubmissionLimits)
-    """Limits and filter of the copy of a submission."""
+    """Which files of a submission are copied, and their maximum size."""
     profiles: dict[ProfileName, Profile] = Field(default_factory=dict)
     published: tuple[Published, ...] = Field(default=(), strict=False)
     """From ``records.toml``."""
@@ -332,7 +334,7 @@ class Manifest(StrictModel):
     """Programs that scorers and agents need, each with its Debian packages."""
 
     def anchors(self, profile: str) -> Anchors | None:
-        """Return the stored anchors of a profile; None if it is not calibrated or measures them in every run.
+        """Return a profile's stored anchors; None if the profile is not calibrated or has ``in_run``.
 
         Raises:
             KeyError: if the task has no such profile.
@@ -346,15 +348,15 @@ class Manifest(StrictModel):
         return self.model is not None and profile in self.model.key
 
     def refusals(self, profile: str) -> tuple[tuple[str, str], ...]:
-        """Return the cheats that are refused in a profile, each with the pattern that the message must match."""
+        """Return the cheats that must be refused in a profile, each with the pattern that the message must match."""
         expected = {name: cheat.expectation(profile) for name, cheat in self.cheats.items() if cheat.runs_on(profile)}
         return tuple((name, entry.reason) for name, entry in expected.items() if entry.reason)
 
     def with_model(self, name: str) -> Self:
-        """Return the manifest with another chat model; the names of its own model become aliases.
+        """Return the manifest with the chat model ``name`` instead of its own, whose names become aliases of ``name``.
 
-        Profiles with a real model get the anchors measured with this one, or none. Any name of the manifest's own model
-        changes nothing.
+        In profiles that use a real model, ``anchors`` become those measured with ``name``, or None. If ``name`` is
+        already the name or an alias of the manifest's model, return the manifest unchanged.
 
         Raises:
             ValueError: if the task has no chat model.
@@ -370,7 +372,7 @@ class Manifest(StrictModel):
         return self.model_copy(update={"model": model, "profiles": self.profiles | others})
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield invalid staged names, models' anchors in profiles without a model, and anchors in the wrong order."""
+        """Yield conflicts: in ``staging``, ``models`` in profiles without a real model, anchors in the wrong order."""
         yield from self._staging_conflicts()
         side = "below" if self.direction == "lower" else "above"
         for name, profile in self.profiles.items():
@@ -382,18 +384,18 @@ class Manifest(StrictModel):
                     yield ("profiles", name, *loc, "reference"), reason
 
     def _staging_conflicts(self) -> Iterator[Conflict]:
-        """Yield names that are not top-level, or that exclude a file of ``submission``."""
+        """Yield a conflict for each name in ``staging`` that is not top-level or excludes a file in ``submission``."""
         loc, names = ("staging", "names"), self.staging.names
         if names is None:
             return
         for index, name in enumerate(names):
             top = name.removeprefix("!")
             if top in ("", ".", "..") or "/" in top or not top.isprintable():
-                yield (*loc, index), "should be the name of a file or directory at the top, with or without a !"
+                yield (*loc, index), "should be the name of a top-level file or directory, optionally with ! before it"
         if not names:
             yield loc, "should not be empty"
         elif len({name.startswith("!") for name in names}) > 1:
-            yield loc, "should hold names that all begin with ! or all do not"
+            yield loc, "should have ! before every name or before none"
         for file in self.submission:
             if not self.staging.include(file.partition("/")[0]):
                 yield loc, f"should include {file}, because it is in submission"
@@ -404,14 +406,14 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Record(StrictModel):
-    """The result of a method; unknown values are omitted."""
+    """A method's result; unknown values are omitted."""
 
     profile: ProfileName
     kind: Kind
     """``best`` is the best result seen, ``ceiling`` the best possible one."""
     method: Line
     value: float | None = None
-    """The task's own figure, such as a loss; the raw score is ln(value - floor)."""
+    """The result in the task's own measure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None
     """The raw score, if there is no value."""
     seconds: Line | None = None
@@ -420,28 +422,28 @@ class Record(StrictModel):
     spread: float | None = Field(default=None, ge=0)
     """The standard deviation of the raw score."""
     n: int | None = Field(default=None, ge=1)
-    """Number of runs that ``value`` or ``raw`` is the mean of."""
+    """How many runs ``value`` or ``raw`` is the mean of."""
     date: dt.date | None = None
 
 
 class Records(StrictModel):
-    """The file ``records.toml`` of a task."""
+    """A task's ``records.toml``."""
 
     value: Line | None = None
     """The meaning and unit of the values."""
     floors: dict[ProfileName, float] = Field(default_factory=dict)
-    """The floor of the values of each profile; default 0."""
+    """The floor of each profile's values; default 0."""
     published: tuple[Published, ...] = Field(default=(), strict=False)
     records: tuple[Record, ...] = Field(default=(), strict=False)
 
     def raw_of(self, record: Record) -> float | None:
-        """Return the raw score of a record; None for baseline and reference, whose scores are the anchors."""
+        """Return a record's raw score; None for baseline and reference, whose scores are the anchors."""
         if record.value is None:
             return record.raw
         return math.log(record.value - self.floors.get(record.profile, 0.0))
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield records without exactly one score, values without a meaning, and values at or below the floor."""
+        """Yield conflicts: records without exactly one score, values without a meaning or not above the floor."""
         for index, record in enumerate(self.records):
             loc, value, floor = ("records", index), record.value, self.floors.get(record.profile, 0.0)
             if record.kind in ("baseline", "reference"):

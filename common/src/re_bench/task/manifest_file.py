@@ -1,9 +1,9 @@
 """Read the files of a manifest, and write ``anchors.toml``.
 
-Authors write ``task.toml``, a ``cheat.toml`` in the folder of each cheat, and ``records.toml``, which has the published
+Authors write ``task.toml``, a ``cheat.toml`` in each cheat's folder, and ``records.toml``, which contains published
 anchors. ``re-bench calibrate`` writes ``anchors.toml`` with the tables ``[profiles.NAME.anchors]``,
-``[[profiles.NAME.devices]]`` and ``[[profiles.NAME.models]]``; they override such tables of ``task.toml``, which are
-for published anchors only.
+``[[profiles.NAME.devices]]`` and ``[[profiles.NAME.models]]``. They override the same tables in ``task.toml``, where
+only published anchors belong.
 """
 
 import json
@@ -21,7 +21,7 @@ from re_bench.errors import ReBenchError
 from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, StrictModel
 
 _ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "published": RECORDS}
-"""Keys of the manifest that belong in other files."""
+"""Keys of the manifest that do not belong in ``task.toml``, each with the file that it belongs in."""
 
 AnyTable = TypeVar("AnyTable", bound=BaseModel)
 
@@ -30,7 +30,7 @@ _COMMENT = "# Measured anchors, written whole by `re-bench calibrate`; docs/task
 
 
 class ManifestError(ReBenchError, ValueError):
-    """A manifest is malformed; the message has a line for each of `problems`."""
+    """A manifest is malformed; the message has one line for each entry of `problems`."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -84,10 +84,10 @@ def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
 
 
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
-    """Replace the anchors of a profile in the `anchors.toml` next to a `task.toml`, atomically.
+    """Replace a profile's anchors in the `anchors.toml` next to a `task.toml`, atomically.
 
-    If the anchors name a chat model, or the profile measures its anchors in every run, only the entry of that model or
-    of the device ``anchors.source.hardware`` is replaced or added.
+    If the anchors name a chat model, replace or add only that model's entry in ``models``. If the profile measures its
+    anchors in every run, replace or add only the entry of the device ``anchors.source.hardware`` in ``devices``.
 
     Args:
         path: the `task.toml`.
@@ -119,7 +119,7 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
 
 
 def anchors_text(measured: Mapping[str, Any]) -> str:
-    """Return the text of an `anchors.toml` with this content."""
+    """Return the text of an `anchors.toml` with the content ``measured``."""
     import tomli_w  # noqa: PLC0415 - only needed for writing
 
     return f"{_COMMENT}\n{tomli_w.dumps(measured)}"
@@ -130,10 +130,10 @@ def _dump(anchors: Anchors) -> dict[str, Any]:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a file.
+    """Return the content of a TOML file.
 
     Raises:
-        ManifestError: if it is not a readable file, or not TOML.
+        ManifestError: if the file cannot be read or is not TOML.
     """
     if path.exists() and not path.is_file():
         raise ManifestError([f"{path}: expected a regular file"])
@@ -146,7 +146,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) -> Manifest:
-    """Return the manifest of the content of `task.toml` and `anchors.toml`, and of the other files.
+    """Return the manifest, from the content of `task.toml` and `anchors.toml`, and from the other files next to `path`.
 
     Raises:
         ManifestError: lists every problem.
@@ -186,16 +186,16 @@ def _with(table: Any, measured: Mapping[str, Any]) -> Any:
 
 
 def _describe(error: ValidationError, file_of: Callable[[tuple[str | int, ...]], Path]) -> list[str]:
-    """Return a line for each problem; ``file_of`` returns the file of a key."""
+    """Return one line for each problem; ``file_of`` maps a key's path to the file that contains the key."""
     lines = []
     for details in error.errors(include_url=False):
-        loc = tuple(part for part in details["loc"] if part != "[key]")  # pydantic's mark of an invalid key
+        loc = tuple(part for part in details["loc"] if part != "[key]")  # added by pydantic if a key is invalid
         lines.append(f"{file_of(loc)}: {_spell(loc)}: {details['msg'].removeprefix('Value error, ')}")
     return lines
 
 
 def _spell(loc: tuple[str | int, ...]) -> str:
-    """Format a key as in TOML, with list positions in brackets, from 0."""
+    """Format a key as in TOML, with list indices in brackets, counted from 0."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{_quote(part)}" for part in loc]
     return "".join(parts).removeprefix(".")
 

@@ -1,7 +1,8 @@
-"""Create a task from the template: small, complete and valid.
+"""Create a small, complete and valid task from the template.
 
-``template/`` is a task with the name ``task_name`` and valid Python files. Choices replace each ``$word``
-(:class:`string.Template`), select files in ``direction/``, and drop lines and tables of other profiles.
+``template/`` is a task called ``task_name``, whose Python files are valid. The author's choices replace each ``$word``
+(:class:`string.Template`), select one of the directories in ``direction/``, and remove the lines and tables of profiles
+that were not chosen.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = Path(__file__).with_name("template")
 AGGREGATIONS = {"lower": "min", "higher": "max"}
-"""The usual aggregation of each direction."""
+"""The default aggregation for each direction."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 _PLACEHOLDER = "task_name"
@@ -38,7 +39,7 @@ _DESCRIPTIONS = {
     "paper": "CHANGE ME: the original data, with published anchors",
 }
 _RESERVED = {"base", "check", "metric", "solution", _PLACEHOLDER}
-"""Modules of a workspace, importable next to the task's package in the sandbox."""
+"""Names of modules in a workspace. In the sandbox they can be imported, so the task's package needs another name."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Choices:
     """The author's choices for a new task."""
 
     name: str
-    """Name of the folder and of the Python package."""
+    """Name of the task's directory and Python package."""
     id: str
     title: str
     direction: Literal["lower", "higher"]
@@ -55,7 +56,7 @@ class Choices:
 
     @property
     def first_profile(self) -> str:
-        """The smallest profile."""
+        """The smallest chosen profile."""
         return next(profile for profile in PROFILES if profile in self.profiles)
 
 
@@ -63,7 +64,7 @@ def check_name(name: str) -> None:
     """Check the name of a new task.
 
     Raises:
-        UsageError: if it is not a valid name of a package, or that of another module.
+        UsageError: if the name is not a valid package name, or is the name of another module.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(f"{name!r}: expected at most 40 lower-case letters, digits and _, such as curve_fit")
@@ -72,16 +73,16 @@ def check_name(name: str) -> None:
 
 
 def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Path:
-    """Write the task into the new directory ``parent/NAME``, and return its path.
+    """Write a new task into the new directory ``parent/NAME``, and return the directory's path.
 
     Args:
         parent: the parent directory; created if missing.
         choices: the author's choices.
-        in_repository: whether ``parent`` is the folder ``tasks`` of a repository; if not, the task becomes a separate
+        in_repository: whether ``parent`` is the repository's directory ``tasks``; if False, the task becomes a separate
             package.
 
     Raises:
-        UsageError: if a choice is invalid, or the directory exists or cannot be created.
+        UsageError: if a choice is invalid, or if the directory exists or cannot be created.
     """
     _check_choices(choices)
     task = parent / choices.name
@@ -112,7 +113,7 @@ def _check_choices(choices: Choices) -> None:
 
 
 def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, str]:
-    """Return the replacements of each ``$word`` in the template."""
+    """Return the replacement for each ``$word`` in the template."""
     values = {
         "aggregation": choices.aggregation,
         "canary": CANARY,
@@ -138,7 +139,7 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
 
 
 def _files(choices: Choices, *, in_repository: bool) -> Iterator[tuple[Path, str]]:
-    """Yield the files of the template, each with its name in the task."""
+    """Yield the template's files, each with its path in the task."""
     chosen = TEMPLATE / "direction" / choices.direction
     for top, left_out in (
         (TEMPLATE, {"direction", "profile.toml", "Dockerfile.j2", "__pycache__"}),
@@ -153,13 +154,13 @@ def _files(choices: Choices, *, in_repository: bool) -> Iterator[tuple[Path, str
 
 
 def _without_other_profiles(text: str, choices: Choices) -> str:
-    """Remove lines of tables and dictionaries that begin with a profile that was not chosen."""
+    """Remove the lines in tables and dictionaries that begin with the name of a profile that was not chosen."""
     others = "|".join(name for name in PROFILES if name not in choices.profiles)
     return re.sub(rf'^(\| |    ")({others})\b.*\n', "", text, flags=re.MULTILINE) if others else text
 
 
 def _sorted_imports(text: str, name: str) -> str:
-    """Sort the imports of the task and of the core; the order depends on the task's name."""
+    """Sort imports from the task and from ``re_bench``; their order depends on the task's name."""
 
     def ordered(match: re.Match[str]) -> str:
         return "".join(sorted(match[0].splitlines(keepends=True), key=lambda line: line.split()[1]))

@@ -1,7 +1,7 @@
 """Run a task's methods that prepare data and create workspaces, in a separate process.
 
-A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, hold a GPU or crash, which a long-running server
-must not do itself.
+A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, use a GPU or crash, which must not happen in the
+process of a long-running server.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _STDERR = 2
 def run_preparation(
     task: TaskFolder, profile: str, into: Path | None = None, instance: int | None = None, seed: int | None = None
 ) -> None:
-    """Prepare a profile of a task, and optionally create a workspace; output goes to stderr.
+    """Prepare a task's profile, and optionally create a workspace; output goes to stderr.
 
     Args:
         task: the task.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        into: an existing directory to turn into a workspace.
-        instance: the instance to prepare and choose; None for the chosen one.
-        seed: seed of the files that differ between workspaces; None for random ones.
+        into: an existing directory to turn into a workspace; None to create no workspace.
+        instance: the instance to prepare and to use from now on; None for the instance used so far.
+        seed: seed of the files that differ between workspaces; None for random files.
 
     Raises:
         UsageError: if the profile or instance does not exist, or cannot be prepared on this machine.
@@ -62,10 +62,10 @@ def run_preparation(
 
 
 class PrepareWorker:
-    """Runs a task in a separate process, which ends with this one. Not thread-safe."""
+    """Runs a task's methods in a separate process, which exits when this process does. Not thread-safe."""
 
     def __init__(self, task: TaskFolder, profile: str, log: Callable[[str], None]) -> None:
-        """Create a worker without starting it; ``log`` receives its lines of progress."""
+        """Create a worker without starting its process; ``log`` receives lines of progress."""
         self._task, self._profile, self._log = task, profile, log
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -76,12 +76,12 @@ class PrepareWorker:
         """Start the process, unless it is running, and wait until it has prepared the profile.
 
         Args:
-            instance: the instance to prepare and choose; None for the chosen one.
+            instance: the instance to prepare and to use from now on; None for the instance used so far.
 
         Raises:
             UsageError: if the profile cannot be prepared on this machine.
             ReBenchError: if preparing failed.
-            StoppedError: if this process is ending.
+            StoppedError: if this process is stopping.
         """
         if self._process is not None and self._process.poll() is None:
             return
@@ -109,9 +109,9 @@ class PrepareWorker:
         """Add the files that all workspaces share to an existing directory.
 
         Raises:
-            UsageError: if the task raised it, or as :meth:`start` if the process must be restarted.
-            ReBenchError: if that failed.
-            StoppedError: if this process is ending.
+            UsageError: if the task's method raised one, or as :meth:`start` if the process had to be restarted.
+            ReBenchError: if the task's method failed.
+            StoppedError: if this process is stopping.
         """
         self.start()
         self._request("create_workspace", directory.resolve())
@@ -127,7 +127,7 @@ class PrepareWorker:
             self._request("randomize_workspace", directory.resolve(), seed)
 
     def close(self) -> None:
-        """Stop the process; it gets time to clean up."""
+        """Stop the process, with time to clean up."""
         if self._process is not None:
             with self._process:
                 terminate(self._process)
@@ -136,7 +136,7 @@ class PrepareWorker:
         self._process = self._connection = None
 
     def _request(self, method: str, *arguments: Any) -> bool:
-        """Send a request, log progress, and return the final reply; close the worker if there is none."""
+        """Send a request, log progress, and return the final reply; close the worker if no reply comes."""
         assert self._connection is not None
         assert self._process is not None
         with suppress(BrokenPipeError):  # the missing reply raises below
@@ -165,8 +165,9 @@ class PrepareWorker:
 def main() -> None:
     """Answer the requests of a :class:`PrepareWorker`; the arguments are ``DIRECTORY PROFILE DESCRIPTOR``.
 
-    A request is the name of a task's method and its arguments. Replies are lines of progress, then whether workspaces
-    differ, or a ReBenchError. When the connection closes, SIGTERM ends this process at any time.
+    A request is the name of a task's method and the method's arguments. The replies are lines of progress (strings),
+    and finally whether workspaces differ (a bool) or a ReBenchError. When the connection closes, this process sends
+    itself SIGTERM, even while a method runs.
     """
     directory, profile, descriptor = sys.argv[1:]
     connection = Connection(int(descriptor))
@@ -186,7 +187,7 @@ def main() -> None:
 
 
 class _Worker:
-    """Calls the methods of a task in the separate process."""
+    """Calls a task's methods in the separate process."""
 
     def __init__(self, folder: TaskFolder, profile: str, log: Callable[[str], None]) -> None:
         self._folder, self._profile, self._log = folder, profile, log
@@ -194,7 +195,7 @@ class _Worker:
         self._task: Task[Any] | None = None
 
     def outcome(self, method: str, arguments: tuple[Any, ...]) -> bool | ReBenchError:
-        """Handle a request; return whether workspaces differ, or an error that can be pickled."""
+        """Handle a request; return whether workspaces differ from each other, or an error that can be pickled."""
         try:
             self._task = task = self._task or load_task(self._folder)
             if method == "prepare":

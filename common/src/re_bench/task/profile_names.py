@@ -10,5 +10,5 @@ _NAME = re.compile(rf"({'|'.join(PROFILES)})(-[a-z0-9]+)?")
 
 
 def is_profile(name: object) -> bool:
-    """Return whether ``name`` is a size, or a size, a dash and a word, such as ``cpu-test2``."""
+    """Return whether ``name`` is in :data:`PROFILES`, optionally with a dash and a suffix, as in ``cpu-test2``."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

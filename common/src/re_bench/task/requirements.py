@@ -1,4 +1,4 @@
-"""The Python requirements of a task, and the installed distributions that meet them."""
+"""The Python requirements of a task, and the installed distributions that satisfy them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 CORE = "re-bench-common"
-"""The distribution of the core."""
+"""Name of the core's distribution."""
 
 
 def requirements_of(task: TaskFolder) -> list[str]:
-    """Return the core and the dependencies of a task, as requirements.
+    """Return the requirements of a task: the core and the task's dependencies.
 
     Raises:
-        UsageError: if its ``pyproject.toml`` cannot be read.
+        UsageError: if the task's ``pyproject.toml`` cannot be read.
     """
     project = task.directory / "pyproject.toml"
     if project.is_file():
@@ -49,10 +49,10 @@ def _provides(module: str, directory: Path) -> bool:
 
 
 def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
-    """Return the installed distributions of requirements and of their dependencies, by name.
+    """Return the installed distributions that satisfy requirements, and their dependencies, by name.
 
     Raises:
-        UsageError: if one is not installed, or is not a requirement.
+        UsageError: if a distribution is not installed, or a text is not a requirement.
     """
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()

@@ -1,9 +1,11 @@
-"""Services of a task that run in other processes: the stand-in for a chat model, the meter, and rebuilding the truth.
+"""A task's services, which run in other processes: the stand-in for the chat model, the meter, and the rebuild.
 
-The gateway calls :func:`stand_in`. ``python -m re_bench.task.services meter DIRECTORY PROFILE SOCKET STATE`` serves the
-task's meter on a Unix socket, which sandboxes see as ``RE_BENCH_EXPERIMENTS``. Each connection is one experiment: the
-client sends a line of JSON and receives a line with the outcome or ``{"refused": "the reason"}``. At most one
-experiment per core runs at a time; others wait. ``rebuild DIRECTORY PROFILE CLUSTER`` rebuilds the truth.
+- The gateway calls :func:`stand_in`.
+- ``python -m re_bench.task.services meter DIRECTORY PROFILE SOCKET STATE`` serves the task's meter on a Unix socket,
+  whose path sandboxed programs find in ``RE_BENCH_EXPERIMENTS``. Each connection is one experiment: the client sends a
+  line of JSON and receives a line with the outcome or ``{"refused": "the reason"}``. At most one experiment per core
+  runs at a time; further experiments wait.
+- ``python -m re_bench.task.services rebuild DIRECTORY PROFILE CLUSTER`` computes the task's ground truth again.
 """
 
 from __future__ import annotations
@@ -28,23 +30,23 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Meter, StandIn
 
 SERVICES = {"model": "stand_in", "meter": "meter"}
-"""Methods of a task's class, by the table of the manifest that needs them."""
+"""Methods of a task's class, by the manifest's table that requires the method."""
 _MAX_REQUEST = 200
 _WAIT_FOR_REQUEST_S = 10.0
 
 
 def command(service: str, task: TaskFolder, *arguments: str) -> list[str]:
-    """Return the arguments for Python to run a service of a task: ``meter`` or ``rebuild``."""
+    """Return Python's arguments for running a task's service ``meter`` or ``rebuild``."""
     return ["-P", "-m", __name__, service, str(task.directory), *arguments]
 
 
 def defined_by(task: Task[Any]) -> list[str]:
-    """Return which of the methods in :data:`SERVICES` the class of a task defines."""
+    """Return the methods in :data:`SERVICES` that a task's class defines."""
     return [name for name in SERVICES.values() if getattr(type(task), name) is not getattr(Task, name)]
 
 
 def stand_in(directory: str) -> StandIn:
-    """Return the stand-in of the task in a directory.
+    """Return the stand-in for the chat model of the task in ``directory``.
 
     Raises:
         UsageError: if the task has no stand-in.
@@ -63,7 +65,7 @@ class _MeterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     request_queue_size = 64
 
     def __init__(self, socket: Path, meter: Meter, form: str) -> None:
-        """Listen on ``socket``; error messages describe requests as ``form``."""
+        """Listen on ``socket``; ``form`` describes the format of a request in error messages."""
         self.meter, self.form = meter, form
         self.turns = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
         super().__init__(str(socket), _Experiment)
@@ -82,7 +84,7 @@ class _Experiment(socketserver.StreamRequestHandler):
         try:
             self.wfile.write(outcome)
         except OSError:
-            return  # the client has gone; the experiment counts anyway
+            return  # the client disconnected; the experiment counts anyway
 
     def _outcome(self) -> object:
         try:
@@ -104,7 +106,7 @@ class _Experiment(socketserver.StreamRequestHandler):
 
 
 def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) -> None:
-    """Serve until stopped; then also stop running experiments."""
+    """Serve experiments until a signal stops this process, then stop the running experiments."""
     task, setup = _load(folder, profile)
     task.prepare(setup)
     state.mkdir(parents=True, exist_ok=True)
@@ -136,7 +138,7 @@ def _load(folder: TaskFolder, profile: str) -> tuple[Task[Any], Setup[Any]]:
 
 
 def main() -> None:
-    """Run the service of the command line."""
+    """Run the service that the command line names."""
     service, directory, profile, *arguments = sys.argv[1:]
     with cli_entry_point(service):
         folder = open_task(Path(directory))

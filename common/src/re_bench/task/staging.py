@@ -1,7 +1,7 @@
-"""Stage a submission: copy it with limits, hash it, and skip links that lead out of it.
+"""Stage a submission: copy it within limits, compute its hash, and skip links that lead out of the submission.
 
-The copy walks directories by file descriptor and never follows symbolic links, so that swapping a directory for a link
-during the copy has no effect.
+The code opens everything relative to the file descriptor of its directory and never follows symbolic links. Replacing a
+directory with a link during the copy therefore has no effect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from io import BufferedRandom
 
 _CHUNK = 1 << 20
-_MAX_SKIPPED = 50  # logged; a submission controls their names and number
+_MAX_SKIPPED = 50  # skipped entries are logged, and the submission controls their names and number
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -39,7 +39,7 @@ class Staged:
     size: int = 0
     """Total bytes of all files."""
     skipped: list[str] = field(default_factory=list)
-    """The first 50 entries that were not copied, with reasons: links that lead out, special and unreadable files."""
+    """The first 50 entries that were not copied, each with the reason, such as a link that leads out."""
 
 
 def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) -> Staged:
@@ -73,7 +73,7 @@ class _Copier:
         self.limits = limits
         self.seen = 0
         self.entries: Counter[str] = Counter()
-        """Number of entries seen so far in each top-level entry, itself included."""
+        """Number of entries seen so far in each top-level entry, including the top-level entry itself."""
         self.bytes: Counter[str] = Counter()
         self.hash = hashlib.sha256()
 
@@ -186,10 +186,10 @@ class _Copier:
 
 
 def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
-    """Return whether a link in the directory ``parent`` stays inside, whatever other links it passes.
+    """Return whether a link to ``destination`` in the directory ``parent`` stays inside the submission.
 
-    ``..`` is only allowed at the beginning, where it climbs real directories: after the name of another link it would
-    climb from that link's target.
+    ``..`` is only allowed at the beginning of ``destination``, where it leads to a real parent directory. After a name,
+    ``..`` is rejected: the name could be another link, and ``..`` would then lead to the parent of that link's target.
     """
     climbs = 0
     while destination.parts[climbs : climbs + 1] == ("..",):
@@ -198,7 +198,7 @@ def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
 
 
 def _largest(sizes: Counter[str], unit: str) -> str:
-    """Return a clause that names the largest top-level entry so far."""
+    """Return a clause for a message that names the largest top-level entry so far."""
     ((name, size),) = sizes.most_common(1)
     return f", of which {_printable_path(PurePosixPath(name))} has at least {size:,}{unit}"
 

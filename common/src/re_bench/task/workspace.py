@@ -1,4 +1,4 @@
-"""Create workspaces: the files an agent starts from, or one of the task's solutions on top of them."""
+"""Create workspaces: the files that an agent starts with, or these files with one of the task's solutions added."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def variants(task: TaskFolder) -> list[str]:
 
 
 def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], object]) -> None:
-    """Create the files that all workspaces of a task share: the starter, then the files of ``create``.
+    """Create the files that all of a task's workspaces share: the starter's files, then those that ``create`` adds.
 
     Args:
         task: the task.
         directory: an existing empty directory.
-        create: adds the prepared files to a directory.
+        create: a function that adds the prepared files to a directory.
 
     Raises:
         ReBenchError: if copying fails.
@@ -71,19 +71,20 @@ def create_workspace(
 ) -> None:
     """Create the directory ``target`` from starter, prepared files, baseline and ``variant``, in this order.
 
-    The solution that a cheat is derived from is copied to the directory ``base``. The profile is prepared first if
-    necessary. A failure leaves no directory.
+    If the variant is a cheat, the solution that the cheat is derived from is copied to the workspace's directory
+    ``base``. Without ``template``, the profile is prepared first if necessary. If this function fails, it removes
+    ``target``.
 
     Args:
         task: the task.
-        target: a new directory.
+        target: the path of a new directory.
         variant: one of :func:`variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        template: a directory of :func:`make_template` to copy instead of preparing.
-        randomize: adds the files that differ between workspaces to a copy of ``template``.
-        link: make the manifest's ``shared_data`` hard links to the files of ``template``. Only use this if the
-            workspace's user cannot write them, since a write would change all workspaces.
-        seed: without a template, seed of the files that differ between workspaces; None for random files.
+        template: a directory filled by :func:`make_template`, to copy instead of preparing the profile.
+        randomize: a function that adds the files that differ between workspaces; only used with ``template``.
+        link: whether the manifest's ``shared_data`` become hard links to the files of ``template``. Only use this if
+            the workspace's user cannot write these files, since a write would change them in all workspaces.
+        seed: without ``template``, seed of the files that differ between workspaces; None for random files.
 
     Raises:
         UsageError: if ``target`` exists or cannot be created, the variant is unknown, or the profile cannot be prepared
@@ -114,7 +115,7 @@ def create_workspace(
 
 
 def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a solution adds to a workspace with the baseline, each with its name there."""
+    """Yield the files that a solution adds to a workspace with the baseline, each with its path in the workspace."""
     for layer, name in _layers(task, variant, profile):
         for path in sorted(layer.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.name != CHEAT:
@@ -122,7 +123,7 @@ def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tup
 
 
 def _layers(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
-    """Yield the directories to copy over the baseline, each with its place in the workspace."""
+    """Yield the directories to copy over the baseline, each with its target path in the workspace."""
     if variant != "baseline":
         yield task.directory / variant, "."
     if (base := _base(task, variant, profile)) is not None:
@@ -132,7 +133,7 @@ def _layers(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path
 
 
 def _base(task: TaskFolder, variant: str, profile: str) -> str | None:
-    """Return the directory of the solution that a cheat is derived from, if its manifest names one."""
+    """Return the directory of the solution that a cheat is derived from; None if ``cheat.toml`` names none."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/")) if variant.startswith("cheats/") else None
     return cheat.expectation(profile).derived_from if cheat is not None else None
 
@@ -147,14 +148,15 @@ def build(
     seed: int = 0,
     gpu: str | None = None,
 ) -> None:
-    """Run the variant's command, if the manifest has one, in the workspace and in the sandbox.
+    """Run the command that builds a variant, if the manifest has one, in the workspace and in a sandbox.
 
-    The command sees Python, its packages and the writable workspace, and gets ``RE_BENCH_PROFILE`` and
-    ``RE_BENCH_SEED``. It has the profile's limits except for time. If the profile's device is ``cuda`` it gets one GPU:
-    that with the UUID ``gpu``, or CUDA's first. Progress goes to stderr.
+    The command sees Python, Python's packages and the workspace, which it can write. Its environment contains
+    ``RE_BENCH_PROFILE`` and ``RE_BENCH_SEED``. The profile's limits apply, except for the time limits. If the profile's
+    device is ``cuda``, the command gets one GPU: the GPU with the UUID ``gpu``, or CUDA's first GPU if ``gpu`` is None.
+    Progress goes to stderr.
 
     Raises:
-        UsageError: if there is no sandbox or no required GPU.
+        UsageError: if no sandbox is available, or a GPU is required but missing.
         ReBenchError: if the command fails; the message ends with its output.
     """
     build_spec = build_spec_of(task, variant)
@@ -189,7 +191,7 @@ def create_and_build(
 
 
 def build_spec_of(task: TaskFolder, variant: str) -> BuildSpec | None:
-    """Return the command of a solution, or None."""
+    """Return the command that builds a solution, or None."""
     if variant == "reference":
         return task.manifest.reference
     kind, _slash, name = variant.partition("/")
@@ -210,7 +212,7 @@ def _run(
     backend = open_backend(sandbox)
     first, *rest = build_spec.command
     path, entry = str(workspace), task.profile(profile)
-    # The limit on CPU seconds is per process, which may use all cores all the time.
+    # The limit on CPU time applies to each process, and one process may keep all cores busy for the whole wall time.
     cpu_s = max(entry.limits.cpu_s, math.ceil(build_spec.time_limit_s * (os.cpu_count() or 1)))
     spec = SandboxSpec(
         writable={path: workspace},
@@ -247,7 +249,7 @@ def _modes(directory: Path) -> dict[Path, int]:
 
 
 def _copy(layer: Path, target: Path, *, link: Collection[str] = ()) -> None:
-    """Copy the content of ``layer``; top-level names in ``link`` become hard links."""
+    """Copy the content of ``layer`` to ``target``; files below the top-level names in ``link`` become hard links."""
 
     def copy(source: str, copied: str) -> None:
         if os.path.relpath(source, layer).partition("/")[0] in link:
@@ -280,7 +282,7 @@ def _os_errors_as(message: str) -> Iterator[None]:
     """Convert OSError to ReBenchError, with ``message`` in front."""
     try:
         yield
-    except shutil.Error as error:  # a list of source, copy and reason
+    except shutil.Error as error:  # args[0] is a list of tuples (source, copy, reason)
         raise ReBenchError(f"{message}: {error.args[0][0][2]}") from None
     except OSError as error:
         raise ReBenchError(f"{message}: {error}") from None

@@ -1,6 +1,6 @@
-"""Text for the language tasks, made from pinned wheels, identical everywhere and verified when opened.
+"""Text for the language tasks: made from pinned wheels, identical on all machines, and verified when opened.
 
-:func:`open_text` returns the tokens; :class:`RandomWindows` and :func:`consecutive_windows` make batches of them.
+:func:`open_text` returns the tokens; :class:`RandomWindows` and :func:`consecutive_windows` make batches of tokens.
 ``python -m re_bench.text prepare NAME`` prepares a text; see :mod:`re_bench.text.prepare`.
 """
 

@@ -31,8 +31,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m re_bench.text", description="The text of the language tasks.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, action, text in (
-        ("prepare", _prepare, "prepare texts in $RE_BENCH_CACHE, unless they are there"),
-        ("pin", _pin, "make texts and write their checksums to the repository, after changes of wheels or rules"),
+        ("prepare", _prepare, "prepare texts in $RE_BENCH_CACHE, unless they are there already"),
+        ("pin", _pin, "prepare texts and pin their checksums in the repository, after changes to wheels or code"),
     ):
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(action=action)

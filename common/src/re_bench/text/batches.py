@@ -16,7 +16,7 @@ __all__ = ["RandomWindows", "State", "consecutive_windows"]
 
 
 class State(TypedDict):
-    """The position of a :class:`RandomWindows`, in JSON values."""
+    """The position of a :class:`RandomWindows`, as JSON values."""
 
     seed: int
     step: int
@@ -25,19 +25,19 @@ class State(TypedDict):
 class RandomWindows:
     """Endless batches of windows at random offsets, int64 of shape [batch, length + 1].
 
-    The inputs of a model are ``batch[:, :-1]``, its targets ``batch[:, 1:]``. The offsets of a batch depend only on the
-    seed and the step, through Philox's raw numbers, which numpy keeps stable. The modulo favours some offsets by less
-    than one part in 10^9.
+    A model's inputs are ``batch[:, :-1]``, and its targets ``batch[:, 1:]``. The offsets in a batch depend only on the
+    seed and the step: they are raw Philox numbers, which are the same in all versions of numpy, modulo the number of
+    windows. The modulo makes some offsets more likely than others, by less than one part in 10^9.
     """
 
     def __init__(self, tokens: NDArray[np.uint16], batch: int, length: int, seed: int = 0) -> None:
         """Sample from ``tokens``, which may be a memory map.
 
         Args:
-            tokens: one-dimensional, at least length + 1 tokens.
-            batch: windows per batch.
-            length: predictions per window.
-            seed: from 0 to 2^64 - 1.
+            tokens: a one-dimensional array of at least ``length`` + 1 tokens.
+            batch: number of windows per batch.
+            length: number of predictions per window.
+            seed: a number from 0 to 2^64 - 1.
 
         Raises:
             ValueError: if a number is out of range, or there are too few tokens.
@@ -59,11 +59,11 @@ class RandomWindows:
         return windows
 
     def state(self) -> State:
-        """Return the position for :meth:`restore`."""
+        """Return the current position, for :meth:`restore`."""
         return {"seed": self._seed, "step": self._step}
 
     def restore(self, state: State) -> None:
-        """Continue at the position of an instance with the same tokens, batch and length."""
+        """Continue at a position of an instance with the same tokens, batch and length."""
         self._seed, self._step = state["seed"], state["step"]
 
 

@@ -1,7 +1,7 @@
-"""Read documents from pinned wheels: the docstrings or sources of their modules in a fixed order.
+"""Read documents from pinned wheels: the docstrings or sources of the wheels' modules, in a fixed order.
 
-The order is that of the given wheels, and of sorted paths within each. It does not depend on the file system, hash
-seeds, or the number of processes.
+The wheels are read in the given order, and the modules of each wheel in the order of their sorted paths. The order does
+not depend on the file system, hash seeds, or the number of processes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Wheel:
 
     @property
     def requirement(self) -> str:
-        """A requirement line that only this file satisfies."""
+        """A line for a requirements file that only this wheel satisfies."""
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
 
@@ -53,10 +53,10 @@ def pinned_wheels() -> tuple[Wheel, ...]:
 
 
 def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None) -> list[Path]:
-    """Return the path of each wheel in ``folder`` or ``store``; download missing ones into ``store`` with pip.
+    """Return the path of each wheel in ``folder`` or ``store``; download missing wheels into ``store`` with pip.
 
     Raises:
-        UsageError: if a file is not the pinned one, or is missing and cannot be downloaded.
+        UsageError: if a wheel does not have its pinned checksum, or is missing and cannot be downloaded.
     """
     if folder is not None and not folder.is_dir():
         raise UsageError(f"{folder}: not a directory; give the directory with the wheels")
@@ -117,9 +117,9 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def docstrings_of(source: str) -> list[str]:
-    """Return the cleaned docstrings of module, classes and functions, in source order.
+    """Return the cleaned docstrings of a module and its classes and functions, in source order.
 
-    The result is empty if the source does not parse.
+    The result is empty if the source has a syntax error.
     """
     try:
         with warnings.catch_warnings():
@@ -175,15 +175,15 @@ class Module:
 
 
 def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None = None) -> Iterator[Module]:
-    """Yield the modules of the wheels with their documents, in order; a module may have none.
+    """Yield the wheels' modules with their documents, in order; a module may have no documents.
 
-    Files that are not UTF-8 or, for docstrings, do not parse have no documents.
+    A file that is not UTF-8 has no documents, nor do docstrings of a file with a syntax error.
 
     Args:
         wheels: paths of wheel files.
         variant: docstrings or whole sources.
-        processes: number of processes; None for all cores (docstrings, which are parsed) or one (sources). They are
-            spawned, so the main module needs an ``if __name__ == "__main__"`` guard.
+        processes: number of processes; None for one per core (docstrings, which must be parsed) or one (sources). The
+            processes are spawned, so the main module needs an ``if __name__ == "__main__"`` guard.
     """
     work = [(wheel, paths, variant) for wheel in wheels for paths in _chunks(wheel)]
     processes = processes or (os.cpu_count() or 1 if variant == "docstrings" else 1)
@@ -197,7 +197,7 @@ def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None
 
 
 def unique(modules: Iterable[Module]) -> Iterator[Module]:
-    """Yield the modules without documents that occurred earlier, in the same module or a previous one."""
+    """Yield the modules, leaving out every document that occurred earlier in the same or a previous module."""
     seen: set[str] = set()
     for module in modules:
         new = [text for text in dict.fromkeys(module.documents) if text not in seen]

@@ -1,4 +1,4 @@
-"""Prepare the text of profile ``paper``: OpenWebText in GPT-2's tokens, with nanoGPT's split.
+"""Prepare the text for the profile ``paper``: OpenWebText, in GPT-2's tokens, with nanoGPT's split.
 
 ``datasets`` loads the documents and ``transformers`` the tokenizer, both from pinned commits of the Hugging Face Hub.
 Opening a prepared text needs only numpy, and no network.
@@ -40,7 +40,7 @@ SHARE = 0.0005
 """The share of documents that is held out, as in nanoGPT."""
 
 SEED = 2357
-"""Seed of the permutation of documents whose beginning is held out, as in nanoGPT."""
+"""Seed for permuting the documents; the first documents of the permutation are held out, as in nanoGPT."""
 
 _VERSION = 1  # increase it with every change of the preparation; it is part of the cache key
 _FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json"}
@@ -49,22 +49,22 @@ _BATCH = 2000  # documents per batch of reading and encoding
 
 @dataclass(frozen=True)
 class PaperSpec:
-    """The sources of documents and tokenizer: repositories of the hub, or local directories in the same formats."""
+    """The sources of documents and tokenizer: repositories on the Hugging Face Hub, or local directories like them."""
 
     dataset: Repository | Path
     """Parquet or JSON files with a column ``text``, read in the order of their paths."""
 
     tokenizer: Repository | Path
-    """A tokenizer that transformers can load, with ``<|endoftext|>``."""
+    """A tokenizer that transformers can load and that has the token ``<|endoftext|>``."""
 
     documents: int | None = None
     """The expected number of documents; None for any."""
 
     @property
     def key(self) -> str:
-        """Cache key of the sources and the rules of the preparation, twelve hex digits.
+        """The cache key for the sources and the version of the preparation: twelve hex digits.
 
-        A local directory is identified by its path; later changes in it are not noticed.
+        A local directory is identified by its path; later changes to its files are not noticed.
         """
         return cache_key(_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED)
 
@@ -80,17 +80,17 @@ PAPER = PaperSpec(OPENWEBTEXT, GPT2, documents=8_013_769)
 
 
 def open_paper_text(spec: PaperSpec = PAPER, *, cache: Path | None = None) -> PreparedText:
-    """Open the prepared text of profile ``paper``, without network.
+    """Open the prepared text for the profile ``paper``, without network.
 
-    The checksums of ``heldout.bin`` and ``tokenizer.json`` are verified, and the size of ``train.bin`` (18 GB).
+    Verify the checksums of ``heldout.bin`` and ``tokenizer.json``, but only the size of ``train.bin``, which has 18 GB.
 
     Args:
         spec: the expected sources.
         cache: the cache directory; :func:`cache_directory` if None.
 
     Raises:
-        UsageError: if it is not prepared here.
-        ReBenchError: if a file does not match its manifest.
+        UsageError: if the text is not in the cache.
+        ReBenchError: if a file does not match the manifest.
     """
     entry = spec.entry(cache)
     return PreparedText(entry.directory, entry.open())
@@ -99,7 +99,9 @@ def open_paper_text(spec: PaperSpec = PAPER, *, cache: Path | None = None) -> Pr
 def prepare_paper(
     spec: PaperSpec = PAPER, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
 ) -> Preparation:
-    """Download, tokenize and split the text of profile ``paper`` unless it is prepared. Other processes wait.
+    """Download, tokenize and split the text for the profile ``paper``, unless it is prepared already.
+
+    If another process is doing this, wait.
 
     Args:
         spec: the sources.
@@ -127,21 +129,21 @@ def _check_size(directory: Path, manifest: Mapping[str, Any]) -> None:
     size, expected = (directory / "train.bin").stat().st_size, 2 * manifest["figures"]["tokens"]["train"]
     if size != expected:
         raise ReBenchError(
-            f"{directory / 'train.bin'}: {size} bytes, expected {expected} by its manifest; {remedy(PAPER_NAME)}"
+            f"{directory / 'train.bin'}: {size} bytes, but the manifest says {expected}; {remedy(PAPER_NAME)}"
         )
 
 
 def heldout_documents(documents: int) -> NDArray[np.int64]:
     """Return the indices of the held-out documents, in the order in which they are written.
 
-    This equals the test side of ``train_test_split(test_size=SHARE, seed=SEED)`` of ``datasets``, which nanoGPT uses.
+    nanoGPT holds out the same documents, through ``train_test_split(test_size=SHARE, seed=SEED)`` of ``datasets``.
     """
     order: NDArray[np.int64] = np.random.default_rng(SEED).permutation(documents)
     return order[: math.ceil(SHARE * documents)]
 
 
 class _Documents:
-    """The documents of a source, streamed."""
+    """The documents of a source; they are streamed, not held in memory."""
 
     def __init__(self, source: Repository | Path) -> None:
         self.name = identity(source)
@@ -154,7 +156,7 @@ class _Documents:
 
     @cached_property
     def count(self) -> int:
-        """The number of documents; reads them all."""
+        """The number of documents; counting reads all of them."""
         return sum(table.num_rows for table in self._tables())
 
     def batches(self) -> Iterator[list[str]]:
@@ -179,7 +181,7 @@ class _Documents:
 def _build(
     spec: PaperSpec, documents: _Documents, tokenizer: Tokenizer, directory: Path, stages: Stages
 ) -> dict[str, Any]:
-    """Write the files of the text into ``directory`` and return its manifest."""
+    """Write the text's files into ``directory``, and return the manifest."""
     stages.enter("count")
     count = documents.count
     if spec.documents not in (None, count):
@@ -207,7 +209,7 @@ def _build(
 def _write_tokens(
     documents: _Documents, heldout: NDArray[np.int64], tokenizer: Tokenizer, directory: Path, stages: Stages
 ) -> dict[str, int]:
-    """Write ``train.bin`` in the order of the documents and ``heldout.bin`` in the order of ``heldout``."""
+    """Write ``train.bin`` in the documents' order and ``heldout.bin`` in the order of ``heldout``; count the tokens."""
     rank = {int(number): position for position, number in enumerate(heldout)}
     kept = [""] * len(rank)
     seen = tokens = reported = 0
@@ -238,7 +240,7 @@ def _encoded(tokenizer: Tokenizer, documents: Sequence[str]) -> bytes:
 
 
 def _load_tokenizer(source: Repository | Path) -> Tokenizer:
-    """Return the fast tokenizer of transformers, which treats ``<|endoftext|>`` in a document as text."""
+    """Return transformers' fast tokenizer, set up to treat ``<|endoftext|>`` in a document as ordinary text."""
     from transformers import GPT2TokenizerFast  # noqa: PLC0415 - needs the extra `paper`
 
     from re_bench.text.vocabulary import END_OF_TEXT, treat_special_tokens_as_text  # noqa: PLC0415 - as above

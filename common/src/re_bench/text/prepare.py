@@ -1,4 +1,7 @@
-"""Prepare or open a text by name. Steps for a text from wheels: read documents, split, train a vocabulary, encode."""
+"""Prepare or open a text by name.
+
+To prepare a text from wheels: read the documents, split them, train a vocabulary, and encode the documents.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] |
         wheels: the expected wheels; the pinned ones if None.
 
     Raises:
-        UsageError: if the name is unknown, or the text is not prepared here.
-        ReBenchError: if a file or a wheel does not have its checksum.
+        UsageError: if the name is unknown, or the text is not in the cache.
+        ReBenchError: if a file or a wheel does not have the expected checksum.
     """
     if name == PAPER_NAME:
         return open_paper_text(cache=cache)
@@ -48,20 +51,20 @@ def prepare(
     pinned: bool = True,
     log: Callable[[str], None] = lambda _line: None,
 ) -> Preparation:
-    """Prepare the text ``name`` unless it is there and intact. If another process is preparing it, wait.
+    """Prepare the text ``name``, unless the cache has it undamaged. If another process is preparing it, wait.
 
     Args:
         name: variant and vocabulary size, such as ``docstrings-2048``; or ``openwebtext`` (which ignores ``folder``,
             ``wheels`` and ``pinned``).
-        folder: a directory to search for wheels before the cache and the network.
+        folder: a directory to search for wheels first, before the cache and the network.
         cache: the cache directory; :func:`cache_directory` if None.
         wheels: the wheels to use; the pinned ones if None.
-        pinned: whether to compare the result with the repository's checksums, if it has any.
+        pinned: whether to compare the result with the pinned checksums, if there are any for this text.
         log: called with each line of progress.
 
     Raises:
         UsageError: if the name is unknown, or a wheel is missing and cannot be downloaded.
-        ReBenchError: if the result does not have the repository's checksums.
+        ReBenchError: if the result does not have the pinned checksums.
     """
     if name == PAPER_NAME:
         return prepare_paper(cache=cache, log=log)
@@ -80,7 +83,7 @@ def prepare(
 
 
 def _build(spec: TextSpec, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
-    """Write the files of a text into ``directory`` and return its manifest, without wheels and key."""
+    """Write a text's files into ``directory``, and return the manifest without the wheels and the key."""
     stages.enter("read")
     modules = list(unique(read_modules(wheels, spec.variant)))
     stages.enter("split")
@@ -102,7 +105,7 @@ def _build(spec: TextSpec, wheels: Sequence[Path], directory: Path, stages: Stag
 
 
 def _write(tokenizer: Tokenizer, documents: Sequence[str], path: Path) -> int:
-    """Write the tokens of documents, and return their number."""
+    """Tokenize the documents, write the tokens to ``path``, and return the number of tokens."""
     from re_bench.text.vocabulary import encode  # noqa: PLC0415 - as above
 
     with path.open("wb") as file:

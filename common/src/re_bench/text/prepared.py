@@ -1,4 +1,4 @@
-"""Describe prepared texts on disk: names, cache entries with pinned checksums, and tokens as arrays."""
+"""Prepared texts on disk: their names, their cache entries with pinned checksums, and their tokens as arrays."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from re_bench.text.corpus import Wheel
 
 SMALLEST = 257
-"""Minimum vocabulary: all bytes and the end of text."""
+"""Minimum vocabulary size: all byte values and the end-of-text token."""
 
 LARGEST = 1 << 16
-"""Maximum vocabulary, since tokens are stored as 16-bit integers."""
+"""Maximum vocabulary size, since tokens are stored as 16-bit integers."""
 
 PAPER_NAME = "openwebtext"
-"""The text of profile ``paper``; see :mod:`re_bench.text.paper`."""
+"""Name of the text for the profile ``paper``; see :mod:`re_bench.text.paper`."""
 
 _VERSION = 2  # increase it with every change of the preparation; it is part of the cache key
 
@@ -50,7 +50,7 @@ class TextSpec:
         """Return the spec for a name ``VARIANT-SIZE``.
 
         Raises:
-            UsageError: if the variant is unknown, or the size out of range.
+            UsageError: if the variant is unknown, or the size is out of range.
         """
         match = re.fullmatch(r"([a-z]+)-([1-9][0-9]{0,5})", name)
         if not match or match[1] not in MINIMUM or not SMALLEST <= int(match[2]) <= LARGEST:
@@ -66,7 +66,7 @@ class TextSpec:
         return f"{self.variant}-{self.vocabulary}"
 
     def key(self, wheels: Sequence[Wheel]) -> str:
-        """Return the cache key of the spec, the rules of the preparation, and the wheels: twelve hex digits."""
+        """Return the cache key for the spec, the version of the preparation and the wheels: twelve hex digits."""
         return cache_key(_VERSION, self.variant, self.vocabulary, [wheel.sha256 for wheel in wheels])
 
 
@@ -84,12 +84,12 @@ class PreparedText:
 
     @property
     def train(self) -> NDArray[np.uint16]:
-        """The training tokens of all documents, as a read-only memory map."""
+        """The tokens of all training documents, as a read-only memory map."""
         return np.memmap(self.directory / "train.bin", "<u2", "r")
 
     @property
     def heldout(self) -> NDArray[np.uint16]:
-        """The held-out tokens, as a read-only memory map."""
+        """The tokens of all held-out documents, as a read-only memory map."""
         return np.memmap(self.directory / "heldout.bin", "<u2", "r")
 
     def tokenizer(self) -> Tokenizer:
@@ -105,7 +105,7 @@ class Preparation:
 
     text: PreparedText
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall time of each stage; empty if the text was already prepared."""
+    """Wall-clock time of each stage; empty if the text was already prepared."""
 
 
 class Stages:
@@ -116,7 +116,7 @@ class Stages:
         self._entered: list[tuple[str, float]] = []
 
     def enter(self, stage: str) -> None:
-        """End the previous stage and log this one."""
+        """Start the stage ``stage`` and log its name; the previous stage ends."""
         self._entered.append((stage, time.monotonic()))
         self._say(f"{self._name}: {stage} ...")
 
@@ -125,7 +125,7 @@ class Stages:
         self._say(f"{self._name}: {self._entered[-1][0]}: {progress}")
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds of each stage; the last one ends now."""
+        """Return the seconds that each stage took; for the last stage, until now."""
         ends = [*(start for _stage, start in self._entered[1:]), time.monotonic()]
         return {stage: round(end - start, 2) for (stage, start), end in zip(self._entered, ends, strict=False)}
 
@@ -145,7 +145,7 @@ def remedy(name: str) -> str:
 
 
 CHECKSUMS = Path(__file__).with_name("checksums.json")
-"""The file with the key of each text from the pinned wheels, and the SHA-256 of its files."""
+"""The file with the cache key, and the SHA-256 of each file, of the texts made from the pinned wheels."""
 
 
 def wheel_text_entry(
@@ -157,7 +157,7 @@ def wheel_text_entry(
         spec: variant and vocabulary size.
         wheels: the wheels with the documents.
         cache_root: the cache directory; :func:`cache_directory` if None.
-        pinned: whether to compare the files with the repository's checksums, if it has any.
+        pinned: whether to compare the files with the checksums in :data:`CHECKSUMS`, if the text is listed there.
     """
     directory = (cache_root or cache_directory()) / "text" / f"{spec.name}-{spec.key(wheels)}"
 
@@ -177,16 +177,16 @@ def pinned_checksums() -> dict[str, dict[str, str]]:
 
 
 def _check_pins(manifest: Mapping[str, Any]) -> None:
-    """Compare a text's files with the repository's checksums, if it has any for this key."""
+    """Compare a text's files with the checksums in :data:`CHECKSUMS`, if the text's key is listed there."""
     pins = pinned_checksums().get(manifest["name"], {})
     if pins.get("key") != manifest["key"]:
         return
     for file in FILES:
         if (actual := manifest["files"][file]) != pins[file]:
             raise ReBenchError(
-                f"{manifest['name']}: {file} has SHA-256 {actual}, expected {pins[file]} by checksums.json. The wheels "
-                f"are the pinned ones, so the tools differ: it was made with {manifest['made_with']}, here is "
-                f"{made_with()}; install the versions of constraints.txt and prepare it again"
+                f"{manifest['name']}: {file} has SHA-256 {actual}, but checksums.json has {pins[file]}. The wheels are "
+                f"the pinned ones, so the tools differ: the text was made with {manifest['made_with']}, this process "
+                f"has {made_with()}; install the versions of constraints.txt and prepare the text again"
             )
 
 

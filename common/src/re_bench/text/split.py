@@ -1,7 +1,7 @@
-"""Split text into training and held-out sides by module, and remove near-duplicates from the held-out side.
+"""Split text by module into a training side and a held-out side, and remove near-duplicates from the held-out side.
 
-Overlap is measured with shingles: all runs of 32 letters and digits, ignoring other characters. All shingles are
-compared, not a sample; the held-out side is small enough for this to take seconds.
+Overlap is measured with shingles: all sequences of 32 letters and digits, ignoring other characters. All shingles are
+compared, not only a sample; the held-out side is so small that this takes only seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from re_bench.text.corpus import Module
 
 WIDTH = 32
-"""Letters and digits in a shingle; a power of two."""
+"""Number of letters and digits in a shingle; must be a power of two."""
 
 _BASE = 0x9E3779B97F4A7C15  # odd; 2^64 over the golden ratio
 _KEPT = bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123)) + bytes(range(128, 256))
@@ -32,14 +32,14 @@ _TABLE_BITS = 27
 
 
 def shingles(text: str) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of every shingle of a text, in order; a shorter text is one shingle.
+    """Return a 64-bit hash of every shingle of a text, in order; a text shorter than a shingle has one shingle.
 
-    Case, whitespace and punctuation are ignored. Non-ASCII letters count as their UTF-8 bytes.
+    Case, whitespace and punctuation are ignored. A non-ASCII letter counts as its UTF-8 bytes.
     """
     letters = text.encode().translate(_LOWER, _DROPPED).ljust(WIDTH, b"\0")
     hashes = np.frombuffer(letters, np.uint8).astype(np.uint64) + np.uint64(1)
     width, factor = 1, _BASE
-    while width < WIDTH:  # combine the hashes of both halves of each run
+    while width < WIDTH:  # combine the hashes of the two halves of each sequence
         hashes = hashes[:-width] * np.uint64(factor) + hashes[width:]
         width, factor = 2 * width, factor * factor % 2**64
     mixed: NDArray[np.uint64] = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(_BASE)
@@ -47,18 +47,18 @@ def shingles(text: str) -> NDArray[np.uint64]:
 
 
 class Overlap:
-    """Finds which shingles of some documents occur in texts that are passed to :meth:`see`."""
+    """Finds out which of the shingles of ``documents`` occur in the texts that are passed to :meth:`see`."""
 
     def __init__(self, documents: Sequence[str]) -> None:
         self._documents = [_different(shingles(text)) for text in documents]
         self._all = _different(np.concatenate([*self._documents, np.empty(0, np.uint64)]))
         self._seen = np.zeros(len(self._all), np.bool_)
-        # Most shingles are in no document: this table filters them faster than a search.
+        # Most shingles occur in no document, and this table excludes them faster than a search.
         self._table = np.zeros(1 << _TABLE_BITS, np.bool_)
         self._table[self._all >> np.uint64(64 - _TABLE_BITS)] = True
 
     def see(self, text: str) -> None:
-        """Record the shingles of ``text``."""
+        """Record which of the documents' shingles occur in ``text``."""
         passing = shingles(text)
         passing = passing[self._table[passing >> np.uint64(64 - _TABLE_BITS)]]
         if len(passing) == 0:
@@ -72,7 +72,7 @@ class Overlap:
 
 
 def _different(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the sorted distinct hashes; numpy.unique of numpy 2.4 takes ten times as long."""
+    """Return the sorted distinct hashes; ``numpy.unique`` in numpy 2.4 takes ten times as long."""
     ordered = np.sort(hashes)
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -81,7 +81,7 @@ def _different(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 HELD_OUT_ONE_IN = 8
-"""One of this many modules of the packages ``HELD_OUT_FROM`` is held out."""
+"""In the packages ``HELD_OUT_FROM``, one out of this many modules is held out."""
 
 NEAR = 0.5
 """A held-out document is a near-duplicate if at least this share of its shingles occurs in the training text."""
@@ -89,7 +89,7 @@ NEAR = 0.5
 
 @dataclass(frozen=True)
 class Split:
-    """Documents in the order of the corpus."""
+    """The documents of both sides, in the order of the corpus."""
 
     train: list[str]
     heldout: list[str]
@@ -98,7 +98,7 @@ class Split:
 
 
 def is_held_out(path: str) -> bool:
-    """Return whether a module is held out, by package and SHA-256 of its path within the wheel."""
+    """Return whether a module is held out; this depends on its package and on the SHA-256 of its path in the wheel."""
     if path.partition("/")[0] not in HELD_OUT_FROM:
         return False
     return int.from_bytes(hashlib.sha256(path.encode()).digest()[:8], "big") % HELD_OUT_ONE_IN == 0
@@ -107,8 +107,8 @@ def is_held_out(path: str) -> bool:
 def split(modules: Iterable[Module]) -> Split:
     """Split documents by module, then remove near-duplicates from the held-out side.
 
-    Removing them from the training side instead would drop all copies of common passages, and would miss held-out
-    documents composed of several training documents.
+    Removing near-duplicates from the training side instead would drop all copies of common passages, and would miss
+    held-out documents that consist of parts of several training documents.
     """
     train: list[str] = []
     heldout: list[str] = []

@@ -1,1 +1,1 @@
-"""Provide the sandboxes ``landlock`` and ``user`` for machines without namespaces."""
+"""The sandbox backends ``landlock`` and ``user``, for machines without namespaces."""

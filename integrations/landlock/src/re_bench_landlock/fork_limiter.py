@@ -1,8 +1,8 @@
-"""Limit the processes and threads of root's programs, for which the kernel has no limit.
+"""Limit the number of processes and threads of programs that run as root, which the kernel does not limit.
 
 A seccomp filter makes the kernel ask :class:`ForkLimiter` before each ``fork``, ``vfork`` and ``clone``
-(seccomp_unotify(2), Linux 5.5). Each call starts one process whatever its arguments, so a program gains nothing by
-changing them afterwards.
+(seccomp_unotify(2), Linux 5.5). Each call starts one process, whatever its arguments are, so a program gains nothing by
+changing the arguments after the check.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RECEIVE, _SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV and _SEND o
 _NOTIFICATION_BYTES = 80
 _CONTINUE = 1
 _SEEN_S = 0.05
-"""Time until an allowed process is visible."""
+"""Maximum time in seconds until a process that was allowed to start is visible."""
 _WAIT_S = 0.005
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -44,7 +44,7 @@ def install(channel: socket.socket, program: bytes, call: int) -> None:
         call: the number of the system call ``seccomp``.
 
     Raises:
-        OSError: if the kernel refuses, such as when an outer filter has a listener already (EBUSY).
+        OSError: if the kernel refuses, for example because an outer filter has a listener already (EBUSY).
     """
     _code, header = prepared_filter(program)
     listener = _libc.syscall(call, _SET_MODE_FILTER, _NEW_LISTENER, header)
@@ -60,12 +60,12 @@ class ForkLimiter:
     """Allows or refuses each new process or thread of a program."""
 
     def __init__(self, listener: int, limit: int, count: Callable[[], int]) -> None:
-        """Answer in a thread until this process ends.
+        """Start a thread that answers the kernel until this process exits.
 
         Args:
             listener: the filter's file descriptor.
             limit: the maximum number of processes and threads.
-            count: returns their current number.
+            count: a function that returns the current number of processes and threads.
         """
         self._listener, self._limit, self._count = listener, limit, count
         self._free = 0
@@ -78,7 +78,7 @@ class ForkLimiter:
             try:
                 fcntl.ioctl(self._listener, _RECEIVE, asked)
             except OSError as error:
-                if error.errno in {errno.ENOENT, errno.EINTR}:  # the caller has ended
+                if error.errno in {errno.ENOENT, errno.EINTR}:  # the process that called fork has exited
                     continue
                 return  # without an answer, no further process can start
             (number,) = struct.unpack_from("=Q", asked)
@@ -87,7 +87,10 @@ class ForkLimiter:
                 fcntl.ioctl(self._listener, _SEND, struct.pack("=QqiI", number, 0, refusal, flags))
 
     def _may_start(self) -> bool:
-        """Return whether one more may start; wait while that depends on allowed ones that are not visible yet."""
+        """Return whether one more process may start.
+
+        Wait while that depends on processes that were allowed to start but are not visible yet.
+        """
         while self._free < 1:
             now = time.monotonic()
             running = self._count()

@@ -1,6 +1,6 @@
-"""Call the kernel by ctypes: Landlock rules, seccomp filters, capabilities.
+"""Call the kernel through ctypes: Landlock rules, seccomp filters, capabilities.
 
-https://docs.kernel.org/userspace-api/landlock.html; constants are from <linux/landlock.h> and <linux/prctl.h>.
+See https://docs.kernel.org/userspace-api/landlock.html; constants are from <linux/landlock.h> and <linux/prctl.h>.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NEWEST_ABI = 7
 """The newest supported version of Landlock."""
 FILES, TRUNCATE, NETWORK, DEVICES, SCOPES, LOGGING = 1, 3, 4, 5, 6, 7
-"""The version that introduced each feature; version 2 adds REFER, which only allows."""
+"""The version of Landlock that introduced each feature; version 2 added REFER, a right that is only ever granted."""
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG, _MAKE_SOCK = (1 << bit for bit in range(4, 10))
@@ -31,17 +31,17 @@ RIGHTS = {
     "write": _READ | _WRITE_FILE | _TRUNCATE | _CHANGE,
     "device": _READ_FILE | _WRITE_FILE | _IOCTL_DEV,
 }
-"""Rights by kind of rule; all but ``device`` also apply below a directory."""
+"""Rights by kind of rule; all kinds except ``device`` apply to directories too, and to everything below them."""
 
 _OF_PROCESS = (
     "auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts",
     "smaps", "smaps_rollup", "stat", "statm", "status",
 )  # fmt: skip
 _MADE_UP = ("/proc/", "/sys/")
-"""File systems whose inodes may be recreated; files with rules are kept open so that the rules still apply."""
+"""File systems whose inodes may be recreated; files with rules are kept open so that the rules continue to apply."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers everywhere
-_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records, also of nested domains
+_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records, not even of nested domains
 _BIND_AND_CONNECT, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_SUBREAPER = 1, 22, 24, 36
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, _FILTER = 38, 47, 4, 2
@@ -55,15 +55,15 @@ def abi() -> int:
     """Return this kernel's version of Landlock.
 
     Raises:
-        OSError: if there is none, or a container's seccomp filter blocks it.
+        OSError: if the kernel has no Landlock, or a container's seccomp filter blocks it.
     """
     return _call(_CREATE_RULESET, None, 0, _VERSION)
 
 
 def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
-    """Return the descriptor of a rule set that only allows ``rules`` (path, kind).
+    """Return the descriptor of a rule set that allows only ``rules``, which are pairs of a path and a kind of rule.
 
-    Missing paths are left out. ``ioctl`` of devices is restricted from version 5 on.
+    Missing paths are ignored. ``ioctl`` on devices is restricted from version 5 on.
 
     Raises:
         OSError: if the kernel refuses.
@@ -78,10 +78,10 @@ def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
 
 
 def signal_scope() -> int:
-    """Return the descriptor of a rule set that only refuses signals to processes outside of it.
+    """Return the descriptor of a rule set whose only effect is to refuse signals to unconfined processes.
 
     Raises:
-        OSError: if the kernel refuses, such as one without :data:`SCOPES`.
+        OSError: if the kernel refuses, for example because its version of Landlock is older than :data:`SCOPES`.
     """
     return _create(0, 0, _SIGNALS, SCOPES)
 
@@ -93,7 +93,7 @@ def _create(handled: int, network: int, scopes: int, version: int) -> int:
 
 
 def allow_process(rules: int, pid: int) -> None:
-    """Allow reading a process's files in ``/proc``, except for the machine's network.
+    """Allow reading a process's files in ``/proc``, except for files about the machine's network.
 
     Raises:
         OSError: if the kernel refuses.
@@ -103,7 +103,7 @@ def allow_process(rules: int, pid: int) -> None:
 
 
 def process_rules(pid: int) -> list[tuple[str, str]]:
-    """Return the rules that show a process."""
+    """Return the rules that allow reading a process's files in ``/proc``."""
     return [(f"/proc/{pid}", "list"), *((f"/proc/{pid}/{name}", "read") for name in _OF_PROCESS)]
 
 
@@ -148,16 +148,16 @@ def prepared_filter(program: bytes) -> tuple[object, bytes]:
 
 
 def drop_bounding_set() -> None:
-    """Drop the capabilities of later programs, as far as this process may."""
+    """Drop the capabilities that programs could gain when they are executed, as far as this process may."""
     for capability in range(_LAST_CAPABILITY + 1):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities; without new privileges, no program regains them.
+    """Drop all capabilities; with ``no_new_privs`` set, no program can regain them.
 
     Raises:
-        OSError: if they cannot be dropped.
+        OSError: if the kernel refuses.
     """
     _prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     if _libc.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)) != 0:
@@ -165,7 +165,7 @@ def drop_capabilities() -> None:
 
 
 def end_with_parent(number: int) -> None:
-    """Make the kernel send this process a signal when the thread that started it ends."""
+    """Make the kernel send this process the signal ``number`` when the thread that started the process exits."""
     _prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 

@@ -1,8 +1,8 @@
-"""Sandbox backend ``landlock``: confine a child process with Landlock rules and a seccomp filter, without namespaces.
+"""The ``landlock`` sandbox backend: confine a child process with Landlock and seccomp, without namespaces.
 
-It needs no privileges. :mod:`re_bench_landlock.supervisor` confines the program and ends all its processes. Without
-mounts, every path is the same inside and outside; ``/tmp`` and ``/dev/shm`` are not accessible, and ``TMPDIR`` is a
-private directory.
+The backend needs no privileges. :mod:`re_bench_landlock.supervisor` confines the program and kills all its processes.
+Since there are no mounts, every path is the same inside and outside the sandbox. ``/tmp`` and ``/dev/shm`` are not
+accessible, and ``TMPDIR`` is a private directory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 VERSION = "RE_BENCH_LANDLOCK_ABI"
-"""Environment variable that selects an older version of Landlock than the kernel's, for tests."""
+"""The environment variable that selects an older version of Landlock than the kernel's, for tests."""
 
 _KERNEL = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
@@ -56,7 +56,7 @@ _END_S = 10.0
 
 
 class Landlock:
-    """Restricts files, sockets and signals; as root, it also uses an unused user id."""
+    """Restricts files, sockets and signals. If root starts it, programs also run under an unused user id."""
 
     sessions = False
     sockets = False
@@ -77,14 +77,14 @@ class Landlock:
         """Run this interpreter in the sandbox.
 
         Raises:
-            SandboxUnavailableError: if the kernel, the container's settings or a missing libseccomp prevent it.
-            UsageError: if the variable :data:`VERSION` is not an available version.
+            SandboxUnavailableError: if the kernel or the container's settings prevent it, or libseccomp is missing.
+            UsageError: if the environment variable :data:`VERSION` names a version that is not available.
         """
         _version()
         if not seccomp.available():
             raise SandboxUnavailableError(
-                "no sandbox: libseccomp not found, which Landlock needs in addition; run `apt-get install libseccomp2` "
-                "or your system's equivalent"
+                "no sandbox: libseccomp not found, which the landlock backend needs too; run `apt-get install "
+                "libseccomp2` or your system's equivalent"
             )
         finished = run(self, [self.python, "-I", "-c", ""], SandboxSpec(limits=Limits(wall_s=30)))
         if finished.status != 0:
@@ -95,8 +95,8 @@ class Landlock:
         """Return how to start ``program`` in the sandbox.
 
         Raises:
-            SandboxUnavailableError: if ``spec`` shows a path at another place, a socket, or a file that other users
-                cannot read, or protects a path in a writable directory.
+            SandboxUnavailableError: if ``spec`` shows a file under another path, a socket, or a file that other users
+                cannot read, or if it has a read-only or hidden path in a writable directory.
         """
         user = (private_user() if spec.user is None else spec.user) if _changes_user() else None
         shown = {**spec.read_only, **spec.writable}
@@ -178,7 +178,7 @@ def _check_shown(inside: str, outside: Path) -> None:
 
 
 def _check_writable(spec: SandboxSpec) -> None:
-    """Refuse protected paths in writable directories, since a rule applies to everything below."""
+    """Reject read-only and hidden paths in writable directories, since a rule applies to everything below its path."""
     tops = {path.resolve() for path in spec.writable.values()}
     for path in {path.resolve() for path in (*spec.read_only.values(), *spec.hidden) if path.exists()}:
         for top in tops.intersection(path.parents):
@@ -202,7 +202,7 @@ def _environment(spec: SandboxSpec, own: Path) -> dict[str, str]:
 
 
 def _limits(limits: Limits, *, gpu: bool) -> dict[str, int]:
-    """Return the resource limits of each process; see :func:`re_bench.sandbox.bubblewrap.rlimits` about ``gpu``."""
+    """Return the resource limits of each process; :func:`re_bench.sandbox.bubblewrap.rlimits` explains ``gpu``."""
     data = {} if gpu else {"DATA": limits.memory_mib * _MIB}
     own = {"CPU": limits.cpu_s, "FSIZE": limits.file_mib * _MIB, "NOFILE": limits.open_files, "CORE": 0}
     return data | own
@@ -223,10 +223,10 @@ def _rules(spec: SandboxSpec) -> Iterator[tuple[str, str]]:
 
 
 def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield rules for everything below ``top`` except for hidden directories.
+    """Yield rules for everything below ``top`` except hidden directories.
 
-    A rule applies to everything below it, so each neighbour of a hidden directory gets its own. Names in hidden
-    directories and their parents can still be listed: otherwise Python could not import from their neighbours.
+    A rule applies to everything below its path, so each sibling of a hidden directory gets its own rule. The names in
+    hidden directories and in their parents can still be listed; otherwise Python could not import from the siblings.
     """
     if top in hidden:
         return
@@ -236,12 +236,12 @@ def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
     yield top, "list"
     with os.scandir(top) as entries:
         for entry in entries:
-            if not entry.is_symlink():  # its target has its own rules or none
+            if not entry.is_symlink():  # the link's target has its own rules, or none
                 yield from _around(entry.path, kind, hidden)
 
 
 def _memory_file(plan: supervisor.Plan) -> int:
-    """Return a descriptor of a file in memory that contains ``plan``."""
+    """Return the descriptor of an in-memory file that contains ``plan``."""
     descriptor = os.memfd_create("re-bench-landlock", os.MFD_CLOEXEC)
     with os.fdopen(os.dup(descriptor), "w", encoding="utf-8", errors="surrogateescape") as file:
         json.dump(asdict(plan), file)
@@ -250,12 +250,12 @@ def _memory_file(plan: supervisor.Plan) -> int:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a program's private directory, which may be deeper than Python's functions handle."""
+    """Remove a program's private directory, which may be nested too deeply for Python's functions."""
     subprocess.run(["rm", "-rf", "--", directory], check=False, stderr=subprocess.DEVNULL)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the supervisor to end all its processes; as a fallback, end the visible ones."""
+    """Ask the supervisor to kill all its processes; if it does not exit in time, kill the visible processes."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)

@@ -1,6 +1,6 @@
-"""Sandbox backend ``user``: run a child process as an unused user id, in a container that may not create namespaces.
+"""The ``user`` sandbox backend: run a child process under an unused user id, in containers without namespaces.
 
-The container and file permissions protect everything else, as in METR's Task Standard.
+Only the container and file permissions protect everything else, as in METR's Task Standard.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KILL_ALL = ("sh", "-c", "kill -9 -1")
-"""Kills all processes that the user may signal in one step, so that none can start meanwhile."""
+"""Kills, in a single step, all processes that the user may signal, so that no process can start in the meantime."""
 _GONE_S = 30.0
 _READABLE, _SEARCHABLE = stat.S_IROTH, stat.S_IXOTH
 
 
 class OtherUser(Unprotected):
-    """Runs programs as an unused user id, which can read world-readable files and shares network and ``/tmp``."""
+    """Runs programs under an unused user id; they can read world-readable files and share the network and ``/tmp``."""
 
     sessions = False
 
@@ -43,7 +43,8 @@ class OtherUser(Unprotected):
         """Run this interpreter as another user.
 
         Raises:
-            SandboxUnavailableError: without root, a required program, or an interpreter that other users can read.
+            SandboxUnavailableError: if this process is not root, a required program is missing, or another user cannot
+                run this interpreter.
         """
         missing = [tool for tool in ("prlimit", "setpriv") if shutil.which(tool) is None]
         if os.geteuid() != 0 or missing:
@@ -55,11 +56,11 @@ class OtherUser(Unprotected):
             raise SandboxUnavailableError(f"no sandbox: another user cannot run {self.python} here ({reason})")
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` as an unused user; the cleanup ends all processes of that user.
+        """Return how to start ``program`` as an unused user; the cleanup kills all processes of that user.
 
         Raises:
-            SandboxUnavailableError: if a path would need a mount, or other users cannot read it, so that the
-                submission would be blamed for a missing file.
+            SandboxUnavailableError: if a path would need a mount, or if other users cannot read a path, for which the
+                submission would otherwise be blamed.
         """
         for shown in (*spec.read_only.values(), *spec.writable.values()):
             need_readable(shown.resolve(), self.name)
@@ -67,14 +68,18 @@ class OtherUser(Unprotected):
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
-        path = {"PATH": os.environ.get("PATH", os.defpath)}  # no other variable, which the program could read
+        path = {"PATH": os.environ.get("PATH", os.defpath)}  # nothing else, because the program could read it
         return replace(
             plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path, user=user
         )
 
 
 def need_readable(path: Path, backend: str) -> None:
-    """Raise SandboxUnavailableError if other users cannot read a path."""
+    """Check that other users can read a path.
+
+    Raises:
+        SandboxUnavailableError: if they cannot.
+    """
     entries = _SEARCHABLE | _READABLE if path.is_dir() else _READABLE
     needed = dict.fromkeys(path.parents, _SEARCHABLE) | {path: entries}
     for entry, bits in needed.items():
@@ -86,5 +91,5 @@ def need_readable(path: Path, backend: str) -> None:
 
 
 def _end_all(as_user: Sequence[str]) -> None:
-    """End all processes of a user."""
+    """Kill all processes of a user."""
     subprocess.run([*as_user, *_KILL_ALL], check=False, timeout=_GONE_S, stderr=subprocess.DEVNULL)

@@ -1,8 +1,8 @@
-"""Start a program confined by Landlock, wait for it, and end all its processes.
+"""Start a program confined by Landlock, wait for it, and kill all its processes.
 
-Run ``python -I -S supervisor.py DESCRIPTOR``, which reads a :class:`Plan` as JSON. The supervisor becomes the parent of
-orphaned descendants, so that it can find them, and ends all of them on SIGTERM. Its exit status is the program's, or
-128 plus the number of the signal that ended the program.
+Run as ``python -I -S supervisor.py DESCRIPTOR``, where the file descriptor contains a :class:`Plan` as JSON. The
+supervisor becomes the parent of orphaned descendants so that it can find them, and kills all descendants on SIGTERM.
+Its exit status is the program's, or 128 plus the number of the signal that killed the program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Plan:
     processes: int
     """Maximum number of processes and threads."""
     fork_filter: tuple[str, int]
-    """The filter of :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of ``seccomp``."""
+    """The filter for :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of the call ``seccomp``."""
     user: int | None
     """An unused user id to switch to; None to keep the current user."""
     starter: int
@@ -60,7 +60,7 @@ def main() -> NoReturn:
         plan = Plan(**json.load(file))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
     kernel.end_with_parent(signal.SIGTERM)
-    if os.getppid() != plan.starter:  # the parent ended before the signal was set up
+    if os.getppid() != plan.starter:  # the parent exited before the signal was set up
         sys.exit(_FAILED)
     kernel.adopt_orphans()
     scoped = plan.user is None and plan.abi >= kernel.SCOPES
@@ -77,7 +77,7 @@ def main() -> NoReturn:
     program_end.close()
     if others is None:
         _limit_forks(supervisor_end, plan.processes)
-    for path, _kind in kernel.process_rules(first):  # their rules apply only while these are open
+    for path, _kind in kernel.process_rules(first):  # a file's rule only applies while the file is open
         with suppress(FileNotFoundError):
             os.open(path, os.O_PATH)
     status = _wait(first, plan.processes if others is None else None)
@@ -87,7 +87,7 @@ def main() -> NoReturn:
 
 
 def _scope_signals(outside: int) -> None:
-    """Confine this process's signals to its descendants, so that ``kill(-1)`` reaches no others."""
+    """Confine this process's signals to its descendants, so that ``kill(-1)`` reaches no other processes."""
     from re_bench_landlock import kernel  # noqa: PLC0415 - as above
 
     kernel.restrict(kernel.signal_scope(), kernel.SCOPES)
@@ -97,7 +97,7 @@ def _scope_signals(outside: int) -> None:
 
 
 def _limit_forks(channel: socket.socket, limit: int) -> None:
-    """Limit forks by the program's filter; without one, processes are only counted."""
+    """Limit forks with the filter that the program installed; without such a filter, processes are only counted."""
     from re_bench_landlock import fork_limiter  # noqa: PLC0415 - as above
 
     _message, descriptors, _flags, _address = socket.recv_fds(channel, 4, 1)
@@ -140,7 +140,7 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
     os.close(rules)
     if others is None:
         filter_, call = plan.fork_filter
-        with suppress(OSError):  # without support by the kernel, processes are only counted
+        with suppress(OSError):  # without kernel support, processes are only counted
             fork_limiter.install(channel, bytes.fromhex(filter_), call)
     channel.close()
     for program in plan.filters:
@@ -156,7 +156,8 @@ def _limit(which: int, most: int) -> None:
 def _processes_of_user() -> int | None:
     """Return the number of the user's processes and threads, or None for root, whom the kernel does not limit.
 
-    The kernel also counts processes in other containers, which are not visible, so this measures by trying to fork.
+    The kernel also counts the user's processes in other containers, which are not visible. This function therefore
+    finds the number by trying to fork under different limits.
     """
     before = resource.getrlimit(resource.RLIMIT_NPROC)
     if _can_fork(0, before[1]):
@@ -173,7 +174,7 @@ def _processes_of_user() -> int | None:
 
 
 def _can_fork(limit: int, hard: int) -> bool:
-    """Return whether a process can be started under a limit."""
+    """Return whether a process can be started with ``limit`` as the maximum number of processes."""
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
     try:
@@ -187,7 +188,10 @@ def _can_fork(limit: int, hard: int) -> bool:
 
 
 def _wait(first: int, processes: int | None) -> int:
-    """Wait for the program, SIGTERM, or more than ``processes`` processes; return a status like :func:`os.waitpid`."""
+    """Wait until the program exits, SIGTERM arrives, or there are more than ``processes`` processes and threads.
+
+    Return a status like :func:`os.waitpid`; without an exit, that of a program killed by SIGKILL.
+    """
     while True:
         if processes is None:
             number = signal.sigwait({signal.SIGTERM, signal.SIGCHLD})
@@ -206,10 +210,11 @@ def _wait(first: int, processes: int | None) -> int:
 
 
 def _end_all(user: int | None, *, scoped: bool) -> None:
-    """End all descendants, and wait until they have ended.
+    """Kill all descendants, and wait until they are gone.
 
-    A single ``kill(-1)`` as ``user``, or within the signal scope, leaves no time to start new processes. With neither,
-    zombies are not reaped until all are killed: they count for the user's limit, which stops endless forking.
+    A single ``kill(-1)``, as ``user`` or within the signal scope, leaves no time to start new processes. If neither is
+    possible, zombies are not reaped until all processes are killed: zombies count towards the user's limit, which stops
+    endless forking.
     """
     while not _reaped_all():
         if user is not None:
@@ -242,7 +247,7 @@ def _kill_all_of(user: int) -> None:
 
 
 def _reaped_all() -> bool:
-    """Reap children that have ended; return whether none is left."""
+    """Reap the children that have exited; return whether no child is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -252,12 +257,12 @@ def _reaped_all() -> bool:
 
 
 def _tasks() -> int:
-    """Return the number of processes and threads of all descendants."""
+    """Return the number of descendants, counting each thread."""
     return sum(_threads(pid) for pid in _descendants())
 
 
 def _descendants() -> Iterator[int]:
-    """Yield the visible descendants."""
+    """Yield the PIDs of this process's descendants that ``/proc`` shows."""
     pending = _children(os.getpid())
     while pending:
         pid = pending.pop()
@@ -275,7 +280,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _threads(pid: int) -> int:
-    """Return a process's number of threads; 0 if it has ended."""
+    """Return a process's number of threads; 0 if the process has exited."""
     with suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
         fields = file.read().rpartition(b")")[2].split()
         return 0 if fields[0] in {b"Z", b"X"} else int(fields[17])

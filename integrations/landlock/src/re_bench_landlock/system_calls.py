@@ -1,6 +1,6 @@
-"""Build the seccomp filter of the backend ``landlock``, in addition to :mod:`re_bench.sandbox.seccomp`.
+"""Build the ``landlock`` backend's own seccomp filter, which is used in addition to :mod:`re_bench.sandbox.seccomp`.
 
-It covers what namespaces would isolate and Landlock does not: sockets with paths, System V and POSIX objects, other
+The filter protects what namespaces isolate and Landlock does not: sockets with paths, System V and POSIX objects, other
 processes of the same user, and the mode, owner and times of files.
 """
 
@@ -22,16 +22,16 @@ _OBJECTS = (
     "inotify_init", "inotify_init1", "inotify_add_watch",
 )  # fmt: skip
 _TIMES = {"utime": 1, "utimes": 1, "utimensat": 2, "futimesat": 2}
-"""The position of the times, by name."""
+"""System calls that set a file's times, with the position of the times."""
 _MODES = ("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr: the same numbers everywhere
 _FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR of <linux/fs.h>
 _OF_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _PRIORITIES = {"setpriority": 2, "ioprio_set": 3}
-"""The value for all processes of the user, by name."""
+"""System calls that set priorities, with the value that selects all processes of the user."""
 _OWNERS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
-"""F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP: they make a file send signals to a process."""
+"""Commands that make a file send signals to a process: F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP."""
 _SIGNALS = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 _OPENS = {"open": 1, "openat": 2}
 _LOW_WORD = 0xFFFFFFFF
@@ -43,14 +43,14 @@ def program(version: int, *, same_user: bool) -> bytes:
 
     Args:
         version: the version of Landlock, whose gaps the filter closes.
-        same_user: whether the program runs as the scorer's user, who owns other files and processes.
+        same_user: whether the program runs as the scorer's user, who has other files and processes.
     """
     return compiled(lambda seccomp: _Rules(seccomp).build(version, same_user=same_user))
 
 
 @lru_cache
 def fork_filter() -> tuple[str, int]:
-    """Return the filter of :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of ``seccomp``."""
+    """Return the filter for :mod:`re_bench_landlock.fork_limiter` in hexadecimal, and the number of ``seccomp``."""
 
     def rules(seccomp: Any) -> Any:
         notifying = seccomp.SyscallFilter(seccomp.ALLOW)
@@ -103,20 +103,20 @@ class _Rules:
     def _ignore_times(self) -> None:
         """Make setting times succeed without effect, so that archives can be unpacked.
 
-        Setting a path's time to now fails instead, since Python's ``Path.touch`` takes success to mean that the file
-        exists.
+        Setting a path's time to the current time fails instead, since Python's ``Path.touch`` interprets success as
+        proof that the file exists.
         """
         for name, times in _TIMES.items():
             now = self._seccomp.Arg(times, self._seccomp.EQ, 0)
             self._refuse(name, self._seccomp.Arg(times, self._seccomp.NE, 0), code=0)
             if times == 1:
                 self._refuse(name, now)
-            else:  # without a path, the call is about a descriptor
+            else:  # without a path, the call applies to a descriptor
                 self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.NE, 0))
                 self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.EQ, 0), code=0)
 
     def _restrict_socket_pairs(self) -> None:
-        """Only allow connected types of Unix socket pairs; datagrams could be sent to any socket's address."""
+        """Only allow connected types of Unix socket pairs; a datagram socket could send to any socket's address."""
         self._refuse("socketpair", self._seccomp.Arg(0, self._seccomp.NE, int(socket.AF_UNIX)))
         for kind in set(range(16)) - {int(socket.SOCK_STREAM), int(socket.SOCK_SEQPACKET)}:
             self._refuse("socketpair", self._equal(1, kind, 15))
@@ -134,7 +134,7 @@ class _Rules:
             self._refuse("truncate")
 
     def _guard_processes(self, version: int) -> None:
-        """Refuse changes of other processes of the user, and signals if Landlock does not confine them."""
+        """Refuse changes to the user's other processes, and refuse signals if Landlock does not confine signals."""
         for name in _OF_A_PROCESS:
             self._refuse(name, self._seccomp.Arg(0, self._seccomp.NE, 0))
         for name, user in _PRIORITIES.items():

@@ -1,7 +1,7 @@
 """The task task_name: raw = $raw, $direction is better.
 
-The submission runs in a sandbox. It gets the agents' points and the places of the held-out ones; this process compares
-its predictions with the truth.
+The submission runs in a sandbox, where it gets the agents' points and the ``x`` of each held-out point. This process
+compares the submission's predictions with the ground truth.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TaskName(Task[Size]):
             process.held_out = True  # from here on, the process's messages are withheld from the agent
             predicted = process.call_within(size.predict_s, sandboxed.predict, [x for x, _y in held_out])
         grading.check_predictions(predicted, len(held_out))
-        # The agent reads the message: put numbers that a submission can choose into RawScore.details instead.
+        # The agent reads the message, so put numbers that a submission can choose into RawScore.details instead.
         raw = metric.raw_score(predicted, [y for _x, y in held_out])
         return RawScore(raw, f"scored on {len(held_out)} points")
 

@@ -13,19 +13,19 @@ WIDTHS = (0.01, 0.015, 0.02, 0.03, 0.05)
 
 
 def fit(points):
-    """Return a function that predicts the value at a place."""
+    """Return a function that predicts the value at ``x``."""
     return partial(line_at, points=points, width=min(WIDTHS, key=lambda width: left_out_error(points, width)))
 
 
 def left_out_error(points, width):
-    """Return the leave-one-out squared error at some of the points."""
+    """Return the sum of the squared leave-one-out errors at some of the points."""
     some = range(0, len(points), max(1, len(points) // 50))
     rest = {index: [*points[:index], *points[index + 1 :]] for index in some}
     return sum((line_at(points[index][0], rest[index], width) - points[index][1]) ** 2 for index in some)
 
 
 def line_at(x, points, width):
-    """Return the value at ``x`` of the weighted least-squares line."""
+    """Return the value at ``x`` of the line that fits the points by least squares, weighted by distance from ``x``."""
     weights = [math.exp(-0.5 * ((place - x) / width) ** 2) + 1e-12 for place, _value in points]
     total = sum(weights)
     middle = sum(w * place for w, (place, _value) in zip(weights, points, strict=True)) / total

@@ -1,7 +1,7 @@
-"""The truth: the hidden function, points of it, and the check of predictions.
+"""The ground truth: the hidden function, points on it, and the check of predictions.
 
-Sandboxes cannot read this file, but the truth is the same everywhere and public with this repository; the section
-Instances of docs/task-authors.md shows how to draw a secret one.
+Sandboxes cannot read this file, but the hidden function is the same on every machine, and everyone who can read the
+repository can read it. The section Instances of docs/task-authors.md shows how to make a ground truth secret.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _WAVES = ((1.0, 1.0, 0.3), (0.5, 3.0, 1.1), (0.25, 7.0, 2.0))
 
 def truth(x: float) -> float:
     """Return the hidden function's value at ``x``, a number from 0 to 1."""
-    # CHANGE ME: the truth of your task.
+    # CHANGE ME: the ground truth of your task.
     return sum(height * math.sin(2 * math.pi * rate * x + phase) for height, rate, phase in _WAVES)
 
 
 def known_points(size: Size) -> list[tuple[float, float]]:
-    """Return the points that agents get: sorted places from 0 to 1, with noisy values."""
+    """Return the points ``(x, y)`` that agents get: sorted ``x`` from 0 to 1, with noisy ``y``."""
     draw = random.Random("known")
     return [(x, truth(x) + draw.gauss(0, size.noise)) for x in sorted(draw.random() for _ in range(size.points))]
 
 
 def held_out_points(size: Size) -> list[tuple[float, float]]:
-    """Return the points for scoring: other places in random order, with exact values."""
+    """Return the points ``(x, y)`` for scoring: other ``x``, in random order, with exact ``y``."""
     draw = random.Random("held out")
     return [(x, truth(x)) for x in (draw.random() for _ in range(size.held_out))]
 
@@ -46,10 +46,10 @@ def check_predictions(predicted: list[float], count: int) -> None:
     """Check a submission's predictions.
 
     Raises:
-        InvalidSubmissionError: if there are not ``count`` numbers, or one is too large to compute the score.
+        InvalidSubmissionError: if there are not ``count`` numbers, or a number is not in the allowed range.
     """
-    # CHANGE ME: reject everything that is not an answer, with a reason that the agent can act on.
+    # CHANGE ME: reject everything that is not a valid answer, with a message that tells the agent what to fix.
     if len(predicted) != count:
-        raise InvalidSubmissionError("the fitted function must return one number for each place")
-    if not all(-LARGEST <= value <= LARGEST for value in predicted):  # NaN is not
+        raise InvalidSubmissionError("the fitted function must return one number for each x")
+    if not all(-LARGEST <= value <= LARGEST for value in predicted):  # also rejects NaN
         raise InvalidSubmissionError(f"the fitted function must return numbers from -{LARGEST:,} to {LARGEST:,}")

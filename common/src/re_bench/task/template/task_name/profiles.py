@@ -18,7 +18,7 @@ class Size:
     fit_s: float
     """Time limit of ``fit`` in seconds."""
     predict_s: float
-    """Time limit of all predictions together in seconds."""
+    """Time limit of all predictions together, in seconds."""
 
 
 # CHANGE ME: sizes for a small machine, a GPU and the original data.

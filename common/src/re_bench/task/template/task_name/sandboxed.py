@@ -1,7 +1,8 @@
 """Functions that run in the sandbox together with the submission; the scorer does not trust their results.
 
-The scorer calls them with ``process.call(function, ...)``. The annotations are checked; they may be numbers, strings,
-paths, lists, dictionaries, dataclasses and numpy arrays (full list: docs/task-authors.md).
+The scorer calls them with ``process.call(function, ...)``. Results are checked against the functions' annotations,
+which can be numbers, strings, paths, lists, dictionaries, dataclasses and numpy arrays (full list:
+docs/task-authors.md).
 """
 
 import importlib
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _loaded: dict[str, Any] = {}
-"""State between calls; it lives as long as the sandbox."""
+"""Values kept between calls, as long as the sandboxed process runs."""
 
 
 def load(directory: Path) -> None:

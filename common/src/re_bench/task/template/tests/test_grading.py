@@ -1,4 +1,4 @@
-"""Test the truth and the check of predictions; ``re-bench validate`` tests the solutions."""
+"""Test the ground truth and the check of predictions; ``re-bench validate`` tests the solutions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from task_name.metric import raw_score
 from task_name.profiles import PROFILES
 
 DIRECTION = "$direction"
-"""Which score is better."""
+"""Whether a lower or a higher score is better."""
 
 
 @pytest.mark.parametrize("profile", PROFILES)
