@@ -31,7 +31,15 @@ def what_the_attacks_need() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as place:
         target = Path(place, "re_bench")
         target.mkdir()
-        for name in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
+        for name in (
+            "__init__.py",
+            "normalise.py",
+            "errors.py",
+            "processes.py",
+            "limits.py",
+            "time_limits.py",
+            "untrusted_tree.py",
+        ):
             shutil.copy(Path(re_bench.__file__).parent / name, target)
         for room in ("sandbox", "guest"):
             _copy_tree(Path(re_bench.__file__).parent / room, target / room)
