@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,3 +70,17 @@ def test_another_user_finds_nothing_of_a_scoring(
             (tmp_path / "scored").touch()
         found = json.loads(stranger.stdout.read())
     assert (score.status, found) == ("valid", [])
+
+
+def test_a_scoring_does_not_depend_on_the_umask(made_up: TaskFolder, backend: Backend) -> None:
+    del backend
+    command = [
+        sys.executable,
+        "-m",
+        "re_bench.cli",
+        "score",
+        str(made_up.directory),
+        str(made_up.directory / "baseline"),
+    ]
+    done = subprocess.run([*command, "--profile", "cpu", "--json"], check=False, capture_output=True, umask=0o077)
+    assert json.loads(done.stdout)["status"] == "valid", done.stderr

@@ -42,7 +42,9 @@ AT_WORK = {
     "scoring": ("score.py", "        try:", f"        {WAIT}\n        try:", "tmp/re-bench-score-*/submission/number"),
 }
 """By step: the file to change, its old text, the text that waits, and a path that exists when it waits."""
-SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+SIGNALS = pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"]
+)
 
 
 @pytest.fixture

@@ -46,13 +46,18 @@ def cli_entry_point(program: str) -> Iterator[None]:
     If the block raises a :class:`ReBenchError`, print a line that starts with ``program``, and exit with the error's
     status.
 
-    SIGTERM and SIGINT raise :class:`SystemExit` with the status 128 plus the signal's number, so that the block cleans
-    up child processes and temporary directories. Further signals do not interrupt the clean-up. If SIGINT is ignored,
-    as in a shell script's background jobs, it stays ignored.
+    SIGTERM, SIGINT and SIGHUP raise :class:`SystemExit` with the status 128 plus the signal's number, so that the block
+    cleans up child processes and temporary directories. Further signals do not interrupt the clean-up. SIGINT and
+    SIGHUP stay ignored if they are, as in a shell script's background jobs and under ``nohup``.
+
+    Root's sandboxes run as other users, which must be able to read files: root's umask becomes 022.
 
     If the reader of stdout (such as ``head``) has exited, exit silently with the status of SIGPIPE.
     """
-    numbers = [signal.SIGTERM] + [signal.SIGINT] * (signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
+    maybe_ignored = (signal.SIGINT, signal.SIGHUP)
+    numbers = [signal.SIGTERM, *(each for each in maybe_ignored if signal.getsignal(each) is not signal.SIG_IGN)]
+    if os.geteuid() == 0:
+        os.umask(0o022)
     before = {number: signal.signal(number, _exit_on_signal) for number in numbers}
     try:
         yield

@@ -1,6 +1,6 @@
 """Metered gateway between OpenAI clients and a model's server.
 
-:func:`serving` starts it in a separate process. See docs/gateway.md.
+:func:`serving` starts a gateway in a separate process. See docs/gateway.md.
 """
 
 from re_bench_gateway.budget import models_of

@@ -1,4 +1,4 @@
-"""The routes of the gateway."""
+"""The gateway's HTTP routes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def application(
 
 
 async def _read(request: Request, session: Session, settings: Settings, body: bytearray) -> None:
-    """Read the body of a request within its limits of size and time, and count its bytes for the session."""
+    """Read a request's body into ``body`` within the limits on size and time, and count its bytes for the session."""
     most, all_most = settings.max_body_bytes, session.limits.request_bytes
     try:
         async with asyncio.timeout(settings.client_timeout_s):
@@ -107,6 +107,6 @@ async def _on_disconnect(_request: Request, _error: Exception) -> Response:
 
 
 async def _on_failure(request: Request, error: Exception) -> Response:
-    """Answer an unexpected exception with a generic error in OpenAI's shape."""
+    """Respond to an unexpected exception with a generic error in OpenAI's format."""
     traceback.print_exception(error)
     return await _on_api_error(request, internal())

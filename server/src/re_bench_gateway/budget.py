@@ -23,7 +23,7 @@ _LIMITS = ("max_tokens", "max_completion_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The cost of calls. Dollars are decimal, so sums are exact."""
+    """The cost of one or more calls. Dollars are decimal, so sums are exact."""
 
     requests: int = 0
     prompt: int = 0
@@ -48,9 +48,9 @@ class Amount:
 
 
 class Ledger:
-    """Spent and reserved amounts of a budget and, through ``parent``, of the budget that contains it.
+    """The spent and reserved amounts of a budget. ``parent`` is the ledger of the budget that contains this one.
 
-    Spent and reserved together never exceed the budget, unless a call costs more than was reserved for it.
+    The sum of both amounts never exceeds the budget, unless a call costs more than was reserved for it.
     """
 
     def __init__(self, budget: Budget, parent: Ledger | None = None) -> None:
@@ -60,8 +60,8 @@ class Ledger:
         self.settled = asyncio.Event()
 
     async def reserve(self, amount: Amount) -> None:
-        """Reserve an amount, waiting for running calls to leave room. Raise ApiError if it can never fit."""
-        # No await between a successful check and the reservation.
+        """Reserve an amount, if necessary after running calls have settled. Raise ApiError if it can never fit."""
+        # There must be no await between a successful check and the reservation.
         while not all(covers(each.budget, each.spent + each.reserved + amount) for each in self.chain):
             if not all(covers(each.budget, each.spent + amount) for each in self.chain):
                 left = ", ".join(f"{value} {unit}" for unit, value in self._left().items() if value is not None)
@@ -72,7 +72,7 @@ class Ledger:
             each.reserved += amount
 
     def settle(self, reserved: Amount, spent: Amount) -> None:
-        """Release the reservation of a call, charge its cost, and wake waiting calls."""
+        """Release a call's reservation, charge the call's cost, and wake waiting calls."""
         for each in self.chain:
             each.reserved -= reserved
             each.spent += spent
@@ -130,21 +130,21 @@ class Terms:
 
 
 KNOWN = {
-    # OpenAI, "New embedding models and API updates", 25 January 2024; bounds: OpenAI's page of the model.
+    # Prices: OpenAI, "New embedding models and API updates", 25 January 2024. Limits: OpenAI's page about the model.
     "gpt-3.5-turbo-0125": Terms(0.50, 1.50, context=16_385, max_output=4_096),
 }
-"""Terms by the upstream's name of the model."""
+"""Terms of known models, by the upstream's model name."""
 
 
 def models_of(model: manifest.Model, chosen: ChatModel | None = None) -> tuple[Model, ...]:
-    """Return the settings of a task's model, by its name and its aliases, with the terms of ``chosen`` if any."""
+    """Return the settings of a task's model, for its name and each alias, with the terms of ``chosen`` if given."""
     terms: dict[str, Any] = chosen.terms if chosen else {}
     aliases = (Model(name=alias, asks_for=model.name, **terms) for alias in model.aliases)
     return (Model(name=model.name, **terms), *aliases)
 
 
 def terms_of(model: Model) -> Terms:
-    """Return the terms of a model from its settings or :data:`KNOWN`; UsageError if its limits are unknown."""
+    """Return a model's terms from its settings or :data:`KNOWN`. Raise UsageError if its limits are unknown."""
     chosen = model.model_dump(include={"dollars_in", "dollars_out", "context", "max_output"})
     known = KNOWN.get(model.asks_for or model.name)
     terms: dict[str, Any] = {
@@ -156,7 +156,7 @@ def terms_of(model: Model) -> Terms:
 
 
 def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
-    """Return the maximum cost of a checked request of ``size`` bytes. Raise ApiError if it asks for too much output.
+    """Return the maximum cost of a checked request of ``size`` bytes. Raise ApiError if it requests too much output.
 
     A token is at least one byte of text, so a text prompt has no more tokens than its JSON has bytes. Images and audio
     may have more: such a prompt is assumed to fill the context.

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from re_bench_gateway.sessions import Session, Sessions
 
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
-"""How a call ended; ``disconnected`` when the gateway ended first."""
+"""How a call ended; ``disconnected`` means that the gateway stopped before the call was answered."""
 _TOO_MANY = 429
 _OF_STREAMS = ("stream", "stream_options")
 _TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
 class CallLog:
-    """The log at a path, locked for the lifetime of this object and readable by its owner only.
+    """The log file of calls, locked for the lifetime of this object and readable by its owner only.
 
     A terminating gateway still logs the calls that it aborts; the next gateway with the same log waits for the lock.
     """
@@ -48,10 +48,10 @@ class CallLog:
         except OSError as error:
             raise UsageError(f"{path}: cannot open the log of calls ({error.strerror})") from None
         self.broken = False
-        """Whether a write failed; no more calls are accepted then."""
+        """Whether a write has failed; if so, the gateway accepts no more calls."""
 
     def spent_by(self, names: Collection[str]) -> dict[str, Amount]:
-        """Return the logged cost of earlier sessions by name."""
+        """Return the logged cost of the earlier sessions ``names``, by name."""
         spent = dict.fromkeys(names, Amount())
         for line in self._file.lines() if names else ():
             name, amount = _cost(line)
@@ -72,7 +72,7 @@ class CallLog:
 
 
 def _cost(line: bytes) -> tuple[str, Amount]:
-    """Return the session's name and the cost from a line; an empty name for an incomplete line."""
+    """Return the session's name and the cost in a log line; the name of an incomplete line is empty."""
     entry = json_object(line) or {}
     try:
         tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
@@ -83,10 +83,10 @@ def _cost(line: bytes) -> tuple[str, Amount]:
 
 
 class Call:
-    """A call as a context manager, which settles and logs it exactly once."""
+    """A call, as a context manager that settles and logs it exactly once."""
 
     def __init__(self, sessions: Sessions, log: CallLog, session: Session, body: bytes) -> None:
-        """Parse and check a request. It is kept as bytes, since the parsed objects take many times the memory."""
+        """Parse and check a request. Only its bytes are kept, since parsed objects take many times the memory."""
         self.state = CallState(session.key)
         self._headers = {"x-request-id": f"req_{secrets.token_hex(8)}"}
         self._log, self._session, self._body = log, session, body
@@ -114,7 +114,7 @@ class Call:
         self._reserved = self._worst
 
     def upstream_request(self) -> dict[str, Any]:
-        """Return the request for the upstream: never a stream, so the whole completion can be checked."""
+        """Return the request for the upstream, without streaming, so that the whole completion can be checked."""
         request = {name: value for name, value in parse_object(self._body).items() if name not in _OF_STREAMS}
         return {**request, "model": self._asked_for}
 
@@ -135,13 +135,13 @@ class Call:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if self._closed:
             return
-        # The upstream may charge for calls that it has begun.
+        # The upstream may charge for a call once it has begun.
         begun = self._reserved if self.state.begun else Amount()
         if isinstance(error, UpstreamError):
             self._session.failed += 1
             self._close("upstream_error", begun, error={"status": error.status, **error.body})
         elif isinstance(error, ApiError):
-            self._session.refused += error.status == _TOO_MANY  # over its budget
+            self._session.refused += error.status == _TOO_MANY  # over the budget
             self._close("refused", Amount(), error={"status": error.status, **error.body})
         else:
             ending: Ending = "disconnected" if isinstance(error, asyncio.CancelledError) else "error"
@@ -170,7 +170,7 @@ class Call:
 
 
 def _chunks_of(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:
-    """Yield a completion as stream chunks, one for each choice."""
+    """Yield a completion as stream chunks: one per choice, and optionally one with the usage."""
     top = {key: completion[key] for key in _TOP if key in completion} | {"object": "chat.completion.chunk"}
     for choice in completion["choices"]:
         delta = dict(choice["message"])

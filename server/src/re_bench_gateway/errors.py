@@ -1,4 +1,4 @@
-"""Errors in the shape of OpenAI's API, which its clients map to their own exceptions."""
+"""Errors in the format of OpenAI's API, so that OpenAI clients raise their usual exceptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UpstreamError(ApiError):
 
 
 def error_body(message: str, kind: str, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
-    """Return an error body in OpenAI's shape."""
+    """Return an error body in OpenAI's format."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
@@ -56,10 +56,10 @@ def over_budget(message: str) -> ApiError:
 
 
 def internal(message: str = "internal error of the gateway; see its stderr", status: int = 500) -> ApiError:
-    """Return an internal error of the gateway."""
+    """Return the error for a failure of the gateway itself."""
     return ApiError(status, error_body(message, "server_error"), retry=False)
 
 
 def upstream_failed(message: str, status: int = 502) -> UpstreamError:
-    """Return the error for an upstream without a usable answer."""
+    """Return the error for an upstream that did not give a usable answer."""
     return UpstreamError(status, error_body(message, "server_error", code="upstream_failed"))

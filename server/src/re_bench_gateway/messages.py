@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _Tokens = Annotated[int, Field(ge=1, le=1 << 31)]
-# Parameters that cost only tokens; unlike service_tier, web_search_options, audio, store, ...
+# These parameters are forwarded, because they cost only tokens, unlike service_tier, web_search_options, audio, ...
 _PASSED_ON = frozenset({
     "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "parallel_tool_calls",
     "presence_penalty", "prompt_cache_key", "reasoning_effort", "response_format", "safety_identifier", "seed", "stop",
@@ -24,7 +24,7 @@ _PASSED_ON = frozenset({
 
 
 class _Checked(BaseModel):
-    """Fields that the gateway relies on; other fields pass."""
+    """Base class that checks the fields that the gateway relies on, and accepts any other fields."""
 
     model_config = ConfigDict(strict=True)
 
@@ -58,11 +58,15 @@ class _Completion(_Checked):
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
-    """Return the JSON object in ``data``, or raise ValueError; it has at most 200 levels and no infinite numbers."""
+    """Return the JSON object in ``data``.
+
+    Raises:
+        ValueError: if there is no JSON object, or it has more than 200 levels or numbers that are not finite.
+    """
     value = from_json(data, allow_inf_nan=False)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - the data are wrong, not the call
-    json.dumps(value, allow_nan=False)  # 1e999 is infinite, integers of thousands of digits have no text
+    json.dumps(value, allow_nan=False)  # fails for 1e999 (infinite) and for integers of thousands of digits
     return value
 
 
@@ -96,7 +100,7 @@ def check_completion(completion: dict[str, Any]) -> dict[str, Any]:
 
 
 def reported_error(answer: dict[str, Any] | None, status: int, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return a server's error in OpenAI's shape with keys redacted; additional fields stay."""
+    """Return a server's error in OpenAI's format, with ``secrets`` redacted; additional fields are kept."""
     error = redacted_value((answer or {}).get("error"), secrets, similar=True)
     body = error_body(f"the model's server answered with status {status}", "server_error", code="upstream_failed")
     if isinstance(error, str):

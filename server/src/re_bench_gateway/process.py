@@ -1,4 +1,4 @@
-"""Starting a gateway process, and its control channel: lines of JSON over a socket pair."""
+"""Start a gateway process, and control it with lines of JSON over a socket pair."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Gateway:
     """A running gateway. Its methods are thread-safe.
 
     Attributes:
-        socket: the Unix socket for the holder of ``token``.
-        address: the base URL on 127.0.0.1, if requested in the settings.
+        socket: the Unix socket of the main session.
+        address: the base URL on 127.0.0.1; None unless requested in the settings.
         token: the API key of the main session.
     """
 
@@ -40,7 +40,7 @@ class Gateway:
         self._channel, self._process = channel, process
         self._file = channel.makefile("rwb")
         self._lock = threading.Lock()
-        # Not by its environment, where a proxy's password would be visible.
+        # Sent over the channel, because a proxy's password would be visible in the process's environment.
         network = {name: value for name, value in os.environ.items() if name.lower() in _NETWORK}
         try:
             ready = self._ask({"settings": settings.model_dump(mode="json"), "environment": network}, _START_S)
@@ -59,7 +59,7 @@ class Gateway:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs and answers."""
+        """Whether the process is running and its control channel is open."""
         return self._channel.fileno() >= 0 and self._process.poll() is None
 
     def usage(self, token: str | None = None) -> Usage:
@@ -69,17 +69,17 @@ class Gateway:
     def open_session(
         self, budget: Budget | None = None, *, name: str = "session", key: str | None = None, calls: int | None = None
     ) -> str:
-        """Return a token for calls within a separate budget, which is part of the gateway's.
+        """Open a session with its own budget within the gateway's budget, and return the session's token.
 
         Args:
             budget: maximum spending of the session.
             name: the session's name in the log.
             key: the upstream's key for this session; default: the gateway's.
-            calls: concurrent calls upstream; default: from the settings.
+            calls: maximum concurrent calls upstream; default: from the settings.
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
-            ReBenchError: if the gateway has ended or has no file descriptors left.
+            ReBenchError: if the gateway has stopped or has no file descriptors left.
         """
         asked = (budget or Budget()).model_dump(mode="json")
         session = self._ask({"do": "open", "name": name, "budget": asked, "key": key, "calls": calls})
@@ -87,7 +87,7 @@ class Gateway:
         return str(session["token"])
 
     def socket_of(self, token: str) -> Path:
-        """Return the Unix socket of an open session; connections are limited per socket."""
+        """Return the Unix socket of an open session; the limit on connections applies to each socket separately."""
         return self._sockets[token]
 
     def close_session(self, token: str) -> Usage:
@@ -117,7 +117,7 @@ class Gateway:
         return answer
 
     def disconnect(self) -> None:
-        """Close the control channel, which ends the gateway."""
+        """Close the control channel, which stops the gateway."""
         for end in (self._file, self._channel):
             with suppress(OSError, ValueError):
                 end.close()
@@ -133,7 +133,7 @@ def serving(settings: Settings) -> Iterator[Gateway]:
         ends.callback(_end, process)
         gateway = Gateway(ours, process, settings)
         ends.callback(gateway.disconnect)
-        # The gateway removes it itself unless it was killed.
+        # The gateway removes this directory itself unless it was killed.
         afterwards.callback(shutil.rmtree, gateway.socket.parent, ignore_errors=True)
         yield gateway
 
@@ -145,7 +145,7 @@ def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=2,  # keep a plug-in's prints off our stdout
         env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-        start_new_session=True,  # a terminal's interrupt must not reach it
+        start_new_session=True,  # Ctrl-C in a terminal must not reach it
     )
 
 

@@ -1,4 +1,4 @@
-"""The gateway process: its sockets and its end of the control channel."""
+"""The gateway process: its sockets, and its side of the control channel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BACKLOG = 2048
 
 
 def run(channel: socket.socket) -> None:
-    """Serve until the control channel closes, the parent process ends, or SIGTERM."""
+    """Serve until the control channel closes, the parent process exits, or SIGTERM arrives."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the connections of many sessions
     with tempfile.TemporaryDirectory(prefix="re-bench-server-", ignore_cleanup_errors=True) as place:
@@ -68,7 +68,7 @@ async def _serve(channel: socket.socket, place: Path) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn on one socket per session, until the parent process ends."""
+    """A uvicorn server with one socket per session, which stops when the parent process exits."""
 
     def __init__(self, app: Any, directory: Path, connections: int) -> None:
         self._parent, self._directory, self._connections = os.getppid(), directory, connections
@@ -100,7 +100,7 @@ class _Server(uvicorn.Server):
             protocol = partial(_Connection, self, set(), self._connections)
             loop = asyncio.get_running_loop()
             self._listening[path] = await loop.create_unix_server(protocol, path, backlog=_BACKLOG)
-            # The directory keeps others out; sandboxes have other user IDs.
+            # Sandboxes run as other users; the private directory keeps everybody else out.
             path.chmod(0o666)
         except OSError as error:
             raise ReBenchError(f"{path}: the gateway cannot listen ({error}); try a shorter $TMPDIR") from None
@@ -126,12 +126,12 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _look_for_parent(self) -> None:
-        # A fork of the parent may keep the channel open after the parent's end.
+        # A fork of the parent may keep the channel open after the parent has exited.
         self.should_exit = self.should_exit or os.getppid() != self._parent
 
 
 class _Connection(H11Protocol):
-    """One connection; it is aborted if its socket has reached the limit."""
+    """One connection, which is aborted if its socket already has the maximum number of connections."""
 
     def __init__(self, server: _Server, others: set[_Connection], most: int | None) -> None:
         super().__init__(server.config, server.server_state, {}, asyncio.get_running_loop())
@@ -145,7 +145,7 @@ class _Connection(H11Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop counting the connection."""
         self._others.discard(self)
         super().connection_lost(exc)
 
@@ -158,7 +158,7 @@ class _Control:
         self._sockets: dict[str, Path] = {}
 
     async def answer_until_end(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer each line of the channel, and end the server when the channel closes."""
+        """Answer each line of the channel, and stop the server when the channel closes."""
         try:
             with suppress(ConnectionError):
                 while line := await reader.readline():

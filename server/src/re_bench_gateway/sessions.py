@@ -1,4 +1,4 @@
-"""Sessions of the gateway: tokens, each with a budget within that of the gateway."""
+"""The gateway's sessions: each has a token, and a budget within the gateway's budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRONG_KEY = "Incorrect API key provided. The key of this server is the token of
 
 @dataclass(eq=False)
 class Session:
-    """The holder of a token. The log has its ``name``, never its token or key."""
+    """The holder of a token. The log contains the session's ``name``, but never its token or key."""
 
     name: str
     ledger: Ledger
@@ -34,12 +34,12 @@ class Session:
     failed: int = 0
     refused: int = 0
     log_bytes: int = 0
-    """Bytes that its calls have in the log."""
+    """Size of the session's log lines in bytes."""
     request_bytes: int = 0
-    """Bytes of its pending requests."""
+    """Size of the session's pending requests in bytes."""
     closed: bool = False
     slots: asyncio.Semaphore = field(init=False, repr=False)
-    """Limits its concurrent calls upstream."""
+    """Limits the session's concurrent calls upstream."""
 
     def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(self.limits.calls)
@@ -50,7 +50,7 @@ class Session:
             raise bad_key(_WRONG_KEY)
 
     def usage(self) -> Usage:
-        """Return what the session has used."""
+        """Return the session's usage and remaining budget."""
         spent = self.ledger.spent
         return Usage(
             requests=spent.requests,
@@ -64,10 +64,10 @@ class Session:
 
 
 class Sessions:
-    """All sessions of a gateway and the allowed models."""
+    """All sessions of a gateway, and the models that they may use."""
 
     def __init__(self, settings: Settings, spent: Mapping[str, Amount]) -> None:
-        """Open the main session; ``spent`` is the spending of earlier sessions by name."""
+        """Open the main session; ``spent`` is the spending of an earlier gateway's sessions, by name."""
         self.models: dict[str, tuple[Model, Terms]] = {
             model.name: (model, terms_of(model)) for model in settings.models
         }
@@ -79,7 +79,7 @@ class Sessions:
         self.main = self._add("main", self._total, self._key, settings.upstream.concurrency)
 
     def open(self, name: str, budget: Budget, key: str | None, calls: int | None = None) -> Session:
-        """Open a session with a separate budget; key and concurrent calls default to the gateway's."""
+        """Open a session with a separate budget; ``key`` and ``calls`` default to the gateway's settings."""
         session = self._add(name, Ledger(budget, self._total), key or self._key, calls or self._limits.calls)
         session.ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
         return session
@@ -111,7 +111,7 @@ class Sessions:
         return session
 
     def keys_of(self, session: Session) -> tuple[str, ...]:
-        """Return the upstream keys that must never reach a session."""
+        """Return the upstream keys that the session's client must never see."""
         return tuple(filter(None, (session.key, self._key)))
 
     def _add(self, name: str, ledger: Ledger, key: str | None, calls: int) -> Session:

@@ -19,17 +19,17 @@ class _Frozen(BaseModel):
 
 
 class Budget(_Frozen):
-    """Spending limits; None is unlimited."""
+    """Spending limits; None means unlimited."""
 
     dollars: _Dollars | None = None
     tokens: _Count | None = None
-    """Prompt and completion together."""
+    """Prompt and completion tokens together."""
     requests: _Count | None = None
     """Answered calls; failed calls are free."""
 
 
 class Usage(_Frozen):
-    """What has been spent."""
+    """What has been spent, and what is left."""
 
     requests: int
     """Answered calls."""
@@ -42,16 +42,16 @@ class Usage(_Frozen):
     dollars: float | None
     """None if a price is unknown."""
     remaining: Budget
-    """What is neither spent nor reserved."""
+    """The part of the budget that is neither spent nor reserved."""
 
 
 class Model(_Frozen):
-    """A model that clients may use. Values of None are looked up in :mod:`re_bench_gateway.budget`."""
+    """A model that clients may use. For None, the value in :data:`re_bench_gateway.budget.KNOWN` is used, if any."""
 
     name: str
-    """The clients' name."""
+    """The name that clients use."""
     asks_for: str = ""
-    """The upstream's name, if different."""
+    """The upstream's name of the model, if different."""
     dollars_in: _Dollars | None = None
     """Dollars per million prompt tokens."""
     dollars_out: _Dollars | None = None
@@ -68,19 +68,19 @@ class OpenAICompatible(_Frozen):
     kind: Literal["openai"] = "openai"
     base_url: str = "https://api.openai.com/v1"
     key: str | None = Field(default=None, repr=False)
-    """The real key; None if every session has its own."""
+    """The real key; None if every session has its own key."""
     concurrency: _Positive = 50
-    """Concurrent calls; others wait."""
+    """Maximum concurrent calls; further calls wait."""
     attempts: _Positive = 8
     """Maximum attempts of a call."""
     patience_s: _Seconds = 120.0
-    """Seconds after which a call is not retried."""
+    """Seconds after which a failed call is not retried any more."""
     timeout_s: _Seconds = 600.0
     """Maximum seconds without data from the server."""
 
 
 class PlugIn(_Frozen):
-    """A model in Python: a factory that returns ``async answer(request) -> completion``."""
+    """A model in Python: a factory that returns an ``async`` function ``answer(request) -> completion``."""
 
     kind: Literal["plug-in"] = "plug-in"
     factory: str
@@ -88,22 +88,22 @@ class PlugIn(_Frozen):
     path: Path | None = None
     """An additional import directory."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """JSON values for the keyword arguments of the factory."""
+    """Keyword arguments of the factory, as JSON values."""
     concurrency: _Positive = 50
-    """Concurrent calls; others wait."""
+    """Maximum concurrent calls; further calls wait."""
 
 
 class SessionLimits(_Frozen):
-    """Limits that keep one session from blocking others."""
+    """Limits that keep one session from blocking other sessions."""
 
     connections: _Positive = 1000
-    """Open connections of the session's socket; further ones are closed."""
+    """Maximum open connections of the session's socket; further connections are closed."""
     calls: _Positive = 16
-    """Concurrent calls upstream; others wait. Not for the main session."""
+    """Maximum concurrent calls upstream; further calls wait. Does not apply to the main session."""
     request_bytes: _Positive = 32 << 20
-    """Bytes of pending requests."""
+    """Maximum total size of pending requests in bytes."""
     log_bytes: _Positive = 1 << 30
-    """Bytes of log lines; when reached, calls are refused and not logged."""
+    """Maximum total size of log lines in bytes; once it is reached, calls are refused and not logged."""
 
 
 class Settings(_Frozen):
@@ -116,11 +116,11 @@ class Settings(_Frozen):
     budget: Budget = Budget()
     """Limit for all sessions together."""
     resume: tuple[str, ...] = ()
-    """Names of sessions of an earlier gateway, whose logged spending counts when they are opened again."""
+    """Names of sessions of an earlier gateway; when they are opened again, their logged spending counts."""
     tcp: bool = False
-    """Whether to listen on 127.0.0.1, too."""
+    """Whether to listen also on 127.0.0.1."""
     limits: SessionLimits = SessionLimits()
     client_timeout_s: _Seconds = 30.0
     """Maximum seconds for a client to send the body of a request."""
     max_body_bytes: _Positive = 4 << 20
-    """Maximum size of a request."""
+    """Maximum size of a request's body in bytes."""

@@ -46,7 +46,7 @@ class CallState:
     """The real key for the upstream."""
     retries: int = 0
     begun: bool = False
-    """Whether output may exist that must be paid for."""
+    """Whether the upstream may have produced output, which must be paid for."""
 
 
 def open_upstream(settings: Settings) -> OpenAIServer | PlugInUpstream:
@@ -57,7 +57,7 @@ def open_upstream(settings: Settings) -> OpenAIServer | PlugInUpstream:
 
 
 class FailedAttemptError(Exception):
-    """One attempt failed; says whether to retry, and after which pause."""
+    """One attempt at a call failed; the attributes show whether to retry, and after which pause."""
 
     def __init__(self, final: UpstreamError, *, retryable: bool = True, pause_s: float = 0.0) -> None:
         super().__init__(final)
@@ -67,7 +67,8 @@ class FailedAttemptError(Exception):
 def retrying(settings: OpenAICompatible) -> AsyncRetrying:
     """Return the retry policy of a call.
 
-    The pause is what the server asks for plus random exponential backoff, so calls do not come back together.
+    The pause is the one that the server requests plus random exponential backoff, so that calls are not retried all at
+    the same time.
     """
     return AsyncRetrying(
         retry=retry_if_exception(lambda error: isinstance(error, FailedAttemptError) and error.retryable),
@@ -88,7 +89,10 @@ def requested_pause(headers: Mapping[str, str]) -> float:
 
 
 def is_retryable(status: int, code: object, headers: Mapping[str, str]) -> bool:
-    """Return whether another attempt may succeed. A spent quota does not recover, despite its status 429."""
+    """Return whether another attempt may succeed.
+
+    An exhausted quota (``insufficient_quota``) is not retryable, although its status is 429 like that of a rate limit.
+    """
     advice = headers.get("x-should-retry")
     if advice in {"true", "false"}:
         return advice == "true"
@@ -103,7 +107,7 @@ class OpenAIServer:
         self._url = f"{settings.base_url.rstrip('/')}/chat/completions"
         no_cookies = http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
         self._client = httpx.AsyncClient(
-            cookies=no_cookies,  # sessions share connections, nothing else
+            cookies=no_cookies,  # sessions share connections, but nothing else
             headers={"content-type": "application/json", "user-agent": "re-bench"},
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.concurrency),
             timeout=httpx.Timeout(settings.timeout_s, connect=_CONNECT_S),
@@ -120,7 +124,7 @@ class OpenAIServer:
                     try:
                         return await self._attempt(body, state.key)
                     except FailedAttemptError:
-                        state.begun = False  # a call that ends during the pause is free
+                        state.begun = False  # a call that is aborted during the pause is free
                         raise
         except FailedAttemptError as failed:
             raise failed.final from None
@@ -134,14 +138,14 @@ class OpenAIServer:
         """Send the request once.
 
         Raises:
-            FailedAttemptError: if there is no answer, or an error, which some servers send with status 200.
-            UpstreamError: for an answer that is not a completion; it is charged.
+            FailedAttemptError: if there is no answer, or the answer is an error, which may even have status 200.
+            UpstreamError: if the answer is not a completion; the call is charged.
         """
         headers = {b"authorization": b"Bearer " + key.encode()} if key else {}
         request = self._client.build_request("POST", self._url, content=body, headers=headers)
         try:
             response = await self._client.send(request)
-        except _BROKEN as error:  # the text may name hosts and proxies
+        except _BROKEN as error:  # clients must not see hosts and proxies in its text
             message = f"the model's server cannot be reached or broke off ({type(error).__name__})"
             raise FailedAttemptError(upstream_failed(message)) from None
         try:
@@ -165,7 +169,7 @@ class PlugInUpstream:
         self._answer = _load(settings)
 
     async def ask(self, request: dict[str, Any], state: CallState) -> dict[str, Any]:
-        """Return its completion, or raise UpstreamError."""
+        """Return the plug-in's completion, or raise UpstreamError."""
         state.begun = True
         try:
             return await self._checked_answer(request)
@@ -174,14 +178,14 @@ class PlugInUpstream:
             raise
 
     async def close(self) -> None:
-        """Do nothing."""
+        """Do nothing, since there are no connections."""
 
     async def _checked_answer(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             completion = await self._answer(request)
         except UpstreamError:
             raise
-        except Exception:  # noqa: BLE001 - a failure of this call alone
+        except Exception:  # noqa: BLE001 - only this call must fail
             traceback.print_exc()
             raise upstream_failed("the plug-in model failed; see the gateway's stderr", 500) from None
         try:

@@ -42,7 +42,7 @@ class AppState:
         self.catalog = build_catalog(self.settings.profile, self.settings.tasks, self.settings.chat_model)
         self.backend = open_backend(self.settings.sandbox)
         if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
-            raise UsageError("--link-data: needs root and bubblewrap, whose sandboxes have other users; leave it out")
+            raise UsageError("--link-data: needs root and bubblewrap, whose sandboxes run as other users; leave it out")
         if not self.backend.sessions:
             name = self.backend.name.split()[0]
             raise UsageError(f"--sandbox {name}: can only score; sessions need bubblewrap or container")
@@ -54,7 +54,7 @@ class AppState:
         self.gpus = None
         if plan is not None:
             self.gpus = SessionGpus(plan)
-            hide_timed_gpus(plan)  # for the preparation of tasks
+            hide_timed_gpus(plan)  # from the processes that prepare tasks
         self.scoring_queue = Queue(self.settings.scorings)
         self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
         scoring_gpu = plan.timed[0] if plan is not None else None
@@ -64,7 +64,7 @@ class AppState:
         self._hidden: dict[str, list[Path]] = {}
 
     async def create_workspace(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
-        """Create a workspace when its task is prepared; ReBenchError if that fails or ``abandoned`` is set before."""
+        """Create a workspace once its task is prepared. Raise ReBenchError if that fails or ``abandoned`` is set."""
         try:
             await self.preparations.by_id[served.id].create_workspace(workspace, abandoned)
         except StoppedError:
@@ -89,7 +89,7 @@ class AppState:
             self.gpus.release(session)
 
     async def close(self) -> None:
-        """Stop the gateways and release the state directory, after all sessions were closed."""
+        """Stop the gateways and release the state directory; call this after closing all sessions."""
         await self.models.close()
         await self.network.close()
         self.state_directory.close()

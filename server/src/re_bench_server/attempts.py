@@ -1,6 +1,6 @@
-"""The attempts of one session. Each is on disk before the agent sees its score.
+"""Score the attempts of one session. Each attempt is on disk before the agent sees its score.
 
-After a restart, the attempt log decides how an interrupted call ended.
+After a restart, the attempt log shows whether an interrupted ``answer`` call was scored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RESTARTED = (
     "files are unchanged."
 )
 INTERRUPTED = "The attempt that was being scored was interrupted and does not count. Call answer again."
-_RESULT_LOST = "The server was restarted before this call's result was delivered; it may have run partially."
+_RESULT_LOST = "The server was restarted before this call's result was delivered; the call may have run partially."
 _MAX_FAILED_FINALS = 3
 
 
@@ -55,9 +55,9 @@ class SessionAttempts:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path, clock: SessionClock
     ) -> None:
-        """Prepare. Attempts update the ``record`` and save it in the session's ``directory``."""
+        """Set up. Attempts update ``record`` and save it in the session's ``directory``."""
         self.best_reward: float | None = None
-        """The highest reward of an attempt, without anything reserved for the final score."""
+        """The highest public reward of the attempts so far; private scores do not count."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._clock = clock
         self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
@@ -68,7 +68,7 @@ class SessionAttempts:
     async def answer(self, key: str | None, *, final: bool, task_id: str | None) -> ToolResponse:
         """Score the workspace, unless all attempts are used up; for a final answer, aggregate all attempts.
 
-        ``key`` is for the task's model; ``task_id`` is the SDK's ID of the call.
+        ``key`` is the API key for the task's model; ``task_id`` is the SDK's ID of the call.
         """
         if self._record.scored >= self._app.settings.max_attempts:
             return await self._answer_without_scoring(final=final, task_id=task_id)
@@ -98,16 +98,16 @@ class SessionAttempts:
         return self._attempt_response(attempt)
 
     async def stop(self) -> None:
-        """Stop the running scoring and accept no more."""
+        """Stop the running scorer, and reject further attempts."""
         self._stopped = True
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
     def settle(self, reason: str = "the server ended during the scoring of this attempt") -> None:
-        """Determine from the log how an interrupted call ended, and save the record.
+        """Determine from the log whether an interrupted call was scored, and save the record.
 
-        An attempt that is missing in the log is appended as an error with the ``reason``.
+        If the call's attempt is missing from the log, append it as an error with ``reason``.
         """
         record, call = self._record, self._record.answer
         if call is not None and call.state == "running":
@@ -121,7 +121,7 @@ class SessionAttempts:
         record.save(self._directory)
 
     def outcome_of(self, task_id: str) -> ToolResponse:
-        """Return the response to a call of an earlier server."""
+        """Return the response to the call ``task_id``, which a client made to an earlier server."""
         call = self._record.answer
         if call is None or call.task_id != task_id:
             return interrupted_response(f"{_RESULT_LOST} {RESTARTED}")
@@ -137,12 +137,12 @@ class SessionAttempts:
         return self._attempt_response(attempt)
 
     def final_if_any(self) -> dict[str, object] | None:
-        """Return the final score for an episode without a final answer; None without attempts."""
+        """Return the final score of an episode that got no final answer, or None if it has no attempts."""
         final = self._final_so_far()
         return asdict(final) if final.attempts else None
 
     async def _score(self, key: str | None, submitted_at: Elapsed) -> ScoredAttempt:
-        # The next start removes the files of killed scorers from TMPDIR.
+        # The next server to start removes the files that killed scorers left in TMPDIR.
         variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
         variables |= self._served.instance_environment(self._record.instance)
         access = None
@@ -197,7 +197,7 @@ class SessionAttempts:
         return attempt_response(self._served.manifest, attempt, withhold_reward=withhold)
 
     def _failed(self, reason: str) -> ScoredAttempt:
-        """Return an attempt whose scorer failed, and log it unless the scorer did."""
+        """Return an error attempt for a failed scorer, and log the attempt unless the scorer has logged it."""
         try:
             self._log_lost_attempt(reason)
             self._count()
@@ -208,7 +208,7 @@ class SessionAttempts:
         )
 
     def _log_lost_attempt(self, reason: str) -> bool:
-        """Log the last call's attempt as an error if it is missing; return whether it was."""
+        """Log the last call's attempt as an error if it is missing from the log; return whether it was missing."""
         call = self._record.answer
         assert call is not None
         lost = len(AttemptLog(self._log).read().attempts) <= call.attempts_before
@@ -237,7 +237,7 @@ class SessionAttempts:
         return final_so_far(self._served.task, self._served.profile_name, self._log)
 
     def _count(self) -> None:
-        """Update the numbers of attempts in the record."""
+        """Update the attempt counts in the record."""
         attempts = AttemptLog(self._log).read().attempts
         self._record.attempts = len(attempts)
         self._record.scored = sum(attempt.status != "error" for attempt in attempts)
@@ -247,12 +247,12 @@ class SessionAttempts:
         self.best_reward = max(known, default=None)
 
     def _is_last_failed_final(self) -> bool:
-        """Count a final answer that failed; return whether the episode ends without it."""
+        """Count a failed final answer; return whether there were so many that the episode ends anyway."""
         self._failed_finals += 1
         return self._failed_finals >= _MAX_FAILED_FINALS
 
     async def _save_outcome(self) -> None:
-        """Save the record of a logged call; if this fails, :meth:`settle` recovers it from the log."""
+        """Save the record after a call was logged. If saving fails, :meth:`settle` restores it from the log later."""
         try:
             await self._save()
         except ReBenchError as error:

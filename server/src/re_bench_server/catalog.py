@@ -52,10 +52,10 @@ class ServedTask:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The public task spec. Clients send it back to create a session, for which only ``id`` counts.
+        """The public task spec. Clients send it back to create a session; the server then uses only ``id``.
 
-        ``anchors`` are the raw scores of the rewards 0 and 1 with their kind; None if there are none or each scoring
-        measures its own.
+        ``anchors`` are the raw scores that get the rewards 0 and 1, and their kind; None if the profile has none, or
+        if each scoring run measures its own anchors.
         """
         stored = self.profile.anchors
         anchors = stored and {"starting": stored.starting, "reference": stored.reference, "kind": stored.source.kind}
@@ -81,7 +81,7 @@ class ServedTask:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All served tasks by ID, and the reasons why others are not served."""
+    """All served tasks by ID, and the reasons why other tasks are not served."""
 
     by_id: Mapping[str, ServedTask]
     not_served: Mapping[str, str]
@@ -112,7 +112,7 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
     """
     by_id: dict[str, ServedTask] = {}
     not_served: dict[str, str] = {}
-    for task in sorted(_selected(names), key=lambda task: task.manifest.id):  # indices are stable
+    for task in sorted(_selected(names), key=lambda task: task.manifest.id):  # stable order
         if task.manifest.id in by_id:
             other = by_id[task.manifest.id].task.directory
             raise UsageError(f"{task.directory}: duplicate task id {task.manifest.id}, also in {other}; change one")

@@ -1,4 +1,4 @@
-"""The command ``re-bench serve``. The server itself is imported only when it runs."""
+"""The command ``re-bench serve``. It imports the server only when it runs, because that takes seconds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ State = Annotated[
 ]
 
 
-@Parameter(name="*", group=Group("Network of sessions (scorings never have one)", sort_key=4))
+@Parameter(name="*", group=Group("Network access of sessions (never during scoring)", sort_key=4))
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """The network of agents."""
+    """Options for the agents' network access."""
 
     network: Annotated[
         Literal["none", "proxy", "open"], Parameter(help="proxy: only --allow hosts; open: this machine's network.")
@@ -47,7 +47,7 @@ def serve(
     options: ServeOptions = NO_OPTIONS,
     bash_reward: Annotated[
         Literal["0", "none"],
-        Parameter(help="Reward of calls that score nothing; none is for trainers that use an episode's last reward."),
+        Parameter(help="Reward of calls that score nothing; choose none if a trainer uses an episode's last reward."),
     ] = "0",
     state: State = None,
     token_file: Annotated[

@@ -47,12 +47,12 @@ COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
 
 
 class Arguments(BaseModel):
-    """The arguments of a tool. Errors never repeat an argument's value."""
+    """Base class for the arguments of a tool. Validation errors never repeat an argument's value."""
 
     model_config = ConfigDict(extra="forbid")
 
     def __init__(self, **data: object) -> None:
-        """Validate the arguments. Raise ValidationError, which the SDK sends to the client."""
+        """Validate the arguments. Raise ValidationError, whose text the SDK sends to the client."""
         try:
             super().__init__(**data)
         except ValidationError as error:
@@ -87,7 +87,7 @@ class Answer(Arguments):
 
 
 def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a validation's first ten errors with ``type``, ``loc`` and ``msg`` only, names truncated."""
+    """Return the first ten validation errors, with only ``type``, ``loc`` and ``msg``, and long names truncated."""
     return [
         {
             "type": error["type"],
@@ -99,12 +99,12 @@ def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class ReBench(Environment):
-    """One session in the protocol. No tool raises, since official clients close a session after an exception."""
+    """One session, as the SDK sees it. No tool raises, since official clients close a session after an exception."""
 
     registry: ClassVar[SessionRegistry]
 
     def __init__(self, task_spec: Mapping[str, Any] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        """Create a session for the task in ``task_spec``, still without a workspace, or raise HTTPException."""
+        """Create a session for the task in ``task_spec``, or raise HTTPException; :meth:`setup` adds the workspace."""
         super().__init__(task_spec or {}, {})
         try:
             served = self.registry.app.catalog.lookup(task_spec or {})
@@ -142,13 +142,13 @@ class ReBench(Environment):
             self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"cannot open the session: {_public_message(error)}") from None
-        self._episode_finished = self.session.record.state == "finished"  # unknown to the SDK after a restart
+        self._episode_finished = self.session.record.state == "finished"  # the SDK forgets it at a restart
         self.recorder.opened(self.session, time.monotonic() - began)
         instance = instance_details(self.session.record.instance)
         log.info("session_opened", session=self.session.name, task=self.session.served.id, **instance)
 
     async def teardown(self) -> None:
-        """End the session; when the server shuts down, suspend it."""
+        """End the session, or suspend it if the server is shutting down."""
         reason = "deleted by its client" if CLIENT.get() else "no ping from its client for 15 minutes"
         await self.registry.end(self.session, None if self.registry.app.stopping else reason)
 
@@ -189,8 +189,8 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
 
 
 async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
-    """Return a tool's response; exceptions become responses, too."""
-    queued_s = time.monotonic() - request_time.get()  # the SDK serializes the calls of a session
+    """Return a tool's response; exceptions are turned into responses."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK lets some calls of a session wait for others
     try:
         response = await responding
     except ServerEndingError as error:
@@ -223,13 +223,13 @@ def tool_output(response: ToolResponse) -> ToolOutput:
 
 
 def _task_id() -> str | None:
-    """Return the SDK's ID of the current call, by which a client can ask for the result again."""
+    """Return the SDK's ID of the current call; a client can send it to get the result again."""
     current = asyncio.current_task()
     return next((task_id for task_id, call in list(reconnect.tasks.items()) if call.task is current), None)
 
 
 def _public_message(error: BaseException) -> str:
-    """Return what a client may read: the message of an internal error, otherwise only the class."""
+    """Return what clients may see of an error: the message of a ReBenchError, otherwise only the class name."""
     return str(error) if isinstance(error, ReBenchError) else type(error).__name__
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def health(registry: SessionRegistry) -> dict[str, Any]:
-    """Return the state of a server; it contains nothing that gives access to a session."""
+    """Return the state of a server, without anything that grants access to a session."""
     app = registry.app
     scorings, gpu = app.scoring_queue, app.gpu_gate.scorings
     return {
@@ -57,7 +57,7 @@ def _task(preparation: Preparation) -> dict[str, Any]:
 
 def _session(session: Session) -> dict[str, Any]:
     now = time.monotonic()
-    # Hidden scores stay hidden here, too, until the end.
+    # If the task hides scores until the end of the episode, this response must hide them too.
     shown = session.served.manifest.show_score or session.activity == "finished"
     return {
         "name": session.name,

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on stderr, without secrets and session IDs."""
+"""Structured logs: one JSON object per line on stderr, without secrets or session IDs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SDK = ("openreward.environments.server", "openreward.environments.environment", "openreward.environments.session")
 _DROPPED_FIELDS = ("method", "userId", "organisationId", "logger_name")
 _DROPPED_EVENTS = ("request_handled", "tool_call_started")
-"""Redundant to ``tool_call_completed``; writing them takes a tenth of a call's time."""
+"""Events that repeat ``tool_call_completed``; writing them takes a tenth of a call's time."""
 _EVENTS_WITH_INPUT = ("request_error", "tool_input_validation_error")
 
 
@@ -30,7 +30,7 @@ def _drop_redundant(_logger: object, _method: str, event: MutableMapping[str, An
 
 
 def _clean(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove what gives access: keys, session IDs, and invalid input, which may be a misplaced key."""
+    """Remove what grants access: keys, session IDs, and invalid input, which may be a key in the wrong place."""
     if event.get("event") in _EVENTS_WITH_INPUT and "ValidationError" in event.get("error_type", "ValidationError"):
         event.pop("error", None)
         event.pop("exception", None)
@@ -88,7 +88,7 @@ class _ForwardingHandler(logging.Handler):
 
 
 def write_to(file: TextIO) -> None:
-    """Write the log into a file from now on, when stderr belongs to another program's display."""
+    """Write the log to a file from now on, for example because another program uses stderr for its display."""
     _output.file = file
 
 

@@ -48,15 +48,15 @@ class Metrics:
         )
         self._setup = self._histogram("session_setup", "From a session's creation to its prompt.", ["task"], _SETUP_S)
         self._setup_failures = self._counter("session_setup_failures", "Sessions that could not be opened.", ["task"])
-        self._commands = self._counter("commands", "Commands by how they ended.", ["task", "status"])
-        self._command = self._histogram("command_duration", "Commands, without waiting.", ["task"], _COMMAND_S)
-        self._answers = self._counter("answers", "Answers by the attempt's status.", ["task", "status"])
-        self._scoring = self._histogram("scoring_duration", "Scorings, without waiting.", ["task"], _SCORING_S)
-        self._wait = self._histogram("queue_wait", "Waiting before a call's work.", ["queue"], _WAIT_S)
+        self._commands = self._counter("commands", "Commands by outcome.", ["task", "status"])
+        self._command = self._histogram("command_duration", "Command time, without waiting.", ["task"], _COMMAND_S)
+        self._answers = self._counter("answers", "Answers by status of the attempt.", ["task", "status"])
+        self._scoring = self._histogram("scoring_duration", "Scoring time, without waiting.", ["task"], _SCORING_S)
+        self._wait = self._histogram("queue_wait", "Time that calls waited in a queue.", ["queue"], _WAIT_S)
         self._dollars = self._counter("model_dollars", "Cost of the tasks' models.", ["task", "caller"])
 
     def serve_state(self, sessions: Mapping[str, Session], app: AppState) -> None:
-        """Add gauges that are read at each request."""
+        """Add the gauges of sessions and queues, whose values are read at each request to ``/metrics``."""
         self.registry.register(_State(sessions, app))
 
     def opened(self, task: str, seconds: float) -> None:
@@ -68,7 +68,7 @@ class Metrics:
         self._setup_failures.labels(task).inc()
 
     def called(self, task: str, tool: str, metadata: Mapping[str, Any]) -> None:
-        """Count a call of a tool by the metadata of its response."""
+        """Count a tool call, using the metadata of its response."""
         total, duration = (self._commands, self._command) if tool == "bash" else (self._answers, self._scoring)
         total.labels(task, _command_status(metadata) if tool == "bash" else metadata.get("status", "error")).inc()
         if "seconds" in metadata:
@@ -95,15 +95,15 @@ class _State(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges."""
-        open_sessions = GaugeMetricFamily("re_bench_sessions", "Sessions by what they do.", labels=["task", "state"])
+        open_sessions = GaugeMetricFamily("re_bench_sessions", "Sessions by activity.", labels=["task", "state"])
         sessions = list(self._sessions.values())
         tally = Tally((session.served.id, session.activity.replace(" ", "_")) for session in sessions)
         for labels, count in tally.items():
             open_sessions.add_metric(labels, count)
         yield open_sessions
         most = self._app.settings.max_sessions
-        yield GaugeMetricFamily("re_bench_sessions_max", "The most sessions at a time.", value=most)
-        scorings = GaugeMetricFamily("re_bench_scorings", "Scorings now.", labels=["queue", "state"])
+        yield GaugeMetricFamily("re_bench_sessions_max", "Maximum number of concurrent sessions.", value=most)
+        scorings = GaugeMetricFamily("re_bench_scorings", "Scoring jobs by queue and state.", labels=["queue", "state"])
         for name, queue in (("all", self._app.scoring_queue), ("gpu", self._app.gpu_gate.scorings)):
             scorings.add_metric((name, "running"), queue.running)
             scorings.add_metric((name, "waiting"), queue.waiting)

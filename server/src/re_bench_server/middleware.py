@@ -1,6 +1,6 @@
-"""The outermost ASGI middleware: authentication, health, and a workaround for streams.
+"""The outermost ASGI middleware: authentication, health checks, and a workaround for a client bug in streams.
 
-It does not buffer responses, so streams are not delayed.
+The middleware does not buffer responses, so it does not delay streams.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 request_time: ContextVar[float] = ContextVar("request_time")
-"""When the current request arrived, by the monotonic clock."""
+"""When the current request arrived, on the monotonic clock."""
 
 _OK, _UNAUTHORIZED, _UNAVAILABLE = 200, 401, 503
 _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
@@ -28,7 +28,7 @@ _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\
 class AccessMiddleware:
     """Checks the token of each request, and answers ``/health``, ``/ready`` and ``/metrics``.
 
-    ``/health`` shows details, and ``/metrics`` exists, only for clients with the token.
+    Only clients with the token get details from ``/health`` and a response from ``/metrics``.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class AccessMiddleware:
         await (answer or self._application)(scope, receive, send_repaired)
 
     def _own_answer(self, path: str, *, authorized: bool) -> ASGIApp | None:
-        """Return the response to a request that must not reach the application."""
-        if path == "/health":  # process supervisors need no token
+        """Return the response to a request that the application must not handle; None for all other requests."""
+        if path == "/health":  # without a token too, for process supervisors
             return JSONResponse(self._health() if authorized else {"status": "ok"})
         if path == "/ready":
             ready = self._ready()
@@ -82,8 +82,8 @@ class AccessMiddleware:
 def _escape_leading_space(message: Message) -> Message:
     r"""Escape white space at the beginning of a streamed chunk as ``\u....``.
 
-    Both official clients strip it there, and the SDK splits results every 4096 characters. It is always inside a
-    string, since the JSON has no other white space.
+    The SDK splits results every 4096 characters, and both official clients strip white space at the beginning of a
+    chunk. Such white space is always inside a JSON string, because the SDK's JSON has none outside of strings.
     """
     if message["type"] == "http.response.body" and message.get("body", b"").startswith(b"event: "):
         text = message["body"].decode()

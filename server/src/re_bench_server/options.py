@@ -54,12 +54,12 @@ class ServeOptions:
     ] = 600.0
     reclaim_s: Annotated[
         AboveZero,
-        _restart(name="--reclaim", help="Seconds after a restart before sessions without their client are closed."),
+        _restart(name="--reclaim", help="Seconds after a restart until sessions end whose client has not returned."),
     ] = 900.0
 
     max_sessions: Annotated[Positive, _limit(help="Concurrent sessions.")] = 64
     scorings: Annotated[
-        Positive, _limit(name="--jobs", show_default=False, help="Concurrent scorings (default: half of the cores).")
+        Positive, _limit(name="--jobs", show_default=False, help="Concurrent scoring jobs (default: half the cores).")
     ] = _SCORINGS
     scoring_gpu: Annotated[ScoringGpu, _limit()] = None
     max_attempts: Annotated[Positive, _limit(help="Scored answers of a session; internal errors do not count.")] = 100
@@ -68,7 +68,7 @@ class ServeOptions:
         float, _limit(validator=Number(gte=0, lte=_YEAR_H), help="Additional hours for waiting, hidden from agents.")
     ] = 0.0
     memory_mib: Annotated[Positive, _limit(help="Memory of a session; more if the task needs it.")] = 8192
-    disk_mib: Annotated[Positive, _limit(help="Maximum growth of a workspace, and size of kept submissions.")] = 16384
+    disk_mib: Annotated[Positive, _limit(help="Maximum disk growth of a session, and size of its submissions.")] = 16384
     model_dollars: Annotated[AboveZero, _limit(help="Budget of a session for its task's model.")] = 10.0
 
     transcript_mib: Annotated[Positive, Parameter(group=RECORDS, help="Maximum size of a session's transcript.")] = 64

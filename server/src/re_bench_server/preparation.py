@@ -1,7 +1,7 @@
-"""Background preparation of the served tasks, and their workspaces.
+"""Prepare the served tasks in the background, and create their workspaces.
 
-At each start of the server, one run of a task's ``prepare.py`` creates a template: the files with which all its
-workspaces begin. For randomized tasks that process stays and modifies each new workspace.
+At each start of the server, a worker process per task (:mod:`re_bench.task.prepare`) creates a template: the files with
+which all workspaces of the task begin. For randomized tasks the worker keeps running and modifies each new workspace.
 """
 
 from __future__ import annotations
@@ -44,37 +44,43 @@ class State(StrEnum):
 
 
 class Preparation:
-    """The preparation of one served task, and its workspaces."""
+    """Prepares one served task, and creates its workspaces."""
 
     def __init__(
         self, served: ServedTask, template: Path, slots: asyncio.Semaphore, start: StartServices, *, link: bool = False
     ) -> None:
-        """Set up; :meth:`start` starts it.
+        """Set up; :meth:`start` starts the preparation.
 
-        ``slots`` limits concurrent preparations; ``start`` starts services that all sessions of the task share; with
-        ``link``, workspaces share the manifest's ``shared_data`` by hard links.
+        ``template`` is the directory to create, ``slots`` limits concurrent preparations, and ``start`` starts the
+        services that all sessions of the task share. With ``link``, workspaces share the files in the manifest's
+        ``shared_data`` through hard links.
         """
         self.served = served
         self.state = State.PREPARING
         self.error: ReBenchError | None = None
-        """Why the last run failed."""
+        """Why the last preparation failed."""
         self._template, self._slots, self._start_services, self._link = template, slots, start, link
         self._worker = PrepareWorker(served.task, served.profile_name, self._log_progress)
         self._worker_lock = threading.Lock()
         self._logged_progress = False
-        # Separate, so that many sessions of one task do not delay those of another.
+        # Each task has its own threads, so that many sessions of one task do not delay sessions of another.
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"workspaces-{served.task.name}")
         self._running: asyncio.Task[None] | None = None
         self._ended = 0.0
 
     def start(self) -> None:
-        """Start in the background, unless it runs, is done, or has just failed."""
+        """Start the preparation in the background, unless it is running, is done or has just failed."""
         may_retry = self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S
         if self._running is None or (self._running.done() and may_retry):
             self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def wait(self, abandoned: threading.Event | None = None) -> None:
-        """Wait until the task is ready. Raise ReBenchError if that failed, StoppedError if ``abandoned`` is set."""
+        """Wait until the task is ready.
+
+        Raises:
+            ReBenchError: if the preparation failed or the server shuts down.
+            StoppedError: if ``abandoned`` is set.
+        """
         while self.state == State.PREPARING and self._running is not None:
             if stop_requested():
                 raise ReBenchError("the server is shutting down")
@@ -85,11 +91,11 @@ class Preparation:
             raise self.error
 
     async def create_workspace(self, workspace: Path, abandoned: threading.Event) -> None:
-        """Create a workspace in a new directory when the task is ready, or raise ReBenchError.
+        """Create a workspace in a new directory once the task is ready; a failure leaves no directory.
 
         Raises:
-            StoppedError: if ``abandoned`` was set, upon which an incomplete workspace is removed, or the server shuts
-                down.
+            ReBenchError: if the preparation or the creation failed.
+            StoppedError: if ``abandoned`` is set or the server shuts down.
         """
 
         def create() -> None:
@@ -108,7 +114,7 @@ class Preparation:
         await self._in_thread(create)
 
     async def stop(self) -> None:
-        """Wait for the threads, which have been asked to stop, and end the process."""
+        """Wait for the threads, which the caller must have requested to stop, and stop the worker."""
         if self._running is not None:
             await asyncio.gather(self._running, return_exceptions=True)
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
@@ -138,9 +144,8 @@ class Preparation:
         task = self.served.task
         try:
             self._worker.start()
-            if (
-                self._logged_progress and self._worker.randomized
-            ):  # preparing may have left it with a GPU and much memory
+            if self._logged_progress and self._worker.randomized:
+                # Restart the worker, because preparing may have left it with a GPU and much memory.
                 self._worker.close()
                 self._worker.start()
             make_template(task, self._template, self._worker.create_workspace)
@@ -155,7 +160,7 @@ class Preparation:
             raise_if_stop_requested()
         try:
             raise_if_stop_requested()
-            with stop_thread_on(None):  # a request must not end the process, which all sessions share
+            with stop_thread_on(None):  # one session's stop must not kill the worker, which all share
                 self._worker.randomize_workspace(workspace)
         finally:
             self._worker_lock.release()
@@ -191,12 +196,12 @@ class Preparations:
 
     @property
     def ready(self) -> bool:
-        """Whether no task is being prepared and at least one is ready."""
+        """Whether all preparations have finished and at least one task is ready."""
         states = {preparation.state for preparation in self.by_id.values()}
         return State.PREPARING not in states and State.READY in states
 
     def check(self, served: ServedTask) -> None:
-        """Raise ReBenchError if the preparation of a task failed, and schedule a retry. Thread-safe."""
+        """If the preparation of a task failed, schedule a retry and raise ReBenchError. Thread-safe."""
         preparation = self.by_id[served.id]
         if preparation.state == State.FAILED:
             self._loop.call_soon_threadsafe(preparation.start)
@@ -205,7 +210,7 @@ class Preparations:
             )
 
     async def wait_for_all(self) -> None:
-        """Wait until all are ready, or raise ReBenchError (UsageError if a prerequisite is missing)."""
+        """Wait until all tasks are ready, or raise ReBenchError (UsageError if only prerequisites are missing)."""
         waiting = [preparation.wait() for preparation in self.by_id.values()]
         errors = [error for error in await asyncio.gather(*waiting, return_exceptions=True) if error is not None]
         if errors:

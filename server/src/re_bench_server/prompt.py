@@ -25,9 +25,14 @@ class Remainder:
 def prompt(
     served: ServedTask, settings: Settings, workspace: str, *, stand_in: bool, remainder: Remainder | None = None
 ) -> str:
-    """Return the prompt of a session, whose commands see the workspace at the path ``workspace``.
+    """Return the prompt of a session.
 
-    ``stand_in`` says that the task's model, if any, is the stand-in; ``remainder`` is None for a new session.
+    Args:
+        served: the task.
+        settings: the server's settings.
+        workspace: the workspace's path, as the session's commands see it.
+        stand_in: whether the task's model, if any, is the stand-in.
+        remainder: what is left of a session that continues after a restart; None for a new session.
     """
     text = (served.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     lines = [
@@ -65,7 +70,7 @@ def _workspace_lines(
 
 
 def _submitted(names: Sequence[str] | None) -> str:
-    """Say which of the workspace's top-level names are part of a submission."""
+    """Return a sentence that states which top-level names of the workspace are part of a submission."""
     if not names:
         return "You submit all of it."
     listed = ", ".join(f"`{name.removeprefix('!')}`" for name in names)
@@ -82,7 +87,7 @@ def _service_lines(served: ServedTask, settings: Settings, *, stand_in: bool) ->
     if served.task.chat_model is not None and not stand_in:
         target += f" (also under the name {' and '.join(f'`{name}`' for name in model.aliases)})"
     yield f"`OPENAI_BASE_URL` and `OPENAI_API_KEY` give access to {target}."
-    yield f"You may spend ${settings.model_dollars:g} on your own calls; scorings have a separate budget."
+    yield f"You may spend ${settings.model_dollars:g} on your own calls; scoring has a separate budget."
     if stand_in and served.needs_key:
         yield "This session has no secret openai_api_key, so attempts cannot be scored."
 

@@ -1,4 +1,4 @@
-"""Shared resources of sessions: slots for scorings, and the GPUs of the host."""
+"""Resources that sessions share: slots for scoring, and the host's GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Queue:
-    """A FIFO queue for a number of slots."""
+    """A FIFO queue for a fixed number of slots."""
 
     def __init__(self, slots: int) -> None:
         self._free = asyncio.Semaphore(slots)
@@ -29,7 +29,7 @@ class Queue:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """Hold a slot for the block; yields the seconds waited."""
+        """Wait for a slot, and hold it during the block; yields the seconds waited."""
         began = time.monotonic()
         self.waiting += 1
         try:
@@ -45,14 +45,14 @@ class Queue:
 
 
 class GpuGate:
-    """Keeps a timed scoring alone on its GPU, as far as this server's sessions are concerned.
+    """Keeps this server's other work off the GPU while a scoring run measures time on it.
 
-    Scorings run one at a time. If sessions share the GPU, no command starts during a scoring; running commands
-    continue.
+    Such scoring runs take turns. If sessions use the same GPU, no command starts during a scoring run, but running
+    commands continue.
     """
 
     def __init__(self, *, separate: bool = False) -> None:
-        """Begin idle; ``separate`` says that sessions never use the GPU for scorings."""
+        """Set up; ``separate`` is true if sessions never use the GPU that scorers use."""
         self.scorings = Queue(1)
         self._separate = separate
         self._idle = asyncio.Event()
@@ -60,7 +60,7 @@ class GpuGate:
 
     @asynccontextmanager
     async def scoring(self) -> AsyncIterator[float]:
-        """Hold the GPU for the block; yields the seconds waited."""
+        """Wait for the GPU, and hold it during the block; yields the seconds waited."""
         async with self.scorings.slot() as waited_s:
             if not self._separate:
                 self._idle.clear()
@@ -70,7 +70,7 @@ class GpuGate:
                 self._idle.set()
 
     async def wait_until_idle(self) -> float:
-        """Wait until no scoring runs, and return the seconds waited."""
+        """Wait until no scoring run holds a GPU that sessions share, and return the seconds waited."""
         began = time.monotonic()
         await self._idle.wait()
         return time.monotonic() - began
@@ -84,7 +84,7 @@ class SessionGpus:
         self._by_session: dict[str, str] = {}
 
     def assign(self, session: str) -> str:
-        """Return the UUID of a session's GPU; it stays the same until it is released."""
+        """Return the UUID of a session's GPU, which stays the same until :meth:`release`."""
         if session not in self._by_session:
             sessions = Counter(self._by_session.values())
             self._by_session[session] = min(self.plan.other, key=sessions.__getitem__)
@@ -95,16 +95,16 @@ class SessionGpus:
         self._by_session.pop(session, None)
 
     def record(self) -> dict[str, Any]:
-        """Return the UUIDs of all GPUs and their numbers of sessions."""
+        """Return the UUID of the scoring GPU, and the number of sessions on each GPU that sessions use."""
         sessions = Counter(self._by_session.values())
         return {"scoring": self.plan.timed[0], "sessions": {uuid: sessions[uuid] for uuid in self.plan.other}}
 
 
 def plan_gpus(tasks: Iterable[ServedTask], scoring_gpu: str | None) -> GpuPlan | None:
-    """Return the plan of GPUs, or None if no served task needs one.
+    """Return which GPUs are for scoring and for sessions, or None if no served task needs a GPU.
 
     Raises:
-        UsageError: if the chosen GPU for scorings does not exist or none is needed.
+        UsageError: if ``scoring_gpu`` does not exist, or is given although no served task needs a GPU.
     """
     if any(served.profile.device == "cuda" for served in tasks):
         return dedicate_gpu(gpu_state.identify_all(), scoring_gpu)

@@ -1,6 +1,6 @@
-"""Records of sessions for the operator: transcripts, metrics, and costs of models.
+"""Records of sessions for the operator: transcripts, metrics and model costs.
 
-A transcript has a line of JSON for each call; docs/transcripts.md describes the format.
+A transcript has one line of JSON per call; docs/transcripts.md describes the format.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 VERSION = 1
 """Version of the transcript format, in a transcript's first line."""
 MAX_TEXT, BRIEF_TEXT = 256 << 10, 1000
-"""Maximum characters of a field: at first, and when most of the space is used."""
+"""Maximum characters of a field: while there is enough space, and when most of the space is used."""
 
 _STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
-"""Stages: maximum text length, share of the space up to which it applies, and what the next stage keeps."""
+"""For each stage: maximum text length, share of the space at which the stage ends, and what the next stage keeps."""
 _LIMIT_MARK = b'{"kind":"limit"'
 _MIB = 1 << 20
 _RECORDED_SETTINGS = (
@@ -51,20 +51,20 @@ class Transcript:
     """The transcript of one session."""
 
     def __init__(self, path: Path, limit: int) -> None:
-        """Begin or continue a transcript of at most ``limit`` bytes, plus a line that reports the limit."""
+        """Begin or continue a transcript of at most ``limit`` bytes, plus the lines that report the limit."""
         self.path, self.limit = path, limit
         self._sequence = self._size = -1
         self._stage = 0
         self._failed = False
 
     def append(self, entry: Mapping[str, Any], secrets: Iterable[str]) -> None:
-        """Append a redacted entry, shortened if space is short. A failure is logged once and otherwise ignored."""
+        """Append an entry, redacted, and shortened if little space is left. Only the first failure is logged."""
         clean = redacted_value(dict(entry), secrets, similar=True)
         try:
             with locked_log(self.path) as file:
                 self._append(file, clean)
         except OSError as error:
-            if error.errno != errno.ENOENT and not self._failed:  # may be removed with its session
+            if error.errno != errno.ENOENT and not self._failed:  # it may be gone with its session
                 self._failed = True
                 log.error("transcript_not_written", path=str(self.path), reason=error.strerror)
 
@@ -119,10 +119,10 @@ class Recorder:
         self._settings, self._sandbox = settings, sandbox
         self._transcripts: WeakKeyDictionary[Session, Transcript] = WeakKeyDictionary()
         self._counted: WeakKeyDictionary[Session, tuple[float, float]] = WeakKeyDictionary()
-        """A session's costs already in the metrics: its own calls, and scorings."""
+        """The costs of each session that the metrics already include: the agent's calls, and scoring."""
 
     def opened(self, session: Session, setup_s: float) -> None:
-        """Record that a session begins or continues after a restart; ``setup_s`` is the duration of the set-up."""
+        """Record that a session begins or continues after a restart; ``setup_s`` is the duration of the setup."""
         if session.restored:
             self._write(session, "resumed", {})
         else:
@@ -130,13 +130,16 @@ class Recorder:
             self._write(session, "begin", _beginning(session, self._settings, self._sandbox))
 
     def restored(self, session: Session) -> None:
-        """Note the cost of a session of an earlier server, whose metrics have counted it."""
+        """Exclude the past cost of a restored session from the metrics, since the earlier server's included it."""
         self._counted[session] = _costs(session)
 
     async def called(
         self, session: Session, tool: str, arguments: Mapping[str, Any], response: ToolResponse, began: float
     ) -> None:
-        """Record a call that began at ``began`` (monotonic), and add the cost of the model to its metadata."""
+        """Record a tool call that began at ``began`` (monotonic clock).
+
+        Also add the session's model cost so far to the response's metadata.
+        """
         await self.refresh_cost(session)
         if session.served.manifest.model is not None:
             response.metadata["model_dollars"] = session.record.model_dollars
@@ -146,12 +149,12 @@ class Recorder:
         self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
 
     async def refresh_cost(self, session: Session) -> None:
-        """Update the cost of a session's model."""
+        """Update the cost of a session's model calls, and add it to the metrics."""
         await session.shell.refresh_cost()
         self._count_cost(session)
 
     def ended(self, session: Session) -> None:
-        """Record that a session has ended or is suspended; its directory may be gone."""
+        """Record that a session has ended or is suspended; its directory may have been removed."""
         self._count_cost(session)
         if session.record.state == "ended":
             self._write(session, "end", {"reason": session.record.reason, "attempts": session.record.attempts})
@@ -174,7 +177,7 @@ class Recorder:
         self._transcripts[session].append(entry, secrets)
 
     def _count_cost(self, session: Session) -> None:
-        """Count the spending since the last time."""
+        """Add the spending since the last call to the metrics."""
         before, now = self._counted.get(session, (0.0, 0.0)), _costs(session)
         for caller, counted, dollars in zip(("session", "scoring"), before, now, strict=True):
             self.metrics.spent(session.served.id, caller, max(0.0, dollars - counted))
@@ -187,7 +190,7 @@ def _costs(session: Session) -> tuple[float, float]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions that a transcript depends on."""
+    """Return the versions to record in a transcript."""
     packages = {name: version(name) for name in ("re-bench-server", "openreward")}
     return packages | {"python": platform.python_version()}
 

@@ -1,4 +1,4 @@
-"""The open sessions of a server: new ones, and those of an earlier server."""
+"""The open sessions of a server: new sessions, and sessions restored from an earlier server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")
-"""SHA-256 of the session ID of the client whose request is handled."""
+"""SHA-256 of the session ID in the request that is being handled."""
 
 _CHECKPOINT_S, _END_PERIOD_S = 30.0, 0.5
 _POLL_S = 0.1
@@ -40,7 +40,7 @@ class TooManySessionsError(UsageError):
 
 
 class OtherTaskError(UsageError):
-    """A client asks for its session again, but for another task."""
+    """A client requests its existing session, but with another task."""
 
 
 class SessionRegistry:
@@ -74,7 +74,7 @@ class SessionRegistry:
         self._run_in_background(_repeat(_CHECKPOINT_S, self._write_checkpoints))
 
     def begin_serving(self) -> None:
-        """Start the periodic work of a listening server."""
+        """Start the background work of a server that listens."""
         self._run_in_background(self._close_unclaimed())
         self._run_in_background(_repeat(_END_PERIOD_S, self._end_as_requested))
 
@@ -90,7 +90,7 @@ class SessionRegistry:
         self.sessions[record.name] = self._restored[record.client] = session
 
     def create(self, served: ServedTask, secret_values: Mapping[str, str]) -> Session:
-        """Return a new session, or the client's session of an earlier server."""
+        """Return a new session, or the client's restored session."""
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
@@ -135,7 +135,7 @@ class SessionRegistry:
             await asyncio.sleep(_POLL_S)
 
     async def suspend(self) -> None:
-        """Stop all sessions and keep them for the next server. Raise the first error of a session at the end."""
+        """Stop all sessions, keeping them for the next server; then raise the first error, if any."""
         self.draining = self.app.stopping = True
         for task in self._tasks:
             task.cancel()
@@ -155,7 +155,7 @@ class SessionRegistry:
             await self.app.close()
 
     async def _close_unclaimed(self) -> None:
-        """Close the sessions whose clients do not come back."""
+        """End the restored sessions whose clients do not return in time."""
         reason = f"its client did not return within {self.app.settings.reclaim_s:g} s after a restart of the server"
         await asyncio.sleep(self.app.settings.reclaim_s)
         for session in list(self._restored.values()):
@@ -177,14 +177,14 @@ class SessionRegistry:
                     log.error("checkpoint_failed", session=session.name, reason=str(error))
 
     async def _end_as_requested(self) -> None:
-        """End the sessions that the operator ended with ``re-bench sessions end``."""
+        """End the sessions for which the operator has run ``re-bench sessions end``."""
         for session in list(self.sessions.values()):
             if (session.directory / END_REQUEST).exists():
                 await self.end(session, ENDED_BY_OPERATOR)
 
     @staticmethod
     async def end(session: Session, reason: str | None) -> None:
-        """Close a session, or suspend it if there is no reason, and log that."""
+        """End a session, or suspend it if ``reason`` is None, and log the event."""
         await session.close(reason)
         event = "session_suspended" if reason is None else "session_ended"
         log.info(event, session=session.name, attempts=session.record.attempts, reason=reason)
@@ -202,18 +202,18 @@ class SessionRegistry:
 
 
 def check_task(session: Session, task_id: object) -> None:
-    """Raise OtherTaskError if a client asks for another task than its session's."""
+    """Raise OtherTaskError unless ``task_id`` is the ID of the session's task."""
     if session.served.id != task_id:
         raise OtherTaskError(f"this session has the task {session.served.id}; use another session id for another task")
 
 
 def client_of(session_id: bytes) -> str:
-    """Return the SHA-256 of a client's session ID, which itself gives access and is never stored."""
+    """Return the SHA-256 of a client's session ID. The ID itself grants access, so it is never stored."""
     return hashlib.sha256(session_id.strip()).hexdigest()
 
 
 async def _repeat(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Repeat some work forever; failures are logged."""
+    """Do some work every few ``seconds`` forever; failures are logged."""
     while True:
         try:
             await work()

@@ -1,7 +1,7 @@
 """Responses of the tools: text, reward and metadata of ``bash`` and ``answer``.
 
 If a task has ``show_score = false``, text and metadata show no score before the end of the episode. The protocol's
-reward, which is for trainers and evaluators, is sent anyway unless the server withholds it.
+reward field, which is meant for trainers and evaluators, is sent anyway unless the server withholds rewards.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _AGGREGATION = {"min": "the lowest", "max": "the highest", "last": "the last"}
 
 @dataclass(frozen=True)
 class ToolResponse:
-    """The response of a tool."""
+    """The response to a tool call."""
 
     text: str
     reward: float | None = None
-    """None if nothing was scored: a command, or a call with an internal error."""
+    """None if nothing was scored: after a command or an internal error."""
     finished: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -44,17 +44,17 @@ class ToolResponse:
 
 
 def with_unscored_reward(response: ToolResponse, reward: float | None) -> ToolResponse:
-    """Return a response with this reward if nothing was scored."""
+    """Return a response with this ``reward`` if nothing was scored, otherwise unchanged."""
     return replace(response, reward=reward) if response.reward is None else response
 
 
 def error_response(text: str) -> ToolResponse:
-    """Return the response of a failed call; the episode continues."""
+    """Return the response to a failed call; the episode continues."""
     return ToolResponse(text, metadata={"status": "error", "message": text})
 
 
 def interrupted_response(text: str) -> ToolResponse:
-    """Return the response of a call that the end of a server interrupted; the episode continues."""
+    """Return the response to a call that was interrupted because the server stopped; the episode continues."""
     return ToolResponse(text, metadata={"status": "interrupted", "message": text})
 
 
@@ -74,7 +74,7 @@ def command_response(output: Output, waited_s: float) -> ToolResponse:
 
 
 def with_queue_time(response: ToolResponse, seconds: float) -> ToolResponse:
-    """Return a response with ``queued_s``, the time that the call waited for others of its session."""
+    """Add ``queued_s`` to a response: the seconds that the call waited for other calls of its session."""
     text = f"{response.text}\n[waited {seconds:.0f} s for another call of this session]"
     return replace(
         response,
@@ -101,7 +101,7 @@ def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_rew
 
 
 def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
-    """Return the response to a final answer: the aggregate of all raw scores."""
+    """Return the response to a scored final answer, with the final score over all attempts."""
     lines = [_headline(attempt), _message(attempt.score), "", "The episode has ended."]
     lines += [_final_line(manifest, attempt.final), *_waited(attempt.waited_s)]
     metadata = _metadata(attempt) | {"final": _final_fields(manifest, attempt.final)}
@@ -124,7 +124,7 @@ def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolRespon
 
 
 def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
-    """Return the response to any call after the session was ended; None stands for no final score."""
+    """Return the response to a call after the session has ended; ``final_fields`` is None without a final score."""
     final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
     text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
     metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
@@ -168,7 +168,7 @@ def _headline(attempt: ScoredAttempt) -> str:
 
 
 def _message(score: Score) -> str:
-    """Return the message for the agent; an internal error's text may contain hidden data."""
+    """Return the score's message, or a general one for an internal error, whose text may contain hidden data."""
     return _SERVER_FAULT if score.status == "error" else score.message
 
 

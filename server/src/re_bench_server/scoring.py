@@ -1,8 +1,8 @@
-"""Scores attempts of sessions, each by the task's ``score.py`` in a separate process.
+"""Score the attempts of sessions by running the task's ``score.py``, a scorer, in a separate process.
 
-The scorer keeps a copy of the submission, removing the oldest copies for space, and writes the attempt to the session's
-log and to disk before the server reads the result. It stops when its stdin closes, that is, when the server ends for
-any reason.
+The scorer keeps a copy of the submission, and appends the attempt to the session's log on disk before the server reads
+the result. The scorer stops when its stdin closes, that is, when the server exits for any reason. Before each scoring
+run, the server removes the oldest copies if they take too much space.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OVERHEAD_S = 300.0  # for copying and logging, in addition to the profile's tim
 
 @dataclass(frozen=True)
 class ScoredAttempt:
-    """An attempt, and the final score as of this attempt."""
+    """An attempt, and the final score over all attempts so far."""
 
     score: Score
     final: FinalScore
@@ -54,7 +54,7 @@ class Scorer:
     """Scores the attempts of all sessions."""
 
     def __init__(self, queue: Queue, gate: GpuGate, settings: Settings, gpu: str | None) -> None:
-        """Prepare; ``gpu`` is the UUID of the GPU for scorings, if any."""
+        """Set up; ``gpu`` is the UUID of the GPU that scorers use, if any."""
         self._queue, self._gate, self._sandbox = queue, gate, settings.sandbox
         self._keep_mib, self._network = settings.disk_mib, settings.network.mode
         self._visible = only_gpus(gpu)
@@ -78,8 +78,8 @@ class Scorer:
             log: the session's attempt log.
             variables: additional environment variables of the scorer.
             instance: the session's instance, for the log entry of a failed scorer.
-            clock: the session's clock, from which waiting is subtracted.
-            submitted_at: the clock at the time of the call, for the log.
+            clock: the session's clock, whose working time excludes the waiting.
+            submitted_at: the clock's times when ``answer`` was called, for the log.
         """
         async with AsyncExitStack() as stack:
             with clock.waiting():
@@ -95,7 +95,7 @@ class Scorer:
                 )
                 score = await asyncio.to_thread(fail, details={**instance_details(instance), "network": self._network})
         final = await asyncio.to_thread(final_so_far, served.task, served.profile_name, log)
-        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for processes of other programs
+        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for other programs on the GPU
         clock.add_wait(waited_for_gpu_s)
         return ScoredAttempt(score, final, waited_s + waited_for_gpu_s)
 

@@ -1,4 +1,4 @@
-"""The server process: the SDK's application behind our middleware, until a signal ends it."""
+"""The server process: runs the SDK's application behind our middleware until a signal stops it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _GC_ALLOCATIONS = 50_000
 
 
 class _Server(uvicorn.Server):
-    """Shuts down in two steps: SIGTERM lets running calls finish; a second signal, SIGINT or the timeout ends them."""
+    """Shuts down in two steps: SIGTERM lets calls finish; a second signal, SIGINT or a timeout interrupts them."""
 
     def __init__(self, config: uvicorn.Config, registry: SessionRegistry) -> None:
         super().__init__(config)
@@ -58,7 +58,7 @@ class _Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
 
     def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
-        """Drain or shut down. The base method, which ``sse_starlette`` extends, would cut all streams."""
+        """Drain or shut down. The base method, which ``sse_starlette`` patches, would abort all streams."""
         self._captured_signals.append(sig)
         if sig == signal.SIGTERM and not (self.should_exit or self._registry.draining):
             self._registry.draining = True
@@ -83,7 +83,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings) -> None:
-    """Serve until a signal; then suspend all sessions for the next server with the same state directory."""
+    """Serve until a signal arrives; then suspend all sessions for the next server with the same state directory."""
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
@@ -113,7 +113,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             message="sessions share this machine's network: agents can reach the internet, all local services "
             "including this server, and cloud metadata; nothing is recorded",
         )
-    # Unexpected exceptions are only logged; ours reach clients as HTTPException.
+    # "none": clients get our errors as HTTPException, and no text of unexpected exceptions, which are only logged.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
     application = AccessMiddleware(
@@ -138,7 +138,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         ),
         registry,
     )
-    # Garbage collection took a quarter of the time of a call, and calls leave few cycles behind.
+    # By default, garbage collection takes a quarter of a call's time, although calls leave few cycles behind.
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
@@ -156,14 +156,14 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _refuse_request(_request: Request, error: Exception) -> JSONResponse:
-    """Respond to a malformed request; FastAPI's default response repeats the whole input."""
+    """Respond to a malformed request. FastAPI's default response would repeat the whole input."""
     assert isinstance(error, RequestValidationError)
     return JSONResponse({"detail": without_input(error.errors())}, _UNPROCESSABLE)
 
 
 def _bound_socket(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Without the explicit protocol asyncio keeps Nagle's algorithm, which costs 40 ms per call.
+    # Without the explicit protocol, asyncio does not disable Nagle's algorithm, which costs 40 ms per call.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -175,7 +175,7 @@ def _bound_socket(settings: Settings) -> socket.socket:
 
 
 def _listen(listener: socket.socket, settings: Settings) -> str:
-    """Listen, and return the URL."""
+    """Start listening, and return the URL."""
     try:
         listener.listen(_BACKLOG)
     except OSError as error:

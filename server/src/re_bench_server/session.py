@@ -1,4 +1,4 @@
-"""A session: one agent at one task, with its own workspace, sandbox, budget and attempt log."""
+"""A session: one agent that works on one task, with a workspace, sandbox, budget and attempt log of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from re_bench_server.shell.protocol import Output
 
 
-_SHUT_DOWN = "The server is shutting down. This session continues when it is back: files are kept, processes are lost."
+_SHUT_DOWN = "The server is shutting down. This session continues after a restart: files are kept, processes are lost."
 _POLL_S, _LONGEST_SLEEP_S = 0.1, 60.0
 _KEY_MISSING = (
     "The session's secret openai_api_key is never stored; send it again by POST /create with the same X-Session-ID "
@@ -38,11 +38,11 @@ _KEY_MISSING = (
 
 
 class SessionClosedError(ReBenchError):
-    """The session has ended, or its hours are over."""
+    """The session has ended, or its hours are used up."""
 
 
 class ServerEndingError(SessionClosedError):
-    """The server is shutting down; the session continues with the next one."""
+    """The server is shutting down; the session continues with the next server."""
 
 
 class Session:
@@ -51,9 +51,10 @@ class Session:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, key: str | None, on_closed: Callable[[], None]
     ) -> None:
-        """Begin or restore a session, whose record is on disk.
+        """Set up a new or restored session.
 
-        ``key`` is for the task's model; ``on_closed`` is called once when the session has ended or is suspended.
+        ``key`` is the API key for the task's model; ``on_closed`` is called once, when the session has ended or is
+        suspended.
         """
         self.name = record.name
         self.served = served
@@ -66,13 +67,13 @@ class Session:
         self.attempts = SessionAttempts(app, served, record, self.directory, self.clock)
         self.shell = SessionShell(app, served, record, self.directory)
         self.restored = self.claimed = False
-        """Whether an earlier server began it, and whether its client has returned since."""
+        """Whether an earlier server began the session, and whether the client has returned since then."""
         self._notice = ""
         self._calls: list[str] = []
         self._opening: asyncio.Future[None] | None = None
         self._hours: asyncio.Task[None] | None = None
         self._abandoned = threading.Event()
-        """Set when the session ends and does not need its workspace any more."""
+        """Set when the session ends, so its workspace need not be created any more."""
         self._closing: asyncio.Future[None] | None = None
 
     @property
@@ -82,18 +83,23 @@ class Session:
 
     @property
     def closing(self) -> bool:
-        """Whether it is ending or has ended."""
+        """Whether :meth:`close` was called."""
         return self._closing is not None
 
     def restore(self) -> None:
-        """Settle interrupted calls of an earlier server, and wait for the client. Raise OSError or ReBenchError."""
+        """Settle an interrupted call of an earlier server; the session then waits for its client.
+
+        Raises:
+            OSError: if the attempt log cannot be read or written.
+            ReBenchError: if the log or the record cannot be used.
+        """
         self.restored = True
         self._set_activity("waiting for its client")
         self.attempts.settle()
 
     async def open(self) -> None:
         """Create the workspace, unless it exists, and start the services for the sandbox."""
-        # Threads continue when their caller is cancelled, and close() must wait for them.
+        # If the caller is cancelled, the threads that _open() uses continue, and close() must wait for them.
         self._opening = asyncio.ensure_future(self._open())
         await asyncio.shield(self._opening)
 
@@ -122,12 +128,12 @@ class Session:
         self._hours = asyncio.create_task(self._end_at_hours())
 
     def claim(self, key: str | None) -> None:
-        """Give a restored session back to its client, with the model's key, before :meth:`open`."""
+        """Return a restored session to its client, who may send the model's key again; call before :meth:`open`."""
         self.claimed = True
         self._key = key if self.record.key else None
 
     async def supply_key(self, key: str | None) -> None:
-        """Accept the model's key from a client that returned without it; the next shell has the model."""
+        """Accept the model's key from a client that had returned without it; the next shell can use the model."""
         if key is not None and self._key_missing:
             await self.shell.open_model(key)
             self._key = key
@@ -139,13 +145,13 @@ class Session:
         return self.record.key and self._key is None
 
     def _restart_notice(self) -> str:
-        """Return the first lines of the first output after a restart."""
+        """Return the text that precedes the first output after a restart."""
         interrupted = self.record.answer is not None and self.record.answer.state == "interrupted"
         parts = [RESTARTED, INTERRUPTED if interrupted else "", _KEY_MISSING if self._key_missing else ""]
         return f"[{' '.join(filter(None, parts))}]\n"
 
     def take_notice(self) -> str:
-        """Return the pending restart notice, once."""
+        """Return the pending restart notice and clear it; empty if there is none."""
         text, self._notice = self._notice, ""
         return text
 
@@ -159,13 +165,13 @@ class Session:
         """Run a command in the session's shell; return its output and the seconds waited for the GPU.
 
         Raises:
-            SessionClosedError: if the session has ended or its hours are over.
+            SessionClosedError: if the session has ended or its hours are used up.
         """
         settings = self._app.settings
         async with self._using_shell("bash") as waited_s:
             limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
             output = await self.shell.run(command, limit)
-            if output.status is None:  # the shell was ended
+            if output.status is None:  # the shell was killed
                 self._check_open()
             return output, waited_s
 
@@ -204,7 +210,7 @@ class Session:
 
         Args:
             final: whether the answer ends the episode.
-            task_id: the SDK's ID of the call, by which a client can ask a later server for the result.
+            task_id: the SDK's ID of the call, which a client can send to a later server to get the result.
 
         Raises:
             SessionClosedError: if the session has ended.
@@ -226,9 +232,9 @@ class Session:
         return response
 
     async def close(self, reason: str | None) -> None:
-        """Stop everything in the session. Without a reason, it is suspended for the next server.
+        """Stop everything in the session. Without a reason, suspend the session for the next server.
 
-        With a reason it ends for good: the workspace is removed; the log and the scored copies stay.
+        With a reason, end it for good: the workspace is removed, but the log and the scored copies are kept.
         """
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close(reason))
@@ -276,7 +282,7 @@ class Session:
             log.error("session_ending_failed", session=self.name, reason=repr(error))
 
     def checkpoint(self) -> bool:
-        """Update the used hours in the record; return whether the session is open."""
+        """Update the times in the record if the session is open; return whether it is."""
         if self.record.state == "open":
             self.clock.checkpoint()
         return self.record.state == "open"
@@ -301,7 +307,7 @@ class Session:
             await asyncio.sleep(min(max(self._remaining_s(), _POLL_S), _LONGEST_SLEEP_S))
 
     async def _time_is_up(self) -> bool:
-        """Return whether the hours are over; if so, end background processes."""
+        """Return whether the hours are used up; if so, kill background processes."""
         if self._remaining_s() > 0:
             return False
         await self.shell.close_shell()

@@ -1,7 +1,8 @@
 """Middleware that lets clients continue sessions of an earlier server.
 
-The SDK keeps sessions in memory, by IDs that clients choose. The first request with the ID of a restored session makes
-the SDK create it again; :meth:`re_bench_server.registry.SessionRegistry.create` then returns the restored one.
+The SDK keeps sessions in memory, under IDs that clients choose. At the first request with the ID of a restored session,
+the middleware makes the SDK create the session again, and
+:meth:`re_bench_server.registry.SessionRegistry.create` returns the restored session instead of a new one.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ if TYPE_CHECKING:
 _CREATE = "/create"
 _CALL = f"/{NAME}/call"
 _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 400, 500, 503
-_SHUTTING_DOWN = "the server is shutting down and accepts no new sessions and calls; try again later"
+_SHUTTING_DOWN = "the server is shutting down and accepts no new sessions or calls; try again later"
 _STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 class SessionMiddleware:
     """Resumes restored sessions, and refuses requests that the SDK would wrongly accept.
 
-    Two concurrent requests for one ID would create two sessions, one of which the SDK forgets. Toolsets access the web
-    with keys from the server's environment. A draining server accepts no new sessions and calls.
+    It refuses concurrent requests to create a session with the same ID, since the SDK would create two sessions and
+    forget one of them. It refuses toolsets, which access the web with keys from the server's environment. While the
+    server drains, it refuses new sessions and calls.
     """
 
     def __init__(self, application: ASGIApp, registry: SessionRegistry) -> None:
@@ -94,7 +96,7 @@ class SessionMiddleware:
             self._in_progress.remove(client)
 
     async def _resume_session(self, client: str, scope: Scope) -> None:
-        """Make the SDK create the client's restored session, if one waits."""
+        """If a restored session waits for the client, make the SDK create it."""
         if client in self._in_progress or not self._registry.waits(client):
             return
         if client not in self._resuming:
@@ -114,7 +116,7 @@ class SessionMiddleware:
             log.error("session_not_taken_up", session=session.name, status=answer.status_code)
 
     async def _call(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call of an earlier server; refuse new calls while draining; forward others."""
+        """Answer a call made to an earlier server, refuse new calls while draining, and forward all other calls."""
         body, replay = await _read(receive)
         task_id = _json_object(body).get("task_id")
         if task_id is None and self._registry.draining:
@@ -130,7 +132,7 @@ class SessionMiddleware:
 
 
 async def _create_again(session: Session, request: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> JSONResponse:
-    """Return the response to a client that creates its existing session again."""
+    """Return the response to a client that requests to create its existing session again."""
     try:
         if "task_spec" in request:
             spec = request["task_spec"]
@@ -169,7 +171,7 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
-    """Return the object in a body; empty if there is none, which the SDK refuses."""
+    """Return the JSON object in a body, or an empty one if there is none; the SDK refuses such a body."""
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):

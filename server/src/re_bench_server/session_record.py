@@ -1,4 +1,4 @@
-"""A session's record ``session.json``, from which a later server restores it, and its clock."""
+"""A session's clock, and its record ``session.json``, from which a later server restores the session."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 class AnswerCall(BaseModel):
-    """The last call of ``answer``; tells a later server how it ended."""
+    """The last call of ``answer``, recorded for a later server that must report how the call ended."""
 
     since: str
     final: bool
     task_id: str | None
-    """The SDK's ID, with which a client asks for the result again."""
+    """The SDK's ID of the call; a client sends it to get the result again."""
     attempts_before: int
     wall_s: float | None = None
-    """When it was made; None in records of early versions."""
+    """Time of the call, in seconds since the session's start; None in records of early versions."""
     working_s: float | None = None
+    """The same in working time."""
     state: Literal["running", "done", "interrupted"] = "running"
 
 
@@ -44,41 +45,41 @@ class SessionRecord(Record):
     """The task's ID."""
     profile: str
     client: str
-    """SHA-256 of the client's session ID, which gives access and is never stored."""
+    """SHA-256 of the client's session ID. The ID itself grants access, so it is never stored."""
     opened: str
     instance: Instance | None = None
-    """The task instance of its workspace, experiments and attempts; None if the task has none."""
+    """The task instance used for workspace, experiments and attempts; None if the task has no instances."""
     state: Literal["opening", "open", "finished", "ended"] = "opening"
     """``opening`` before the workspace exists, ``finished`` after the final answer, ``ended`` when closed."""
     used_s: float = 0.0
-    """Working time in seconds, only while a server ran."""
+    """Working time in seconds; time without a running server does not count."""
     waited_s: float = 0.0
     """Seconds waited in the scoring queue or for a GPU; not part of ``used_s``."""
     periods: tuple[tuple[float, float], ...] = ()
-    """When a server ran: pairs of start and end in Unix seconds; the last end is the last checkpoint."""
+    """When a server ran: pairs of start and end in Unix seconds; the last pair ends at the last checkpoint."""
     key: bool = False
-    """Whether it came with a key for the real model; the key is never stored."""
+    """Whether the client sent a key for the real model; the key is never stored."""
     attempts: int = 0
     scored: int = 0
-    """Used attempts: all without internal error."""
+    """Number of attempts that count towards the maximum: all except internal errors."""
     max_attempts: int | None = None
-    """Maximum of used attempts, according to the last server."""
+    """Maximum of ``scored``, as set by the last server."""
     disk_before: int | None = None
-    """Initial size of the workspace in bytes, from which growth counts."""
+    """Initial size of the session's files in bytes, from which disk growth is measured."""
     answer: AnswerCall | None = None
     final: dict[str, Any] | None = None
-    """The final score, once finished or ended with attempts."""
+    """The final score, once the session is finished or has ended with attempts."""
     ended: str | None = None
     reason: str | None = None
-    """Why it ended."""
+    """Why the session ended."""
     network: dict[str, Any] | None = None
-    """The network of its sandbox, according to the last server."""
+    """The sandbox's network policy, as set by the last server."""
     gpu: str | None = None
-    """UUID of its last GPU."""
+    """UUID of the last GPU that the session used."""
     model_dollars: float | None = None
-    """Cost of its own calls to the task's model; None if unknown."""
+    """Cost of the agent's calls to the task's model; None if unknown."""
     scoring_model_dollars: float | None = None
-    """Cost of the calls of its scorings; None without any."""
+    """Cost of the model calls made while scoring; None if there were none or their price is unknown."""
     _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
     @classmethod
@@ -96,7 +97,11 @@ class SessionRecord(Record):
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read the record in ``directory``. Raise ReBenchError if it is missing, damaged or misplaced."""
+        """Read the record in ``directory``.
+
+        Raises:
+            ReBenchError: if the record is missing, damaged or of another session.
+        """
         record = super().load(directory)
         if record.name != directory.name:
             raise ReBenchError(f"{directory / SESSION}: belongs to the session {record.name!r}")
@@ -104,7 +109,7 @@ class SessionRecord(Record):
 
 
 class SessionClock:
-    """The clock of one session, which continues from its record. It is used by one event loop.
+    """The clock of one session, which continues from the times in the session's record. For one event loop only.
 
     Time without a running server does not count. Working time excludes waiting in the scoring queue and for the GPU;
     the session's hours are hours of working time.
@@ -119,7 +124,7 @@ class SessionClock:
 
     def _begin(self) -> None:
         self.started = time.monotonic() - self._record.used_s - self._waited_s
-        """When the session would have begun by the monotonic clock, had its server never been down."""
+        """When the session began, on the monotonic clock, shifted as if the server had never been down."""
         self._period = (time.time(), time.monotonic())
 
     def restart(self) -> None:
@@ -149,7 +154,7 @@ class SessionClock:
                 self._waiting_since = None
 
     def add_wait(self, seconds: float) -> None:
-        """Exclude seconds that were waited elsewhere, such as in a scorer."""
+        """Exclude seconds from working time that were spent waiting elsewhere, such as in a scorer."""
         self._waited_s += seconds
 
     def checkpoint(self) -> None:
@@ -163,5 +168,5 @@ class SessionClock:
 
 
 def utc(timespec: Literal["seconds", "milliseconds"] = "seconds") -> str:
-    """Return the current time as in records and transcripts."""
+    """Return the current UTC time in ISO format, as used in records and transcripts."""
     return dt.datetime.now(dt.UTC).isoformat(timespec=timespec)

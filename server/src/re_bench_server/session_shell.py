@@ -1,4 +1,4 @@
-"""A session's shell and the services it reaches: a model, a meter, a network."""
+"""A session's shell and the services that it can use: a model, a meter and a network."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _PORT = 18080
 
 
 class SessionShell:
-    """Opens the services of one session at once, and its sandbox with the first command."""
+    """Opens the services of one session when the session opens, and the sandbox at the first command."""
 
     def __init__(self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path) -> None:
         self.model_access: ModelAccess | None = None
         self.secrets: list[str] = []
-        """Redacted in all records of the session: its tokens for the model, and the client's key."""
+        """Texts to redact in all records of the session: its tokens for the model, and the client's key."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._meter: MeterProxy | None = None
         self._network = NetworkAccess()
@@ -45,7 +45,7 @@ class SessionShell:
 
     @property
     def has_stand_in(self) -> bool:
-        """Whether its model, if any, is the stand-in."""
+        """Whether the session has a model that is the stand-in."""
         return self.model_access is not None and self.model_access.stand_in
 
     async def open_meter(self) -> None:
@@ -81,11 +81,11 @@ class SessionShell:
             self._record.model_dollars = round(access.dollars, 9)
 
     async def run(self, command: str, timeout_s: float) -> Output:
-        """Run a command in the shell, which is opened if necessary."""
+        """Run a command in the shell, opening the shell if necessary."""
         return await (await self._ensure_shell()).run(command, timeout_s)
 
     async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
-        """Run a program alongside the shell, which is opened if necessary; see :meth:`Shell.execute`."""
+        """Run a program alongside the shell, opening the shell if necessary; see :meth:`Shell.execute`."""
         return await (await self._ensure_shell()).execute(command, **options)
 
     async def _ensure_shell(self) -> Shell:
@@ -97,19 +97,19 @@ class SessionShell:
                 await shell.close()
                 raise ReBenchError("the session has ended")
             self._shell = shell
-            if self._record.disk_before is None:  # saved at once, so that growth before a kill counts
+            if self._record.disk_before is None:  # saved now, so that a server after a kill knows it
                 self._record.disk_before = shell.disk_before
                 await asyncio.to_thread(self._record.save, self._directory)
             return shell
 
     async def close_shell(self) -> None:
-        """End everything in the sandbox."""
+        """Close the shell, killing everything in the sandbox."""
         shell, self._shell = self._shell, None
         if shell is not None:
             await shell.close()
 
     async def close(self) -> None:
-        """Close shell, services and GPU for good."""
+        """Close the shell and the services for good, and release the GPU."""
         self._closed = True
         access, self.model_access = self.model_access, None
         meter, self._meter = self._meter, None
@@ -124,7 +124,7 @@ class SessionShell:
             steps.push_async_callback(self.close_shell)
 
     def _gpu(self) -> str | None:
-        """Return the session's GPU, and note it in the record."""
+        """Return the UUID of the session's GPU, if any, and note it in the record."""
         if not self._closed:
             self._record.gpu = self._app.gpu(self._served, self._record.name)
         return self._record.gpu

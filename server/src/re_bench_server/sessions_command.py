@@ -1,6 +1,7 @@
-"""The command ``re-bench sessions``: list the sessions in a state directory, and end one, with or without a server.
+"""The command ``re-bench sessions``: list the sessions in a state directory, or end a session.
 
-A running server ends a session when it finds the file :data:`re_bench_server.state_dir.END_REQUEST` in its directory.
+The command works with and without a running server. It ends a session of a running server by creating the file
+:data:`re_bench_server.state_dir.END_REQUEST` in the session's directory, which the server checks for.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def _end_without_server(state: Path, directory: Path) -> SessionRecord:
     from re_bench_server.catalog import ServedTask  # noqa: PLC0415
     from re_bench_server.state_dir import ENDED_BY_OPERATOR, StateDirectory, clear  # noqa: PLC0415
 
-    locked = StateDirectory(state)  # no server starts meanwhile
+    locked = StateDirectory(state)  # so that no server starts meanwhile
     try:
         record, attempts = SessionRecord.load(directory), _attempts(directory)
         if record.final is None and attempts:
@@ -164,7 +165,7 @@ def _directories(state: Path) -> list[Path]:
 
 
 def _directory_of(state: Path, prefix: str) -> Path:
-    """Return the directory of the session named ``prefix``, or of the only one that begins with it."""
+    """Return the directory of the session named ``prefix``, or of the only session whose name begins with it."""
     directories = _directories(state)
     matching = [path for path in directories if path.name.startswith(prefix)]
     exact = [path for path in matching if path.name == prefix]

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from re_bench.task.chat_model import ChatModel
 
 DATA_MOUNT = Path("/orwd_data")
-"""Where hosts of environments mount large data, read-only."""
+"""Where platforms that host ORS environments mount large data, read-only."""
 
 _HOUR_S = 3600.0
 _MOUNTED = {"RE_BENCH_CACHE": "re-bench", "HF_HOME": "huggingface"}
-"""Environment variables, and the directories below the mount that they are set to."""
+"""Environment variables, and the directories under the mount that they are set to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +34,9 @@ class Settings(ServeOptions):
     state: Path
     """Directory for sessions and attempt logs."""
     token: str | None = field(default=None, repr=False)
-    """The clients' API key; None if none is needed."""
+    """The API key that clients must send; None if they need no key."""
     chat_model: ChatModel | None = None
-    """Replaces the tasks' real chat models."""
+    """The model that replaces the tasks' real chat models, if any."""
     command_s: float = 600.0
     """Default time limit of a command, in seconds."""
     longest_command_s: float = 3600.0
@@ -44,7 +44,7 @@ class Settings(ServeOptions):
     processes: int = 512
     """Maximum processes and threads of a session."""
     bash_reward: float | None = 0.0
-    """Reward of commands and of calls with an internal error; None is null."""
+    """Reward of commands and of calls with an internal error; None is sent as null."""
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
     """Network of the sessions' sandboxes."""
     transcripts: bool = True
@@ -54,7 +54,7 @@ class Settings(ServeOptions):
         """Return the limits of a session whose task needs at least ``needed``."""
         cores = os.cpu_count() or 1
         return Limits(
-            wall_s=2 * (self.hours + self.wait_hours) * _HOUR_S,  # commands end at the deadline; this is for the rest
+            wall_s=2 * (self.hours + self.wait_hours) * _HOUR_S,  # commands stop at the deadline; this stops all else
             cpu_s=int((self.hours + self.wait_hours) * _HOUR_S * cores),
             memory_mib=max(self.memory_mib, needed.memory_mib),
             processes=max(self.processes, needed.processes),
@@ -77,7 +77,7 @@ def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_M
 
 
 def default_state() -> Path:
-    """Return ``re-bench/serve`` in the user's state directory, or raise UsageError without a home."""
+    """Return ``re-bench/serve`` in the user's state directory. Raise UsageError if there is no home directory."""
     try:
         return state_directory() / "serve"
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The state directory of a server: lock, sessions, and cleanup after a killed server."""
+"""A server's state directory: lock, sessions, and cleanup after a killed server."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from re_bench.untrusted_tree import remove_tree
 from re_bench_server.session_record import SessionRecord
 
 END_REQUEST = "end-requested"
-"""File in a session's directory that asks the running server to end the session."""
+"""File in a session's directory that requests the running server to end the session."""
 ENDED_BY_OPERATOR = "ended by the operator"
-"""The recorded reason of such an end."""
+"""The reason in the record of a session that was ended this way."""
 KEPT = (
     ATTEMPTS,
     f"{ATTEMPTS}.submissions",
@@ -29,7 +29,7 @@ KEPT = (
     "meter.log",
     "network.jsonl",
 )
-"""Files of a session that stay after its end."""
+"""Files of a session that are kept after its end."""
 RESTORED = ("workspace", "home", "experiments")
 """Additional directories of an open session, kept for the next server."""
 _PROGRAMS = ("bwrap", "python", "env", "setpriv")
@@ -43,13 +43,13 @@ class StateDirectory:
     """The directory in which a server keeps its sessions; one server at a time uses it."""
 
     def __init__(self, directory: Path) -> None:
-        """Lock and sweep the directory, or raise UsageError."""
+        """Lock the directory and clean up after an earlier server, or raise UsageError."""
         self.path = directory
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path = directory.resolve()
             self.sessions.mkdir(mode=0o700, exist_ok=True)
-            self.sessions.chmod(0o700)  # not the directory itself, which the operator chose
+            self.sessions.chmod(0o700)  # the operator chose the directory itself, and its mode
             self._lock = (self.path / "lock").open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -61,7 +61,7 @@ class StateDirectory:
         self.open_records: list[SessionRecord] = []
         """Records of the sessions that an earlier server left open."""
         self.damaged: dict[str, str] = {}
-        """Sessions with an unusable record, which are left as they are, and the reasons."""
+        """Names of sessions that cannot be restored, and the reasons; their files are not touched."""
         self._sweep()
         # Socket paths must be short.
         self.sockets = Path(tempfile.mkdtemp(prefix="re-bench-serve-"))
@@ -69,17 +69,17 @@ class StateDirectory:
 
     @property
     def sessions(self) -> Path:
-        """The directory with a directory for each session."""
+        """The directory that contains one directory per session."""
         return self.path / "sessions"
 
     def close(self) -> None:
-        """Release the directory."""
+        """Remove the sockets, and unlock the directory."""
         remove_tree(self.sockets)
         (self.path / _SOCKETS).unlink(missing_ok=True)
         self._lock.close()
 
     def _sweep(self) -> None:
-        """End processes of a dead server, and remove what no session needs any more."""
+        """Kill the processes of a dead server, and remove files that no session needs."""
         directories = [path for path in sorted(self.sessions.iterdir()) if path.is_dir()]
         _end_processes({str(path / name) for path in directories for name in RESTORED})
         for path in directories:
@@ -126,25 +126,25 @@ def is_served(state: Path) -> bool:
 def clear(session: Path) -> None:
     """Remove an ended session's files except its records, logs and scored copies."""
     _remove_all_but(session, KEPT)
-    with suppress(OSError):  # succeeds if nothing is left
+    with suppress(OSError):  # rmdir() fails if files are left
         session.rmdir()
 
 
 def _remove_all_but(session: Path, kept: tuple[str, ...]) -> None:
-    partial = session.glob(f"{ATTEMPTS}.*/.incoming-*")  # of killed scorers
+    partial = session.glob(f"{ATTEMPTS}.*/.incoming-*")  # left by killed scorers
     for path in (*session.iterdir(), *partial):
         if path.name not in kept:
             remove_tree(path)
 
 
 def _end_processes(directories: set[str]) -> None:
-    """End sandboxes, meters and scorers with one of the directories as argument, and their descendants."""
+    """Kill sandboxes, meters and scorers that have one of the directories as an argument, and their descendants."""
     pids = all_processes()
     for pid in filter(_is_half_started_sandbox, pids):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)  # PID 1 of a namespace ignores other signals
     roots = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
-    # They end by themselves without their server, and clean up if they get the time.
+    # Without their server these processes exit by themselves; the grace period lets them clean up.
     end_processes(
         {pid for root in roots for pid in process_tree(root)},
         (signal.SIGTERM, _GRACE_S),
@@ -153,9 +153,9 @@ def _end_processes(directories: set[str]) -> None:
 
 
 def _is_half_started_sandbox(pid: int) -> bool:
-    """Return whether a process is a bubblewrap whose parent was killed during the start, and which waits forever.
+    """Return whether a process is a bubblewrap that waits forever because its parent was killed during the start.
 
-    Such a process is PID 1 of its namespace, has no bubblewrap as parent, and no children.
+    Such a process is PID 1 of its namespace, and has neither a bubblewrap as parent nor children.
     """
     try:
         argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

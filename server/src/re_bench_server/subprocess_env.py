@@ -1,4 +1,4 @@
-"""Subprocesses of the server: their environment without secrets, and their termination."""
+"""Helpers for the server's subprocesses: an environment without secrets, and termination."""
 
 from __future__ import annotations
 

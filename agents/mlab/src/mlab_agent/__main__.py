@@ -12,10 +12,10 @@ _STAYS = re.compile(r"PATH|HOME|LANG|LC_\w+|LD_\w+|PYTHON\w*|(?:RE_BENCH|MLAB_AG
 
 
 def hide_environment(module: str) -> None:
-    """Restart this program, as ``python -m module``, with its environment in a file that only it has.
+    """Restart this program as ``python -m module``, passing most of its environment through an anonymous file.
 
-    The first environment of a process can be read in ``/proc`` by other programs of the same user, such as the scripts
-    of the agent, and has the keys of the models' servers. Only what Python itself needs stays in it.
+    Other programs of the same user, such as the agent's scripts, can read in ``/proc`` the environment that a process
+    was started with, which would contain API keys. Only variables that Python itself needs remain there.
     """
     file = os.environ.pop(_VARIABLE, None)
     if file is not None:
@@ -30,7 +30,7 @@ def hide_environment(module: str) -> None:
     environment[_VARIABLE] = str(memory_file)
     sys.stdout.flush()
     sys.stderr.flush()
-    # -P: nothing is imported from the current directory, which scripts may write
+    # -P: do not import from the current directory, which scripts can modify
     os.execve(sys.executable, [sys.executable, "-P", "-m", module, *sys.argv[1:]], environment)  # noqa: S606 - itself
 
 

@@ -1,4 +1,4 @@
-"""The agent's loop: ask the model for a step, carry the action out, show the observation, until the work ends."""
+"""The agent's loop: ask the model for a step, carry out its action, show the observation, until the work ends."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
 
-_MAX_ATTEMPTS = 3  # at an action during which the agent is killed
-_GIVEN_UP = f"The agent was killed during this action {_MAX_ATTEMPTS} times. The workspace is as it was before it."
+_MAX_ATTEMPTS = 3  # at an action during which the agent was killed
+_GIVEN_UP = f"The agent was killed during this action {_MAX_ATTEMPTS} times. The workspace is as before the action."
 _REPEATED = "[{0} was carried out {1} times in a row, with the same arguments. Try something else.]"
 
 
@@ -32,12 +32,12 @@ class RunStopped(BaseException):
     def __init__(self, detail: str, reason: str = "stopped") -> None:
         super().__init__(detail)
         self.reason = reason
-        """As that of an :class:`~mlab_agent.state.Outcome`."""
+        """The reason for the run's :class:`~mlab_agent.state.Outcome`."""
 
 
 @dataclass(kw_only=True)
 class Agent:
-    """The research agent of MLAgentBench, with the functions of METR's agents. Everything it does is in its trace."""
+    """The research agent of MLAgentBench, with the methods of METR's agents. Its trace records everything it does."""
 
     workspace: Workspace
     clients: Clients
@@ -49,9 +49,9 @@ class Agent:
     tools: str = "auto"  # `auto`, `native` or `text`
     max_malformed: int = 10  # this many malformed replies in a row end the run
     repeat_remark: int = 3  # after this many equal actions in a row the model gets a remark; 0 for never
-    new_workspace: bool = False  # whether the workspace is not that of the trace and must be restored
+    new_workspace: bool = False  # whether the workspace is new and must be restored from a snapshot
     ending: bool = field(default=False, init=False)
-    """Whether the run is ending already, so that a signal need not stop it."""
+    """Whether the run is already ending, so that a signal need not stop it."""
 
     def __post_init__(self) -> None:
         self._rewards = 0
@@ -76,7 +76,7 @@ class Agent:
         self.emit("start", agent="mlab-agent", task=task, settings=settings)
 
     def run(self) -> Outcome:
-        """Work until the end; an answer is submitted however the run ends."""
+        """Work until the end. An answer is submitted however the run ends, unless the workspace is lost."""
         try:
             self._work()
         except RunStopped as error:
@@ -101,7 +101,7 @@ class Agent:
             self._end("failure", detail=traceback.format_exc())
 
     def prepare(self) -> None:
-        """Make the workspace what the state says, and finish the action of a killed process."""
+        """Restore the workspace to the state of the trace if needed, and finish the action of a killed process."""
         state = self.state
         if state.answer is not None:
             self._end("final answer", answer=state.answer)
@@ -121,7 +121,7 @@ class Agent:
             self._repeat(state.pending)
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
-        """Ask for one completion, with ``tail`` at the end of the prompt, and parse it; ``only`` allows one action."""
+        """Request and parse one reply; ``tail`` ends the prompt, and ``only`` is the only action to offer."""
         reply = self.state.unread  # received by a killed process
         if reply is None:
             budget = "Each observation says what is left of your budget." if self.state.steps else self.budget.line(0)
@@ -130,7 +130,7 @@ class Agent:
         return read_response(reply, self._actions, native=self._conversation.native)
 
     def execute(self, response: Response) -> str:
-        """Carry out the action of a response, or reject it; return the observation. The history gets both."""
+        """Carry out the action of a response, or reject the response; return the observation, which is remembered."""
         if response.action is None:
             text = self._reject(response)
             if self.state.rejected_in_row >= self.max_malformed:
@@ -145,7 +145,7 @@ class Agent:
         )
 
     def reply(self, message: str) -> str:
-        """Take a message, work until a reply has no action or the work ends, and return the reply or the answer."""
+        """Accept a message, work until a reply has no action or the work ends, and return the reply or the answer."""
         if not self.state.task:
             self.begin(message)
         else:
@@ -161,7 +161,7 @@ class Agent:
         return self.state.outcome().answer
 
     def _end_at_limit(self) -> bool:
-        """If a limit is reached, allow one call for the final answer, and end; tell whether a limit is reached."""
+        """If a limit is reached, allow one call for the final answer, and end. Return whether a limit is reached."""
         limit = self.budget.reached(self.state.steps)
         if limit is None:
             return False
@@ -177,7 +177,7 @@ class Agent:
         return text
 
     def _repeat(self, action: PendingAction) -> None:
-        """Carry out the action that a killed process began, unless it began too often."""
+        """Repeat the action during which a process was killed, unless that happened too often."""
         if action.attempt >= _MAX_ATTEMPTS:
             self._observe(action, _GIVEN_UP)
             return
@@ -234,7 +234,7 @@ class Agent:
         self._rewards = len(self.workspace.rewards)
 
     def _snapshot(self, action: str) -> str | None:
-        """Save the workspace after an action; None if it cannot have changed, or cannot be saved."""
+        """Save the workspace after an action; return None if it cannot have changed, or cannot be saved."""
         if not self.snapshots or ACTIONS[action].read_only or self.workspace.finished:
             return None
         try:
@@ -246,7 +246,7 @@ class Agent:
             return None
 
     def _end(self, reason: str, answer: str | None = None, detail: str = "", *, submit: bool = True) -> None:
-        """End the run, once; without an answer of the model, submit its last Research Plan and Status."""
+        """End the run, once. Without an answer from the model, submit its last Research Plan and Status."""
         if self.state.end is not None:
             return
         self.ending = True

@@ -24,11 +24,11 @@ class Budget:
     clock: Clock
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left in all; None without a limit."""
+        """Return the seconds left, including the reserve for the final answer; None without a limit."""
         return None if self.max_seconds is None else self.max_seconds - self.clock()
 
     def working_seconds_left(self) -> float | None:
-        """Return the seconds left without the reserve for the final answer; None without a limit."""
+        """Return the seconds left, excluding the reserve for the final answer; None without a limit."""
         left = self.seconds_left()
         return None if left is None else left - self._reserve()
 
@@ -36,7 +36,7 @@ class Budget:
         return min(_MAX_RESERVE_S, _RESERVE_SHARE * (self.max_seconds or 0.0))
 
     def reached(self, steps: int) -> str | None:
-        """Return the limit that is reached after ``steps`` steps, ``steps`` or ``time``; None if none is."""
+        """Return the limit that is reached after ``steps`` steps: ``"steps"``, ``"time"`` or None."""
         if self.max_steps is not None and steps >= self.max_steps:
             return "steps"
         left = self.working_seconds_left()
@@ -60,7 +60,7 @@ class Budget:
         return line
 
     def _spending_limits(self) -> list[tuple[str, float]]:
-        """Return what is left of money and tokens, each as text and as a share."""
+        """Return the dollars and tokens that are left, each as text and as a share of its limit."""
         caps, spending, shown = self.spending.caps, self.spending, []
         if caps.dollars is not None:
             unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""

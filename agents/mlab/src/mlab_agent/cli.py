@@ -1,4 +1,4 @@
-"""The command line: run (the default), ``resume``, ``show``."""
+"""The command line of ``mlab-agent``: run (the default), ``resume`` and ``show``."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def run(
     *,
     settings: Annotated[RunSettings | None, Parameter(name="*")] = None,
     task_file: Annotated[
-        Path | None, Parameter(group=FILES, help="The task's text; an ORS server has its own.")
+        Path | None, Parameter(group=FILES, help="File with the task's text; an ORS server provides it.")
     ] = None,
     secret: Annotated[
-        tuple[str, ...], Parameter(group=FILES, help="NAME=VARIABLE: a secret of the session; repeat.")
+        tuple[str, ...], Parameter(group=FILES, help="NAME=VARIABLE: a secret for the session; repeatable.")
     ] = (),
     run: Annotated[Path | None, Parameter(group=FILES, help="The run's directory (default: in mlab-runs).")] = None,
-    check: Annotated[bool, Parameter(help="Check options, key and prices, and start nothing.")] = False,
+    check: Annotated[bool, Parameter(help="Only check options, key and prices.")] = False,
 ) -> int:
     """Work on a task."""
     secrets = dict(option.partition("=")[::2] for option in secret)
@@ -95,20 +95,20 @@ def resume(
     *,
     settings: Annotated[ChangeableSettings, Parameter(name="*")] = _NO_SETTINGS,
 ) -> int:
-    """Resume a run that was killed or has ended.
+    """Resume a run that was killed, or that ended without a final answer.
 
-    A run at an ORS server resumes in the same session if the server still has it, otherwise in a new one with the files
-    of the last snapshot.
+    A run at an ORS server resumes in the same session if the server still has it, otherwise in a new session with the
+    files of the last snapshot.
     """
     return _work(settings_of(directory).changed(settings), directory, resume=True)
 
 
 @app.command
 def show(
-    trace: Annotated[Path, Parameter(name="TRACE", help="The file, or the run's directory.")],
+    trace: Annotated[Path, Parameter(name="TRACE", help="A trace file, or a run's directory.")],
     /,
     *,
-    whole: Annotated[bool, Parameter(help="Truncate nothing.")] = False,
+    whole: Annotated[bool, Parameter(help="Do not truncate texts.")] = False,
 ) -> int:
     """Show a trace as text."""
     for page in pages(read_trace(trace / TRACE_FILE if trace.is_dir() else trace), whole=whole):
@@ -144,11 +144,11 @@ def _work(settings: RunSettings, directory: Path, *, task: str | None = None, re
 
 
 def read_key(variable: str) -> str:
-    """Return the key of an environment variable, empty if it is not set, and remove it from the environment.
+    """Return the key in an environment variable (empty if it is not set), and remove the key from the environment.
 
-    From now on no other process of this user can read the memory and the first environment of this one.
+    Afterwards, other processes of this user cannot read this process's memory and initial environment.
     """
-    with contextlib.suppress(OSError, AttributeError):  # only Linux has it
+    with contextlib.suppress(OSError, AttributeError):  # prctl exists only on Linux
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     key = os.environ.pop(variable, "").strip()
     for name, value in list(os.environ.items()):

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _MAX_WAIT_S = 60.0
-_MAX_REQUESTED_WAIT_S = 3600.0  # a server that asks for more has no temporary failure
+_MAX_REQUESTED_WAIT_S = 3600.0  # if a server requests more, its failure is not temporary
 
 
 class Model(LanguageModel):
-    """A model of a server. Retries are not those of ``openai``, since the run's clock leaves failed attempts out."""
+    """A model at a server. Retries are not left to ``openai``, so that the run's clock can exclude failed attempts."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Model(LanguageModel):
             except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
                 failure = one_line(error)
                 if isinstance(error, openai.APITimeoutError) and timeout < self.settings.timeout_s:
-                    start = time.monotonic()  # the run's time is over, which is no wait for the server
+                    start = time.monotonic()  # the run's time is over, so this was not a wait for the server
             self._waits.begin(f"models' server: {failure}", time.monotonic() - start)
             attempt += 1
             try:
@@ -121,7 +121,7 @@ def _arguments(arguments: Any) -> str:
 
 
 def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:
-    """Return the seconds to wait before attempt number ``attempt`` (2 is the first repeat).
+    """Return the seconds to wait before attempt number ``attempt`` (2 is the first retry).
 
     The server's ``Retry-After-Ms`` or ``Retry-After`` has priority; otherwise the wait doubles each time, with jitter.
     """

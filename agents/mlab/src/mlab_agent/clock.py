@@ -1,7 +1,7 @@
 """The clock of a run, which stops while the run waits for a server.
 
-Each wait is a line of JSON in ``waits.jsonl`` in the run's directory, and in the file that the environment variable
-``RE_BENCH_WAITS`` names: ``{"began": s, "ended": s, "reason": "..."}``, in seconds since 1970.
+Each wait is written as a line of JSON, ``{"began": s, "ended": s, "reason": "..."}`` with times in seconds since 1970,
+to ``waits.jsonl`` in the run's directory, and to the file in the environment variable ``RE_BENCH_WAITS``, if set.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """The working time of a run in seconds, including that before it was resumed."""
+    """The working time of a run in seconds, including the time before the run was resumed."""
 
     def __init__(self, before: float = 0.0) -> None:
         self._start = time.monotonic() - before
         self._stopped_at: float | None = None
 
     def __call__(self) -> float:
-        """Return the seconds."""
+        """Return the working time in seconds."""
         return (time.monotonic() if self._stopped_at is None else self._stopped_at) - self._start
 
     def leave_out(self, seconds: float) -> None:
-        """Subtract seconds that were counted."""
+        """Subtract seconds that were counted as working time."""
         self._start += min(seconds, self())
 
     def stop(self) -> None:
@@ -45,7 +45,7 @@ class Clock:
 
 
 class Waits:
-    """The waits of a run, one at a time. ``report`` gets the fields of each; ``redacted`` removes secrets."""
+    """Records the waits of a run, one at a time. ``report`` gets each wait's fields; ``redacted`` removes secrets."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class Waits:
         self._began = 0.0
 
     def begin(self, reason: str, before: float = 0.0) -> None:
-        """Begin a wait, unless there is one, with the last seconds ``before`` now."""
+        """Begin a wait that started ``before`` seconds ago, unless a wait is in progress."""
         if self._reason is None:
             self._reason, self._began = reason, time.time() - before
             self.clock.leave_out(before)
             self.clock.stop()
 
     def end(self) -> None:
-        """End the wait, if there is one."""
+        """End and record the wait, if one is in progress."""
         reason, self._reason = self._reason, None
         if reason is None:
             return
@@ -82,6 +82,6 @@ class Waits:
 
 
 def files_for_waits(directory: Path) -> list[Path]:
-    """Return the files for the waits of the run in a directory."""
+    """Return the files to which the waits of the run in ``directory`` are written."""
     name = os.environ.get("RE_BENCH_WAITS")
     return [directory / "waits.jsonl", *([Path(name).absolute()] if name else [])]

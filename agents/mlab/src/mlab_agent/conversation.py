@@ -1,4 +1,4 @@
-"""Calls to the models: for steps, with a prompt that fits the context, for actions, and for summaries of old steps."""
+"""Call the models for steps, with a prompt that fits the context, for actions, and for summaries of old steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlab_agent.state import RunState
 
 _STOP = ("\nObservation:",)  # in the text format, the model must not write observations
-_CONTEXT_SHARE = 0.8  # of what is left for the prompt: estimates of tokens are rough
+_CONTEXT_SHARE = 0.8  # share of the room for the prompt to use, since token estimates are rough
 _STEP_CHARS = (8_000, 1_000, 300)  # steps are truncated to these lengths in turn, until the messages fit
 _CONTEXT_TRIES = 6
 
@@ -44,7 +44,7 @@ class Conversation:
     def next_reply(self, task: str, tail: str = "", only: str | None = None) -> Reply:
         """Ask the model for the next step, with a shorter prompt if the server refuses it as too long.
 
-        ``task`` is the first message, ``tail`` the end of the last one, and ``only`` the one native tool to offer.
+        ``task`` is the first message, ``tail`` the end of the last message, and ``only`` the only native tool to offer.
         """
         offered = {only: self.actions[only]} if only else self.actions
         tries = 0
@@ -63,7 +63,7 @@ class Conversation:
         """Return the reply of the edit model or the fast model to a prompt.
 
         Raises:
-            TruncatedReply: with the reply, if it ended at its token limit.
+            TruncatedReply: if the reply ended at its token limit; the exception contains the reply.
         """
         model = self.clients.edit if purpose == EDIT else self.clients.fast
         reply = model.complete([user(prompt)], purpose=purpose)

@@ -1,6 +1,6 @@
-"""The agent kind ``mlab`` of ``re-bench evaluate``, which loads it as an entry point.
+"""The agent kind ``mlab`` of ``re-bench evaluate``, which loads this module through an entry point.
 
-No other module of mlab-agent imports re-bench or this one: the command works without re-bench.
+No other module of mlab-agent imports re-bench or this module, so that mlab-agent works without re-bench.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _OPTIONS_OF_PLAN = frozenset({
 })  # fmt: skip
 """Options that follow from other keys of a plan."""
 _REASONS = {"final answer": "finished", "cost": "dollars"}
-"""What an evaluation calls the reasons for the end of a run."""
+"""An evaluation's names for the reasons for which a run ends, where they differ from mlab-agent's."""
 _AWAY = {"workspace": "its server", "model": "the model's server"}
-"""The servers without which a run cannot go on, by the reason for its end."""
+"""For the reasons that are due to a server: which server."""
 _NO_LIMIT = 1_000_000
 _CHECK_S = 120.0
 
 
 class MlabKind(AgentKind):
-    """mlab-agent: it keeps its budget, and a suspended or killed run resumes from its trace."""
+    """The agent mlab-agent, which enforces its budget itself, and resumes a suspended or killed run from its trace."""
 
     needs_model: ClassVar[bool] = True
     keeps_budget: ClassVar[bool] = True
     suspend_signal: ClassVar[signal.Signals] = signal.SIGUSR1
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Yield options that other keys of the plan decide, besides what is wrong for any kind."""
+        """Yield the problems that every kind checks for, and each option that follows from other keys of the plan."""
         yield from super().problems(agent)
         for index, word in enumerate(agent.options):
             if word.partition("=")[0] in _OPTIONS_OF_PLAN:
                 yield f"options[{index}]: {word} follows from other keys of the plan"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Yield what ``mlab-agent --check`` says of the options, the key and the price of the model."""
+        """Yield the error of ``mlab-agent --check``, if any, about the options, the key or the price of the model."""
         words = [*_COMMAND, "--check", "--ors", "http://127.0.0.1:1", "--task", "none", "--model", setup.model_name]
         words += [*_settings(setup), *setup.agent.options]
         where = f"agents.{setup.name} with {setup.model_key}"
@@ -76,24 +76,24 @@ class MlabKind(AgentKind):
         return [*words, *_settings(setup), *setup.agent.options]
 
     def can_resume(self, directory: Path, usage: Usage) -> bool:
-        """Tell whether there is a trace; a run that its model's server ended has no session to go on with."""
+        """Return whether there is a trace and a session; a run that the model's server has ended has no session."""
         return not self.asked_no_model(directory) and usage.reason != "model"
 
     def asked_no_model(self, directory: Path) -> bool:
-        """Tell whether the trace has not begun."""
+        """Return whether the trace is missing or empty."""
         trace = directory / TRACE_FILE
         return not trace.is_file() or trace.stat().st_size == 0
 
     def directory_of(self, command_line: Sequence[str]) -> str | None:
-        """Return the directory of the run at which a process of mlab-agent works."""
+        """Return the run's directory in the command line of an mlab-agent process."""
         pairs = itertools.pairwise(command_line)
         return next((word for option, word in pairs if option in {"--run", "resume"}), None)
 
     @override
     def ended(self, usage: Usage, status: int | None, last_line: str, *, opened: bool) -> AgentExit:
-        """Return how a run ended, by the reason in ``usage.json``.
+        """Return how a run ended, according to the reason in ``usage.json``.
 
-        Only mlab-agent can say whether it gave up because of a server: what its model did is no internal failure.
+        The run has failed only if mlab-agent gave no reason or gave up because of a server.
         """
         if usage.reason is None:
             return AgentExit("failed", f"mlab-agent ended with exit status {status}: {last_line}")

@@ -1,4 +1,4 @@
-"""The agent's memory: the recent steps word for word, and a research log that summarises the older ones.
+"""The agent's memory: the recent steps word for word, and a research log that summarises older steps.
 
 Several old steps are summarised at a time. Between two summaries the conversation only grows at its end, so that
 servers can reuse their prompt cache.
@@ -30,7 +30,7 @@ class RejectedReply:
     complaint: str
 
     def messages(self) -> list[Message]:
-        """Return the exchange."""
+        """Return the reply and the error message as messages of the conversation."""
         reply = {"role": "assistant", "content": self.reply or "(an empty reply)"}
         return [reply, user(_OBSERVATION + self.complaint)]
 
@@ -47,7 +47,7 @@ class Step:
     tool: str | None = None  # the name of the native tool that was called; None in the text format
 
     def messages(self) -> list[Message]:
-        """Return the exchange in the form in which the model wrote its action."""
+        """Return action and observation as messages, in the form (text or tool call) that the model used."""
         if self.tool is None:
             return [{"role": "assistant", "content": self.text}, user(_OBSERVATION + self.observation)]
         call_id = f"step_{self.number}"
@@ -83,7 +83,8 @@ class MemoryLimits:
     """The size of the memory."""
 
     recent_steps: int = 8
-    """Steps that stay word for word if the context allows it; at twice as many, the older half is summarised."""
+    """Steps to keep word for word if the context allows it; when there are twice as many, the older half is
+    summarised."""
     log_chars: int = 12_000  # the length of the research log
 
 
@@ -96,7 +97,7 @@ class Memory:
     rejected: list[RejectedReply] = field(default_factory=list)  # malformed replies since the last step
     plan: str | None = None  # the last Research Plan and Status
     log: str = ""  # the research log
-    summarised: int = 0  # the number of the last step that only the log has
+    summarised: int = 0  # the number of the last step that is only in the log
 
     def add(self, step: Step) -> None:
         """Append a step."""
@@ -110,7 +111,7 @@ class Memory:
         return self.recent[:-kept] if len(self.recent) >= 2 * kept else []
 
     def fold(self, event: Mapping[str, Any]) -> None:
-        """Replace the log by that of an event, and forget the steps that it summarises."""
+        """Replace the log with the event's log, and remove the steps that it summarises."""
         (entry,) = event["entries"]
         self.log, self.summarised = entry["text"], entry["last"]
         self.recent = [step for step in self.recent if step.number > self.summarised]

@@ -1,7 +1,7 @@
-"""The agent in a container of METR's workbench, started by ``main.sh``.
+"""Run the agent in a container of METR's workbench; ``main.sh`` starts this module.
 
-The task is in ``/home/agent/instructions.txt``, and the answer belongs in ``/home/agent/submission.txt``. The functions
-of METR's agents are those of :class:`~mlab_agent.agent.Agent`.
+The task is read from ``/home/agent/instructions.txt``, and the answer is written to ``/home/agent/submission.txt``.
+:class:`~mlab_agent.agent.Agent` has the methods that METR's agents have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     """Run the agent in a container with arguments of ``mlab-agent``, or resume a run that was killed."""
     home = Path(os.environ.get("MLAB_AGENT_HOME", _HOME))
     run_directory = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
-    submission = home / "submission.txt"  # main.sh has made it already
+    submission = home / "submission.txt"  # main.sh has created it
     _remove_from_python_path()
     if has_begun(run_directory / TRACE_FILE):
         status = command(["resume", str(run_directory)])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 Message = dict[str, Any]
-BYTES_A_TOKEN = 2.5  # used until the first reply has shown how the model counts
+BYTES_A_TOKEN = 2.5  # an estimate, used until a reply has reported its tokens
 _ESTIMATE_MARGIN = 1.1
 _MIN_OUTPUT_TOKENS = 200  # a shorter reply is not worth its prompt
 _OPTIONAL = frozenset({"stop", "temperature", "seed", "tools", "parallel_tool_calls"})
@@ -73,7 +73,7 @@ KNOWN_MODELS = {
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that a run may spend; None for no cap."""
+    """The maximum spending of a run; None for no cap."""
 
     dollars: float | None = None
     tokens: int | None = None  # prompt and completion tokens together
@@ -87,7 +87,7 @@ class Spending:
     tokens: int = 0  # prompt and completion tokens together
     dollars: float = 0.0
     calls: int = 0
-    unpriced_calls: int = 0  # calls of models whose prices are unknown; `dollars` lacks them
+    unpriced_calls: int = 0  # calls of models whose prices are unknown; not included in `dollars`
 
     def add(self, tokens: int, dollars: float | None) -> None:
         """Count a call, whose price may be unknown."""
@@ -106,7 +106,11 @@ class Spending:
         return f"${self.dollars:.4f} and the unknown cost of {self.unpriced_calls} of {self.calls} calls"
 
     def affordable_output(self, prompt_tokens: int, output_tokens: int, prices: Prices | None) -> int:
-        """Return how many tokens the reply may have, at most ``output_tokens``; BudgetSpent if a cap leaves too few."""
+        """Return how many tokens the reply may have, at most ``output_tokens``.
+
+        Raises:
+            BudgetSpent: if a cap leaves too few tokens or dollars.
+        """
         least = min(_MIN_OUTPUT_TOKENS, output_tokens)
         if (cap := self.caps.tokens) is not None:
             left, needed = cap - self.tokens, prompt_tokens + least
@@ -151,7 +155,7 @@ class Reply:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Reply:
-        """Return the reply of a trace's record."""
+        """Return the reply that a record in a trace describes."""
         call, names = record["call"], ("prompt_tokens", "completion_tokens", "dollars")
         return cls(record["text"], call and ToolCall(**call), record["cut"], *(record[name] for name in names))
 
@@ -189,7 +193,7 @@ class LanguageModel(abc.ABC):
     ) -> None:
         self.settings = settings
         self.context_tokens = settings.context_tokens
-        """Prompt and reply together; less than in the settings after the server refused a prompt as too long."""
+        """Maximum tokens of prompt and reply together; halved when the server refuses a prompt as too long."""
         self.basic = False
         """Whether requests have the basic form."""
         self._spending = spending
@@ -198,11 +202,11 @@ class LanguageModel(abc.ABC):
 
     @property
     def max_output(self) -> int:
-        """The longest reply in tokens: at most a quarter of the context."""
+        """The maximum length of a reply in tokens: at most a quarter of the context."""
         return min(self.settings.max_output_tokens, self.context_tokens // 4)
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> int:
-        """Return the approximate number of tokens of messages and tools, rather too many than too few."""
+        """Return the approximate number of tokens of messages and tools, erring on the high side."""
         return int(_bytes([*messages, *tools]) / self._bytes_a_token * _ESTIMATE_MARGIN) + 8
 
     def complete(
@@ -213,7 +217,7 @@ class LanguageModel(abc.ABC):
         tools: Sequence[Mapping[str, Any]] = (),
         stop: Sequence[str] = (),
     ) -> Reply:
-        """Ask the model, and again after temporary failures; ``purpose`` is for the trace.
+        """Call the model, with retries after temporary failures; ``purpose`` is recorded in the trace.
 
         Raises:
             BudgetSpent: if the caps or the time do not allow the call.
@@ -248,7 +252,11 @@ class LanguageModel(abc.ABC):
         return {name: value for name, value in parameters.items() if value is not None and name not in dropped}
 
     def _fall_back(self, error: Exception) -> bool:
-        """Switch to the basic form after a refusal, and tell whether to repeat the request; ContextFull if too long."""
+        """Switch to the basic form after a refusal, and return whether to repeat the request.
+
+        Raises:
+            ContextFull: if the prompt was too long.
+        """
         text, status = one_line(error), getattr(error, "status_code", None)
         refused = status in _REFUSED_STATUSES
         if status == _TOO_LARGE_STATUS or (refused and _CONTEXT_FULL.search(f"{getattr(error, 'code', '')} {text}")):
@@ -269,7 +277,7 @@ class LanguageModel(abc.ABC):
         self._emit("dialect", {"model": self.settings.name, **form, "because": because})
 
     def _measure(self, messages: Sequence[Message], prompt_tokens: int) -> None:
-        """Update the estimate of bytes per token from a reply."""
+        """Update the estimate of bytes per token, using the prompt's tokens that a reply reports."""
         self._bytes_a_token = min(max(_bytes(messages) / prompt_tokens, 1.0), 8.0)
 
 

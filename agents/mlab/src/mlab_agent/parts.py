@@ -1,4 +1,4 @@
-"""The parts of a run that its settings name: the clients of its models, and its workspace."""
+"""Create the parts of a run from its settings: the clients of its models, and its workspace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULT_CONTEXT = 100_000
 
 
 class Clients(NamedTuple):
-    """The clients; several may be the same one."""
+    """The clients of a run's models; several may be the same object."""
 
     model: LanguageModel
     fast: LanguageModel
@@ -41,7 +41,7 @@ def make_clients(
     *,
     waits: Waits,
 ) -> Clients:
-    """Return the clients of a run; ``emit`` gets the events of calls."""
+    """Return the clients of a run's models; ``emit`` gets the events of their calls."""
     roles = check_models(settings, key)
     from mlab_agent.client import Model  # noqa: PLC0415 - openai takes a second, and not all commands need it
 
@@ -50,10 +50,10 @@ def make_clients(
 
 
 def check_models(settings: RunSettings, key: str) -> list[ModelSettings]:
-    """Return how the model of the steps, the fast model and the edit model are called.
+    """Return the settings of the main model, the fast model and the edit model.
 
     Raises:
-        SettingsError: if the key is missing, or a price that the cap on dollars needs.
+        SettingsError: if the key is missing, or a price is unknown although dollars are limited.
     """
     if not key and (settings.base_url.rstrip("/") == OPENAI_URL or settings.key_variable != KEY_VARIABLE):
         raise SettingsError(f"{settings.base_url} needs a key: set {settings.key_variable}, or give another --base-url")
@@ -92,9 +92,11 @@ def open_workspace(
     *,
     waits: Waits,
 ) -> tuple[Workspace, str | None]:
-    """Return the workspace of the run in a directory, and whether a server's session is the ``same`` or a ``new`` one.
+    """Open the workspace of the run in ``directory``. The ``secrets`` are hidden from scripts.
 
-    No script gets the ``secrets``, and the trace does not get the session's id.
+    Returns:
+        The workspace, and for a server's session whether it is the ``same`` as before or ``new``. The session's ID is
+        redacted in the trace.
     """
     if settings.ors is not None:
         session = OrsSession(

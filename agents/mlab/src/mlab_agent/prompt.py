@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mlab_agent.actions import Action
     from mlab_agent.memory import Step
 
-_SUMMARY_CHARS = 3_000  # of a step's reply, and of its observation, in the prompt for a summary
+_SUMMARY_CHARS = 3_000  # maximum length of a step's reply, and of its observation, when asking for a summary
 
 _ROLE = """\
 You are a research agent. You are given a task in machine learning and a workspace with files. You work in steps: in

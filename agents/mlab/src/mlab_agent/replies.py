@@ -1,7 +1,7 @@
-"""Read a reply of the model: its fields, the first action, and the input of that action.
+"""Parse a reply of the model: its fields, the first action, and the input of that action.
 
-The action is a native tool call, or text in the format of MLAgentBench. Headings count at the beginning of a line only.
-Everything after the first action is dropped, and so is an Observation that the model made up.
+The action is a native tool call, or text in the format of MLAgentBench. Headings are recognized only at the beginning
+of a line. Everything after the first action is dropped, including an Observation that the model made up.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Response:
 
     @property
     def tries_to_act(self) -> bool:
-        """Whether it has an action, even a malformed one."""
+        """Whether the reply has an action, even a malformed one."""
         return self.reply.call is not None or any(item.name == "Action" for item in _headings(self.reply.text))
 
     @property
@@ -63,7 +63,7 @@ class Response:
 
 
 def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, native: bool = False) -> Response:
-    """Read a reply; ``native`` tells whether native tool calls were expected."""
+    """Parse a reply; ``native`` is true if a native tool call was expected."""
     text = reply.text.replace("\r\n", "\n")
     headings = _headings(text)
     fields: dict[str, str] = {}
@@ -85,7 +85,7 @@ def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, nati
 
 
 def plain(text: str) -> str:
-    """Return a field without double asterisks and code fences, for the history."""
+    """Return the text of a field without double asterisks and code fences, for the agent's memory."""
     lines = (line for line in text.split("\n") if not line.strip().startswith("```"))
     return "\n".join(lines).replace("**", "").strip()
 
@@ -97,7 +97,7 @@ class _Heading(NamedTuple):
 
 
 def _headings(text: str) -> list[_Heading]:
-    """Return the headings of a text, and one without a name for its end."""
+    """Return the headings of a text, followed by one without a name at the end of the text."""
     names = {name.lower(): name for name in (*FIELDS, "Observation")}
     found = [
         _Heading(names[match[1].lower().replace("_", " ").replace("&", "and")], match.start(), match.end())
@@ -159,9 +159,12 @@ def _read_text(
 def _read_input(
     action: Action, text: str, start: int, end: int, *, truncated: bool = False
 ) -> tuple[dict[str, Any], int, list[str]]:
-    """Read the JSON object from ``start``; valid JSON may go beyond ``end``, as its strings may have headings.
+    """Parse the JSON object after ``start``. It may extend beyond ``end``, since its strings may contain headings.
 
-    Invalid JSON is repaired if it has an end: an object that was cut off is refused.
+    Invalid JSON is repaired unless it was cut off.
+
+    Returns:
+        The checked arguments, the position after the object, and notes for the model.
     """
     notes: list[str] = []
     values: Any = None

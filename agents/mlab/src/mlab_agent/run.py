@@ -1,4 +1,4 @@
-"""A run: an agent made from settings, new or resumed."""
+"""A new or resumed run: an agent and its parts, created from settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mlab_agent.workspaces.snapshots import STORE, Store, git_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
+_ALARM_DELAY_S = 1.0  # after the time limit, which the agent usually keeps by itself
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
 
 
@@ -47,9 +47,9 @@ class Run:
         resume: bool = False,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
     ) -> None:
-        """Open the run in a directory, new or with ``resume``; ``watch`` gets every event.
+        """Open a new run in ``directory``, or with ``resume`` the existing run; ``watch`` gets every event.
 
-        Raises a SettingsError, TraceError or WorkspaceError if it cannot be opened.
+        Raises a SettingsError, TraceError or WorkspaceError if the run cannot be opened.
         """
         self.settings = settings
         directory = directory.absolute()
@@ -127,7 +127,7 @@ class Run:
         )
 
     def _begin(self, task: str | None, *, resume: bool) -> None:
-        """Write the first event."""
+        """Write the event ``start`` or ``resume``."""
         stored = self.settings.model_dump(mode="json")
         if resume:
             self.agent.emit("resume", settings=stored, session=self._session)
@@ -143,7 +143,7 @@ class Run:
             self.trace.add(kind, **fields)
 
     def run(self) -> Outcome:
-        """Run the agent to its end. SIGTERM, SIGHUP, SIGINT and the time limit end it with an answer.
+        """Run the agent to its end. At SIGTERM, SIGHUP, SIGINT or the time limit, it stops and submits an answer.
 
         Raises:
             KeyboardInterrupt: at a second signal; a server's session stays open for a resumed run.
@@ -192,7 +192,7 @@ def _stop_on_signals(seconds_left: Callable[[], float | None], is_ending: Callab
 
     def stop(number: int, _frame: object) -> None:
         nonlocal stopped_at
-        if number == signal.SIGALRM and (left := seconds_left() or 0.0) > 0:  # the clock stood still meanwhile
+        if number == signal.SIGALRM and (left := seconds_left() or 0.0) > 0:  # the clock was stopped for a while
             _set_alarm(left)
             return
         if stopped_at is None:

@@ -1,4 +1,4 @@
-"""The settings of a run: options of the command line, and part of the first event of the trace, without any key."""
+"""The settings of a run: they are command-line options, and are stored, without keys, in the trace's first event."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _price(value: Any) -> Any:
 
 
 def _named(*prefixes: str) -> Callable[[str], str]:
-    """Return the names of a model's options: ``--model``, ``--fast-price`` and so on."""
+    """Return a function that names a model's options: ``--model``, ``--fast-price`` and so on."""
 
     def name(field: str) -> str:
         return "-".join([*prefixes, "model" if field == "name" else field.replace("_", "-")])
@@ -58,7 +58,7 @@ Seconds = Annotated[float, BeforeValidator(_seconds)]
 
 
 class ModelOptions(BaseModel):
-    """How a model is called."""
+    """Options of a model and its calls."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -67,9 +67,9 @@ class ModelOptions(BaseModel):
     price: Annotated[tuple[float, float] | None, BeforeValidator(_price), Parameter(n_tokens=1)] = None
     """IN,OUT: dollars per million prompt and completion tokens."""
     context_tokens: int | None = Field(default=None, ge=1_000)
-    """Prompt and reply together."""
+    """Maximum tokens of prompt and reply together."""
     max_output_tokens: int = Field(default=8_192, ge=16)
-    """The longest reply (default: 8192)."""
+    """Maximum tokens of a reply (default: 8192)."""
     temperature: float | None = None
     """The temperature (default: the server's)."""
 
@@ -84,34 +84,34 @@ class ChangeableSettings(BaseModel):
     server_wait_seconds: Annotated[Seconds, Parameter(name="--server-wait", group=LIMITS)] = Field(default=600.0, ge=0)
     """How long to wait for an ORS server that does not answer (default: 10m)."""
     python: Annotated[str | None, Parameter(group=LIMITS)] = None
-    """The program that runs Python scripts (default: python of the workspace)."""
+    """The program that runs Python scripts (default: the workspace's python)."""
 
     base_url: Annotated[str, Parameter(group=MODELS)] = Field(
         default_factory=lambda: os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     )
     """The models' server (default: OPENAI_BASE_URL, otherwise OpenAI's)."""
     key_variable: Annotated[str, Parameter(group=MODELS)] = KEY_VARIABLE
-    """The environment variable with its key (default: OPENAI_API_KEY)."""
+    """The environment variable with the key of the models' server (default: OPENAI_API_KEY)."""
     model: Annotated[ModelOptions, Parameter(name="*", name_transform=_named(), group=MODELS)] = ModelOptions()
     fast_model: Annotated[ModelOptions | None, Parameter(name="*", name_transform=_named("fast"), group=MODELS)] = None
-    """For questions about files and for summaries; None for ``model``."""
+    """The model for questions about files and for summaries; None: ``model``."""
     edit_model: Annotated[ModelOptions | None, Parameter(name="*", name_transform=_named("edit"), group=MODELS)] = None
-    """For edits; None for the fast model."""
+    """The model for edits; None: the fast model."""
 
     max_steps: Annotated[int | None, Parameter(group=LIMITS)] = Field(default=50, ge=1)
-    """The number of actions (default: 50)."""
+    """Maximum number of actions (default: 50)."""
     max_seconds: Annotated[Seconds | None, Parameter(name="--max-time", group=LIMITS)] = Field(
         default=5 * 3600.0, gt=0
     )  # fmt: skip
-    """Working time, such as 90m (default: 5h), without waits for servers."""
+    """Maximum working time, such as 90m, without waits for servers (default: 5h)."""
     max_dollars: Annotated[float | None, Parameter(name="--max-cost", group=LIMITS)] = Field(default=None, ge=0)
-    """Dollars of all calls together (default: no cap)."""
+    """Maximum dollars of all calls together (default: no limit)."""
     max_tokens: Annotated[int | None, Parameter(group=LIMITS)] = Field(default=None, ge=0)
-    """Tokens of all calls together (default: no cap)."""
+    """Maximum tokens of all calls together (default: no limit)."""
     script_seconds: Annotated[Seconds, Parameter(name="--script-time", group=LIMITS)] = Field(default=3600.0, gt=0)
-    """The longest time of a script (default: 1h)."""
+    """Maximum time of a script (default: 1h)."""
     repeat_remark: Annotated[int, Parameter(group=LIMITS)] = Field(default=3, ge=0)
-    """Remark after this many equal actions in a row; 0 for never (default: 3)."""
+    """After this many equal actions in a row the model gets a remark; 0: never (default: 3)."""
 
 
 class RunSettings(ChangeableSettings):
@@ -122,13 +122,13 @@ class RunSettings(ChangeableSettings):
     submission: Annotated[str | None, Parameter(group=FILES)] = None
     """The file for the answer (default: submission.txt in the directory)."""
     read_only: Annotated[tuple[str, ...], Parameter(group=FILES)] = ()
-    """Pattern of files that the agent must not write; repeat."""
+    """Pattern of files that the agent must not write; repeatable."""
     left_out: Annotated[tuple[str, ...], Parameter(group=FILES)] = ()
-    """Pattern of files that snapshots leave out; repeat."""
+    """Pattern of files that snapshots leave out; repeatable."""
     pass_variables: Annotated[tuple[str, ...], Parameter(name="--pass-variable", group=FILES)] = ()
-    """Environment variable for scripts in addition to common ones such as PATH, LANG, CUDA_*; repeat."""
+    """Environment variable to pass to scripts, in addition to common ones such as PATH, LANG, CUDA_*; repeatable."""
     task: Annotated[str | None, Parameter(group=FILES)] = None
-    """The id of the server's task."""
+    """The ID of the task on the server."""
     environment: Annotated[str, Parameter(group=FILES)] = "rebench"
     """The server's environment (default: rebench)."""
     split: Annotated[str, Parameter(group=FILES)] = "test"
@@ -136,14 +136,14 @@ class RunSettings(ChangeableSettings):
     token_variable: Annotated[str | None, Parameter(group=FILES)] = None
     """The environment variable with the server's token."""
     secrets: Annotated[dict[str, str], Parameter(parse=False)] = Field(default_factory=dict)
-    """The session's secrets: the environment variable of each by name."""
+    """The session's secrets: for each name, the environment variable that contains the value."""
 
     seed: Annotated[int | None, Parameter(group=MODELS)] = None
-    """Sent with every call, for servers that support it."""
+    """Seed to send with every call, for servers that support it."""
     tools: Annotated[Literal["auto", "native", "text"], Parameter(group=MODELS)] = "auto"
-    """Actions as native tool calls (auto, native), with text as the fallback, or as text (default: auto)."""
+    """Use native tool calls for actions, with text as the fallback (auto, native), or only text (default: auto)."""
     recent_steps: Annotated[int, Parameter(group=MODELS)] = Field(default=8, ge=1)
-    """How many steps are shown word for word (default: 8)."""
+    """Number of recent steps that the model sees word for word (default: 8)."""
     log_chars: Annotated[int, Parameter(parse=False)] = Field(default=12_000, ge=2_000)
     call_timeout_s: Annotated[float, Parameter(parse=False)] = Field(default=600.0, gt=0)
     attempts: Annotated[int, Parameter(parse=False)] = Field(default=8, ge=1)
@@ -163,7 +163,7 @@ class RunSettings(ChangeableSettings):
         return self.model_copy(update=made)
 
     def changed(self, given: ChangeableSettings) -> RunSettings:
-        """Return the settings with those that were given on the command line."""
+        """Return the settings, updated with those that were given on the command line."""
         changes = {name: getattr(given, name) for name in given.model_fields_set}
         for role in ("model", "fast_model", "edit_model"):
             before, options = getattr(self, role), getattr(given, role)

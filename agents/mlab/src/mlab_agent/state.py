@@ -1,6 +1,6 @@
-"""The state of a run, which follows from its trace alone: every event changes it through :meth:`RunState.apply`.
+"""The state of a run, which depends only on the run's trace: every event changes it through :meth:`RunState.apply`.
 
-A resumed run applies the events of its trace, and is then in the state of the killed process.
+A resumed run applies the events of its trace, and then has the state of the killed process.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RunState:
     rejected_in_row: int = 0
     snapshot: str | None = None
     pending: PendingAction | None = None
-    unread: Reply | None = None  # a reply to a step that was not acted on yet
+    unread: Reply | None = None  # the reply for the next step, before its action is begun
     answer: str | None = None  # the submitted final answer
     writes: list[tuple[str, str | None]] = field(default_factory=list)
     """The writes that were not undone: the file, and its stored content before the write."""
@@ -77,7 +77,7 @@ class RunState:
     open_call: Event | None = None  # the event of a call without a reply yet
     _last_action: tuple[str, dict[str, Any]] | None = None
     _writes_before: list[tuple[str, str | None]] = field(default_factory=list)
-    """Those before the pending action, which is repeated if it was interrupted."""
+    """The value of ``writes`` before the pending action; restored when an interrupted action is repeated."""
 
     @classmethod
     def empty(cls, limits: MemoryLimits, caps: Caps) -> RunState:
@@ -86,7 +86,7 @@ class RunState:
 
     @classmethod
     def resumed(cls, limits: MemoryLimits, caps: Caps, events: Iterable[Event]) -> RunState:
-        """Return the state after the events of a trace; a call that a kill interrupted counts in full."""
+        """Return the state after the events of a trace; a call that was interrupted by a kill counts in full."""
         state = cls.empty(limits, caps)
         for event in events:
             state.apply(event)
@@ -101,11 +101,11 @@ class RunState:
             change(event)
 
     def repetition(self, action: PendingAction) -> int:
-        """Return how often an action will have been carried out in a row, with the same arguments."""
+        """Return how many times in a row an action will have been carried out with the same arguments."""
         return self.same_in_row + 1 if self._last_action == (action.action, action.input) else 1
 
     def writes_of(self, path: str) -> list[str | None]:
-        """Return the stored contents that the writes of a file replaced, None for no file."""
+        """Return for each write to a file the stored content that it replaced; None if there was no file."""
         return [before for name, before in self.writes if name == path]
 
     def outcome(self) -> Outcome:
@@ -114,7 +114,7 @@ class RunState:
         return Outcome(self.end["reason"], self.end["answer"], self.end["detail"])
 
     def count_interrupted_call(self) -> None:
-        """Count a call without a reply in the trace: it may have been paid for."""
+        """Count a call that has no reply in the trace, since it may have been paid for."""
         if self.open_call is not None:
             self.spending.add(self.open_call["prompt_tokens"], self.open_call["dollars"])
             self.open_call = None

@@ -1,8 +1,8 @@
-"""The trace of a run: one JSON object per line, appended as things happen.
+"""The trace of a run: an append-only file with one event per line, as a JSON object.
 
-A run is resumed from its trace alone. Every event is written before the next thing is done, so that a killed process
-loses at most the event that it was writing; readers skip such an unfinished line, and the next append ends it. There is
-no fsync: the trace survives the process, not a crash of the machine.
+A run is resumed from its trace alone. Every event is written before the run goes on, so a killed process loses at most
+the event that it was writing; readers skip such an incomplete line, and the next append terminates it. There is no
+fsync: the trace survives a crash of the process, but not of the machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TraceError(Exception):
 
 
 class Trace:
-    """A trace that is being written. The given secrets never get into it."""
+    """A trace that is being written, without the given secrets."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Trace:
             raise TraceError(f"{path} is being written by another process") from None
 
     def redact(self, secret: str) -> None:
-        """Keep a further value out of the trace from now on."""
+        """Redact another value from now on."""
         if len(secret) >= MIN_SECRET_CHARS:
             self._secrets.append(json_line(secret)[1:-1])  # as it would be written in JSON
 
@@ -83,7 +83,7 @@ class Trace:
 
 
 def has_begun(path: Path) -> bool:
-    """Tell whether a trace has the start of a run, so that the run can be resumed."""
+    """Return whether a trace contains the start of a run, so that the run can be resumed."""
     try:
         read_trace(path)
     except TraceError:
@@ -92,7 +92,7 @@ def has_begun(path: Path) -> bool:
 
 
 def read_trace(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a trace, without unfinished lines.
+    """Return the events of a trace, without incomplete lines.
 
     Raises:
         TraceError: if the file cannot be read or is no trace.
@@ -118,7 +118,7 @@ def json_line(value: object) -> str:
 
 
 def append_line(file: int, line: str) -> None:
-    """Append a line to a descriptor opened for reading and appending; end an unfinished line first."""
+    """Append a line to a file descriptor open for reading and appending; terminate an incomplete last line first."""
     size = os.fstat(file).st_size
     unfinished = size and os.pread(file, 1, size - 1) != b"\n"
     data = memoryview(f"{chr(10) if unfinished else ''}{line}\n".encode("utf-8", "backslashreplace"))

@@ -1,4 +1,4 @@
-"""Show a trace as text for people: one line for an event as it happens, or pages."""
+"""Show a trace as text: as one line per event during the run, or as pages afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SESSIONS = {
 _LINES = {
     "malformed": "malformed reply: {text}",
     "retry": "the models' server failed; retry in {wait_s:.1f} s: {error}",
-    "folded": "older steps went into the research log",
+    "folded": "older steps were summarised in the research log",
     "reward": "reward {reward:z.4f}",
     "server": "{text}",
     "resume": "resumed{session}",
@@ -34,7 +34,7 @@ _PAGES = {
     "malformed": "--- Malformed reply:\n{reply}\nObservation:\n{text}\n",
     "reward": "--- Reward: {reward:z.4f}",
     "resume": "--- After {after} resumed{session}\n",
-    "rewind": "--- Back to the state after step {step}\n",  # of older versions
+    "rewind": "--- Back to the state after step {step}\n",  # in traces of older versions
     "server": "--- {text}\n",
     "retry": "--- Attempt {attempt} of a call, after: {error}\n",
     "call failed": "--- A call failed: {error}\n",
@@ -46,7 +46,7 @@ Event = dict[str, Any]
 
 
 def pages(events: Iterable[Event], *, whole: bool = False) -> Iterator[str]:
-    """Yield a trace as text, a piece for each event; long texts are truncated unless ``whole``."""
+    """Yield a trace as text, event by event; long texts are truncated unless ``whole``."""
     step, total = 0, Spending()
     models: dict[str, Spending] = {}
     for event in events:
@@ -72,7 +72,7 @@ def pages(events: Iterable[Event], *, whole: bool = False) -> Iterator[str]:
 
 
 def one_line(event: Event, step: int) -> str | None:
-    """Return an event in one line, for progress messages; None for events that are not reported."""
+    """Return an event as one line for progress messages; None for events that are not reported."""
     if event["kind"] == "action":
         arguments = json.dumps(event["input"], ensure_ascii=False)
         text = f"step {step + 1}: {event['action']} {arguments[:_LINE_CHARS]}{'…' * (len(arguments) > _LINE_CHARS)}"
@@ -84,7 +84,7 @@ def one_line(event: Event, step: int) -> str | None:
 
 
 def _texts(event: Event, limit: int | None) -> Event:
-    """Return the fields of an event with truncated texts, and the time as text."""
+    """Return the fields of an event with long texts truncated, and its time and session as text."""
     session = _SESSIONS.get(event.get("session") or "", "")
     return {**_truncated(event, limit), "after": duration(event["elapsed"]), "session": session}
 

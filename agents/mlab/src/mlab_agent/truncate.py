@@ -1,4 +1,4 @@
-"""Shorten long texts: the middle is removed, and a line in its place says how much."""
+"""Shorten long texts: replace the middle with a line that says how much was removed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def truncate_middle(text: str, limit: int, hint: str = "") -> str:
-    """Return the beginning and the end of a text, ``limit`` characters together, and a line with ``hint`` between."""
+    """Shorten a text to its first and last characters, ``limit`` in all, around a line that contains ``hint``."""
     if len(text) <= limit:
         return text
     head = limit // 2
@@ -20,7 +20,7 @@ def truncate_middle(text: str, limit: int, hint: str = "") -> str:
 
 
 def truncated_file(size: int, limit: int, read: Callable[[int, int], bytes]) -> str:
-    """Return the text of a file, or its beginning and end; ``read(offset, count)`` reads bytes of it."""
+    """Return a file's text, shortened to ``limit`` bytes if needed; ``read(offset, count)`` reads bytes of the file."""
     if size <= limit:
         return read(0, size).decode(errors="replace") if size else ""
     head = limit // 2

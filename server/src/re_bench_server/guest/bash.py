@@ -1,4 +1,4 @@
-"""The bash that keeps a session's state, and the output of its commands."""
+"""The bash process that keeps a session's state, and the output of its commands."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MAX_FILES = 8
 
 
 class Bash:
-    """An interactive bash without a terminal: an interrupt ends the command and keeps the state.
+    """An interactive bash without a terminal: an interrupt stops the command, but keeps the shell's state.
 
-    It reads lines from a pipe. Each command is evaluated from a file with stdin at /dev/null, so its quotes,
-    redirections and ``return`` end with the command. The evaluation happens in a sourced file, where bash does not echo
-    to stderr as it would at a terminal.
+    Bash reads lines from a pipe. Each command is evaluated from a file, with /dev/null as stdin, so that open quotes,
+    redirections and ``return`` affect only that command. The ``eval`` is in a sourced file, because bash does not echo
+    to stderr there as it would at a terminal.
     """
 
     def __init__(self, guest_files: str) -> None:
@@ -83,9 +83,9 @@ class Bash:
         return None
 
     def directory(self) -> str:
-        """Return its working directory; empty if unknown."""
+        """Return bash's working directory; empty if unknown."""
         with suppress(OSError):
-            return os.readlink(f"/proc/{self.pid}/cwd").removesuffix(" (deleted)")  # noqa: PTH115 - as elsewhere here
+            return os.readlink(f"/proc/{self.pid}/cwd").removesuffix(" (deleted)")  # noqa: PTH115 - pathlib: see below
         return ""
 
     def close(self) -> None:
@@ -97,12 +97,12 @@ class Bash:
         self._send(f'\\builtin echo "{number}:$?" >&{_REPORT}\n'.encode())
 
     def _send(self, lines: bytes) -> None:
-        with suppress(OSError):  # if bash has ended or does not read, no report comes
+        with suppress(OSError):  # if bash has exited or does not read, there is no report
             os.write(self._lines, lines)
 
 
 def _is_broken(file: str) -> bool:
-    """Return whether a command may end inside ``$(``: sourcing such a file breaks bash 5.2."""
+    """Return whether a command may lack the end of ``$(``, ``<(`` or ``>(``: sourcing such a file breaks bash 5.2."""
     with suppress(OSError):
         with open(file, "rb") as command:  # noqa: PTH123 - pathlib costs every session memory
             text = command.read()
@@ -114,7 +114,7 @@ def _is_broken(file: str) -> bool:
 
 
 class CommandOutput:
-    """The output of a command: head and tail, and beyond ``keep`` bytes also a file of up to 16 MiB."""
+    """Collects a command's output: head and tail, and if longer than ``keep`` bytes, also a file of up to 16 MiB."""
 
     def __init__(self, directory: str, number: int, keep: int) -> None:
         """Collect the output of the session's command ``number``; files go to ``directory``."""
@@ -136,7 +136,7 @@ class CommandOutput:
         self._kept.add(data)
 
     def end(self) -> tuple[str, str | None]:
-        """Return the text, shortened in the middle if too long, and the path of the file in that case."""
+        """Return the text, shortened in the middle if too long, and in that case the path of the file."""
         if self._file is None:
             return self._kept.text(), None
         name, written = self._file.name, self._file.tell()
@@ -145,7 +145,7 @@ class CommandOutput:
         return self._kept.text(f"; {part} in {name}"), name
 
     def _new_file(self) -> IO[bytes]:
-        """Create the file, replacing the oldest of a few."""
+        """Create the file. All commands share eight file names, so this may replace an older file."""
         os.makedirs(self._directory, exist_ok=True)  # noqa: PTH103 - pathlib costs every session memory
         path = f"{self._directory}/{self._number % _MAX_FILES}.txt"
         with suppress(FileNotFoundError):

@@ -18,7 +18,7 @@ KILL_GRACE_S = 2.0
 
 _POLL_S = 0.005
 _GROUP, _THREADS, _START_TIME = 2, 17, 19
-"""Indices of fields in /proc/PID/stat from the state on; see proc(5)."""
+"""Indices of fields in /proc/PID/stat, counted from the process state; see proc(5)."""
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None)
 
@@ -35,12 +35,15 @@ class Process(NamedTuple):
 
 
 def keep_orphans() -> None:
-    """Become the subreaper of all descendants, also across exec, so orphans stay descendants."""
+    """Become the subreaper of all descendants, also after exec, so that orphans remain descendants."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(root: int, spare: Collection[tuple[int, int]] = ()) -> list[Process]:
-    """Return the living descendants of ``root``, without ``spare`` (PIDs with start times) and their descendants."""
+    """Return the living descendants of ``root``, except those in ``spare`` and the descendants of these.
+
+    ``spare`` contains pairs of PID and start time.
+    """
     children: dict[int, list[Process]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs every session memory
         if name.isdigit():
@@ -58,27 +61,28 @@ def descendants(root: int, spare: Collection[tuple[int, int]] = ()) -> list[Proc
 
 
 def signal_all(pids: Iterable[int], number: int) -> None:
-    """Send a signal to processes, some of which may be gone."""
+    """Send a signal to processes, some of which may have exited."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def kill_until_gone(remaining: Callable[[], Collection[Process]], timeout_s: float = math.inf) -> None:
-    """Kill the processes that ``remaining`` lists until it lists none or the time is over.
+    """Kill the processes that ``remaining`` returns, until it returns none or the timeout expires.
 
-    A killed process exists until it has run once more, and may have started others in the meantime.
+    One round may not be enough: a killed process exists until the kernel has scheduled it once more, and may have
+    started others before.
     """
     deadline = time.monotonic() + timeout_s
     while (processes := remaining()) and time.monotonic() < deadline:
         pids = [process.pid for process in processes]
-        signal_all(pids, signal.SIGSTOP)  # so that they start no others
+        signal_all(pids, signal.SIGSTOP)  # so that they start no more processes
         signal_all(pids, signal.SIGKILL)
         time.sleep(_POLL_S)
 
 
 def kill_tree(root: int, below: Callable[[], Collection[Process]]) -> None:
-    """Kill a subreaper and the processes ``below`` it, with the subreaper stopped meanwhile."""
+    """Kill a subreaper and the processes that ``below`` returns; the subreaper is stopped first and killed last."""
     signal_all([root], signal.SIGSTOP)
     kill_until_gone(below, KILL_GRACE_S)
     signal_all([root], signal.SIGKILL)

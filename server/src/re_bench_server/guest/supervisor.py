@@ -1,9 +1,9 @@
-"""The supervisor: first program in a session's sandbox, which runs commands in a bash and restarts it.
+"""The supervisor: the first program in a session's sandbox. It runs commands in a bash, which it restarts if needed.
 
-``python -c "..." SOCKET OPTIONS`` connects to the server and serves its requests, in messages of
-:mod:`re_bench.guest.ipc`, until the connection ends; then the sandbox ends, too. Messages about a command or program
-carry the number of its request. The server does not trust the replies: commands run as the same user and can modify or
-kill this process.
+``python -c "..." SOCKET OPTIONS`` connects to the server and handles its requests, which are messages of
+:mod:`re_bench.guest.ipc`. When the connection closes, the supervisor kills everything in the sandbox. Each message
+about a command or program contains the number of its request. The server does not trust the replies, because commands
+run as the same user and can modify or kill this process.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _MAX_LEFT_OPEN = 64
 _PROCESS_GRACE_S = 0.5
 """Time for a command's processes to end after an interrupt, before they are killed."""
 _SHELL_GRACE_S = 2.5
-"""Time for the shell to return after an interrupt, before it is killed."""
+"""Time for the shell to be ready again after an interrupt, before it is killed."""
 _DRAIN_S = 1.0
-"""How long the reply to a program waits for output of its background processes."""
+"""How long the reply about a program waits for output of the program's background processes."""
 _READY_S = 10.0
 _RETRY_S = 0.05
 _NICE = 5
@@ -58,10 +58,10 @@ _SIGNAL_STATUS = 128
 
 
 class Command:
-    """A running command of the shell."""
+    """A running shell command."""
 
     def __init__(self, number: int, timeout_s: float, output: CommandOutput, bash: int) -> None:
-        """Begin a command of the given bash process."""
+        """Set up before the process ``bash`` begins the command; its present descendants are not the command's."""
         self.number, self.output = number, output
         self.started = time.monotonic()
         self.next_check = self.deadline = self.started + timeout_s
@@ -74,14 +74,14 @@ class Command:
     def processes(self) -> list[Process]:
         """Return the running processes that the command has started.
 
-        Earlier background processes may start others meanwhile. These are recognized by their ancestors and, when those
-        are gone, by their process group.
+        Earlier background processes may start more processes meanwhile, which are not included. These are recognized by
+        their ancestors or, if the ancestors have exited, by their process group.
         """
         return [process for process in descendants(self._bash, self.before) if process.group not in self._groups]
 
 
 class Program:
-    """A program alongside the shell, until its reply is sent."""
+    """A program that runs alongside the shell, until its reply is sent."""
 
     def __init__(self, number: int, process: subprocess.Popen[bytes], timeout_s: float) -> None:
         self.number, self.process = number, process
@@ -93,7 +93,7 @@ class Program:
 
 
 class Supervisor:
-    """Serves the connection, bash, programs and services in one loop."""
+    """Handles the connection, bash, programs and services in one loop."""
 
     def __init__(self, channel: socket.socket, options: dict[str, Any]) -> None:
         """Serve ``channel``; see :meth:`re_bench_server.shell.shell.Shell.open` for the options."""
@@ -140,7 +140,7 @@ class Supervisor:
                 self.check_program(program)
 
     def start(self) -> None:
-        """Start bash and the services, unless they run."""
+        """Start bash and the services, unless they are running."""
         self.start_services()
         if self.bash is None:
             for directory in (self.directory, self.options["workspace"], "/"):
@@ -152,11 +152,11 @@ class Supervisor:
             self.selector.register(self.bash.reports, selectors.EVENT_READ, self.on_report)
 
     def start_services(self) -> None:
-        """Start the services that do not run, and wait until each prints its first line."""
+        """Start the services that are not running, and wait until each prints its first line."""
         self.on_child_end()
         for i, command in enumerate(self.options["services"]):
             if (service := self.services[i]) is None or service.returncode is not None:
-                # Its stdout stays open, so that it can print later.
+                # The service's stdout stays open, so that the service can print later.
                 self.services[i] = service = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                     process_group=0,
@@ -181,7 +181,7 @@ class Supervisor:
             self.end_all(request["end"])
 
     def on_child_end(self) -> None:
-        """Reap ended children, including orphans."""
+        """Reap children that have exited, including orphans."""
         with suppress(BlockingIOError):
             os.read(self.wake, _CHUNK)
         with suppress(ChildProcessError):
@@ -193,10 +193,10 @@ class Supervisor:
                     on_end(_SIGNAL_STATUS - status if status < 0 else status)
 
     def start_command(self, request: dict[str, Any]) -> None:
-        """Begin a command of the shell."""
+        """Begin a shell command."""
         try:
             self.start()
-        except OSError as error:  # the limit on processes is reached, for example
+        except OSError as error:  # for example, because of the limit on processes
             self.end_all(f"the shell could not be started ({error.strerror})")
             self.start()
         assert self.bash is not None
@@ -206,7 +206,7 @@ class Supervisor:
         self.bash.begin(number)
 
     def on_output(self) -> None:
-        """Collect output of the command, or of background processes."""
+        """Collect output of the command or, if there is none, of background processes."""
         with suppress(BlockingIOError):
             (self.command.output if self.command else self.background).add(os.read(self.output, _CHUNK))
 
@@ -217,7 +217,7 @@ class Supervisor:
             self.finish(status)
 
     def on_bash_end(self, status: int) -> None:
-        """Note that bash has ended, and finish its command."""
+        """Handle the exit of bash, and finish its command."""
         assert self.bash is not None
         self.selector.unregister(self.bash.reports)
         self.bash.close()
@@ -234,7 +234,7 @@ class Supervisor:
         self.finish(status)
 
     def time_out(self, command: Command) -> None:
-        """Interrupt a command that is past its deadline, and later kill it."""
+        """Interrupt a command that has exceeded its deadline; if it continues, kill it."""
         now = time.monotonic()
         command.timed_out = True
         command.next_check = now + _RETRY_S
@@ -247,7 +247,7 @@ class Supervisor:
             self.bash.interrupt(command.number)
 
     def finish(self, status: int) -> None:
-        """Send the reply to the command."""
+        """Send the reply about the running command, if any."""
         command = self.command
         if command is None:
             return
@@ -271,19 +271,19 @@ class Supervisor:
         ipc.send(self.channel, reply)
 
     def start_program(self, request: dict[str, Any]) -> None:
-        """Start a program in its directory and in a new session, or reply with the error."""
-        with suppress(OSError):  # then the program fails to start, too, and reports it
+        """Start a program in its directory and in a new process session, or reply with the error."""
+        with suppress(OSError):  # in that case the program fails to start, too, and the error is reported
             self.start_services()
         in_directory = False
         try:
             os.chdir(request["directory"])
             in_directory = True
-            with open(request["stdin"] or os.devnull, "rb") as stdin:  # noqa: PTH123 - as elsewhere here
+            with open(request["stdin"] or os.devnull, "rb") as stdin:  # noqa: PTH123 - pathlib costs memory
                 process = subprocess.Popen(
                     request["execute"], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
                     env={**os.environ, **request["environment"]}, start_new_session=True, preexec_fn=keep_orphans,  # noqa: PLW1509 - there are no threads here
                 )  # fmt: skip
-        except (OSError, ValueError) as error:  # a NUL, for example, or a name of a variable with "="
+        except (OSError, ValueError) as error:  # for example, a NUL, or "=" in a variable's name
             code = getattr(error, "errno", None) or errno.EINVAL
             where = request["execute"][0] if in_directory else request["directory"]
             reply = {"status": 127 if in_directory and code == errno.ENOENT else 126, "errno": code}
@@ -299,7 +299,7 @@ class Supervisor:
             self.selector.register(pipe, selectors.EVENT_READ, partial(self.on_program_output, program, name))
 
     def on_program_output(self, program: Program, name: str) -> None:
-        """Forward output of a program; output after its reply is discarded."""
+        """Forward a program's output; output that arrives after the reply is discarded."""
         pipe = program.pipes[name]
         data = os.read(pipe.fileno(), _CHUNK)
         if data and not program.replied:
@@ -311,14 +311,14 @@ class Supervisor:
                 self.reply_to(program)
 
     def on_program_end(self, program: Program, status: int) -> None:
-        """Reply when the output has ended, or soon after: background processes may keep a pipe open."""
+        """Reply if all output has arrived, otherwise soon, since background processes may keep a pipe open."""
         program.ended, program.status = True, None if program.timed_out or program.killed else status
         program.next_check = time.monotonic() + _DRAIN_S
         if not program.pipes:
             self.reply_to(program)
 
     def check_program(self, program: Program) -> None:
-        """Reply to a program that has ended; kill one that is past its time, with its descendants."""
+        """Reply about a program that has exited, or kill a program that exceeds its time limit, and its descendants."""
         if program.ended:
             self.reply_to(program)
         else:
@@ -326,7 +326,7 @@ class Supervisor:
             kill_tree(program.process.pid, partial(descendants, program.process.pid))
 
     def reply_to(self, program: Program) -> None:
-        """Send the reply. Some pipes stay open, so background processes do not fail to write."""
+        """Send the reply about a program. Some pipes stay open, so that background processes can still write."""
         self.programs.remove(program)
         program.replied = True
         ipc.send(self.channel, {"number": program.number, "status": program.status, "timed_out": program.timed_out})
@@ -342,7 +342,7 @@ class Supervisor:
             self.left_open.remove(pipe)
 
     def end_all(self, reason: str) -> None:
-        """Kill everything except this process, and put the reason into the next reply."""
+        """Kill everything except this process, and add the reason to the next reply."""
         self.end_reason = reason
         self.notes.append(f"{reason}; all processes of the session were killed")
         for program in self.programs:
@@ -358,22 +358,22 @@ def main() -> None:
     address, options = sys.argv[1], json.loads(sys.argv[2])
     with suppress(OSError):
         os.nice(_NICE)
-        # With autogroups the niceness of the session counts.
-        with open("/proc/self/autogroup", "w", encoding="ascii") as file:  # noqa: PTH123 - as elsewhere here
+        # With autogroup scheduling, only the niceness of the whole process session has an effect.
+        with open("/proc/self/autogroup", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib costs memory
             file.write(str(_NICE))
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # a background shell may have ignored them
+        signal.signal(number, signal.SIG_DFL)  # a background shell may have set them to be ignored
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     keep_orphans()
     channel = socket.socket(socket.AF_UNIX)
     directory, _slash, name = address.rpartition("/")
-    os.chdir(directory)  # the whole path may be too long for an address
+    os.chdir(directory)  # the whole path may be too long for a socket address
     channel.connect(name)
     null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1):  # errors at the start go to stderr
+    for fd in (0, 1):  # stderr stays open for errors at the start
         os.dup2(null, fd)
     supervisor = Supervisor(channel, options)
-    with suppress(ipc.FrameError, ConnectionError):  # the server has ended, or has closed the connection
+    with suppress(ipc.FrameError, ConnectionError):  # the server has exited or closed the connection
         supervisor.run()
-    with suppress(ConnectionError):  # without a sandbox they would outlive this process
+    with suppress(ConnectionError):  # with --sandbox none, the processes would outlive this one
         supervisor.end_all("the server has ended")

@@ -1,1 +1,1 @@
-"""Internet for agents by the operator's choice: none, through an allow-list relay, or the host's own network."""
+"""The agents' network access, as chosen by the operator: none, an allow-list proxy, or the host's network."""

@@ -30,7 +30,7 @@ READY_LISTS = {
         *("proxy.golang.org", "sum.golang.org"),
     )
 }
-"""Named lists: the hosts of common package indexes."""
+"""Named lists of hosts: ``@packages`` has those of common package indexes."""
 
 _DEFAULT_MIB = 10240
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
@@ -38,31 +38,31 @@ _NAME = re.compile(r"((?!-)[a-z0-9_-]{1,63}(?<!-)\.)+[a-z][a-z0-9-]{0,62}", re.A
 _WILDCARDS = {"*.": r".+\.", ".": r"(.+\.)?"}
 _MAX_NAME, _MAX_PORT = 253, 65535
 _RESOLVE_S = 20.0
-_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # separate, for slow name servers
+_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # slow name servers block these threads only
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _REFUSED = [
     ipaddress.ip_network(text)
     for text in (
-        "168.63.129.16/32",  # the metadata service of Azure, in a public range
-        "192.0.0.0/24",  # protocol assignments; another provider's metadata service
-        "192.88.99.0/24",  # relays of 6to4
-        "2001::/23",  # protocol assignments; Teredo, which embeds addresses
-        "2002::/16",  # 6to4, which embeds addresses
+        "168.63.129.16/32",  # Azure's metadata service, in a public range
+        "192.0.0.0/24",  # protocol assignments, including another provider's metadata service
+        "192.88.99.0/24",  # 6to4 relays
+        "2001::/23",  # protocol assignments, including Teredo, which embeds IPv4 addresses
+        "2002::/16",  # 6to4, which embeds IPv4 addresses
         "3fff::/20",  # documentation
     )
 ]
 _ISATAP = (0x5EFE, 0x0200_5EFE)
-"""Upper half of an interface ID that embeds an IPv4 address."""
+"""Upper halves of the interface IDs that embed an IPv4 address."""
 _LOW_32 = 0xFFFF_FFFF
 
 
 class HostError(ValueError):
-    """The text is not a public host; the message says why."""
+    """A text is not a public host with an optional port; the message says why."""
 
 
 class AddressError(Exception):
-    """A host has no address or one that is not public."""
+    """A host has no address, or an address that is not public."""
 
 
 def split_authority(text: str, default_port: int | None = None) -> tuple[str, int]:
@@ -110,7 +110,10 @@ def _is_address(host: str) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is public; embedded addresses are checked or refused."""
+    """Return whether an address is public.
+
+    IPv6 addresses that embed an IPv4 address are not public, except NAT64 addresses of public IPv4 addresses.
+    """
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return is_public(ipaddress.IPv4Address(int(address) & _LOW_32))
@@ -132,10 +135,12 @@ def _is_local(address: Address) -> bool:
 
 
 async def resolve(host: str) -> list[Address]:
-    """Return the addresses of a normalized host. The caller connects to one of them without another lookup.
+    """Return the addresses of a normalized host.
+
+    The caller must connect to one of these, since another lookup could return a different address.
 
     Raises:
-        AddressError: if there is none, or any is not public or belongs to this machine.
+        AddressError: if there is no address, or any address is not public or belongs to this machine.
     """
     addresses = [ipaddress.ip_address(host)] if _is_address(host) else await _look_up(host)
     for address in addresses:
@@ -163,8 +168,8 @@ class AllowList:
     def __init__(self, patterns: Iterable[str]) -> None:
         """Parse patterns and names of lists, or raise HostError.
 
-        ``example.org`` is that host, ``*.example.org`` its subdomains, ``.example.org`` both, ``*`` every host.
-        ``:PORT`` may follow; default: ports 80 and 443.
+        ``example.org`` allows that host, ``*.example.org`` its subdomains, ``.example.org`` both, and ``*`` every host.
+        A pattern may end in ``:PORT``; by default it allows ports 80 and 443.
         """
         self._patterns = [_compile(pattern) for text in patterns for pattern in READY_LISTS.get(text, (text,))]
 
@@ -176,7 +181,7 @@ class AllowList:
 def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
     if text.startswith("@"):
         raise HostError(f"unknown list {text}; known: {', '.join(READY_LISTS)}")
-    if not text.isascii():  # names such as "ß" have two encodings with different owners
+    if not text.isascii():  # a name with "ß" has two encodings, which may have different owners
         raise HostError(f"{text!r}: not ASCII; write it as clients send it, with xn--")
     name, port = _split_port(text)
     ports = DEFAULT_PORTS if port is None else frozenset({port})
@@ -191,7 +196,7 @@ def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
 
 @dataclass(frozen=True)
 class NetworkPolicy:
-    """The network of the sessions' sandboxes. Scorings never have one."""
+    """The network access of sessions. Submissions never have network access while they are scored."""
 
     mode: Mode = "none"
     allow: tuple[str, ...] = ()
@@ -217,9 +222,9 @@ class NetworkPolicy:
         return cls(mode, patterns, limit_mib or _DEFAULT_MIB)
 
     def check_sandbox(self, name: str) -> None:
-        """Raise UsageError if this backend cannot enforce the proxy."""
+        """Raise UsageError if the sandbox backend ``name`` cannot enforce the policy."""
         if self.mode == "proxy" and name == "none":
-            raise UsageError("--network proxy needs a sandbox, which --sandbox none is not")
+            raise UsageError("--network proxy needs a sandbox; it does not work with --sandbox none")
 
     def record(self) -> dict[str, Any]:
         """Return the policy as JSON, for logs and a session's record."""

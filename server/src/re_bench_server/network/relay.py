@@ -1,7 +1,7 @@
-"""The network of sessions: an allow-list relay on a socket for each session, and its set-up in the sandbox.
+"""The allow-list proxy of sessions: a relay with one socket per session, and its setup in the sandbox.
 
-The relay serves CONNECT, and plain HTTP with one request per connection. It decides by host name, port and resolved
-address; the following bytes are copied unread.
+The relay serves CONNECT, and plain HTTP with one request per connection. It allows or refuses each connection based on
+host name, port and resolved address, and then copies bytes without inspecting them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOG = "network.jsonl"
 """Name of the log in a session's directory."""
 MAX_CONNECTIONS = 64
-"""Concurrent connections of a session."""
+"""Maximum concurrent connections of a session."""
 
 _PORT = 18081
 _GUEST = "/run/re-bench"
@@ -67,18 +67,18 @@ class RefusedError(Exception):
 
 @dataclass
 class NetworkAccess:
-    """Set-up of a session's sandbox."""
+    """What a session's sandbox needs for network access."""
 
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables."""
     shown: dict[str, Path] = field(default_factory=dict)
-    """Files and sockets by their path inside."""
+    """Files and sockets to show, by their path inside the sandbox."""
     services: list[list[str]] = field(default_factory=list)
-    """Programs that run alongside the shell."""
+    """Command lines of programs to run alongside the shell."""
 
 
 class Network:
-    """The networks of all sessions of a server."""
+    """Opens and closes the network access of a server's sessions."""
 
     def __init__(self, policy: NetworkPolicy, backend: Backend, sockets: Path) -> None:
         self.policy = policy
@@ -86,7 +86,10 @@ class Network:
         self._relays: dict[str, Relay] = {}
 
     async def open(self, name: str, directory: Path) -> NetworkAccess:
-        """Open the network of the session ``name``, with its log in ``directory``; logged traffic counts as used."""
+        """Open the network of the session ``name``, with a log in ``directory``.
+
+        Traffic that the log already contains counts towards the session's limit.
+        """
         mode, bubblewrap = self.policy.mode, isinstance(self._backend, Bubblewrap)
         if mode == "none":
             return NetworkAccess()
@@ -111,12 +114,12 @@ class Network:
         )
 
     async def close_session(self, name: str) -> None:
-        """End and log a session's connections."""
+        """Close and log a session's connections."""
         if relay := self._relays.pop(name, None):
             await relay.close()
 
     async def close(self) -> None:
-        """End the connections of all sessions."""
+        """Close the connections of all sessions."""
         for name in list(self._relays):
             await self.close_session(name)
 
@@ -125,7 +128,7 @@ class Relay:
     """The relay of one session."""
 
     _all_open = 0
-    """Connections of all sessions; they use at most half of the process's file descriptors."""
+    """Number of open connections of all sessions, which use at most half of the process's file descriptors."""
 
     def __init__(self, policy: NetworkPolicy, path: Path, log_path: Path) -> None:
         self.path = path
@@ -133,21 +136,21 @@ class Relay:
         self._log_path, self._log = log_path, -1
         self._used_bytes = 0
         self._number = 0
-        self._look_ups = asyncio.Semaphore(_LOOK_UPS)  # so slow name servers do not block other sessions
+        self._look_ups = asyncio.Semaphore(_LOOK_UPS)  # one session's slow lookups must not block other sessions
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Listen, or raise OSError."""
+        """Open the log and start listening. Raise OSError if that fails."""
         self._used_bytes = await asyncio.to_thread(_bytes_in_log, self._log_path)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._log = os.open(self._log_path, flags, 0o600)
         self.path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_MAX_HEAD, backlog=512)
-        self.path.chmod(0o666)  # the sandbox is another user
+        self.path.chmod(0o666)  # the sandbox runs as another user
 
     async def close(self) -> None:
-        """End all connections, and remove the socket."""
+        """Close all connections, and remove the socket."""
         if self._server is not None:
             self._server.close()
         for client in self._clients:
@@ -157,7 +160,7 @@ class Relay:
         self.path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Connections beyond the limit get a reason, up to twice the limit.
+        # Connections beyond the limit are refused with a reason, and beyond twice the limit without.
         too_many = Relay._all_open >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
         if too_many or len(self._clients) >= 2 * MAX_CONNECTIONS:
             writer.transport.abort()
@@ -195,7 +198,7 @@ class Relay:
                 self._write(exchange, "ended", up=exchange.up, down=exchange.down, seconds=seconds, outcome=outcome)
 
     async def _connect(self, exchange: _Exchange) -> Streams:
-        """Connect to the host if it is allowed. The connection is logged before anything is sent."""
+        """Connect to the host if the allow-list permits it, and log the connection before anything is sent."""
         name = write_authority(exchange.host, exchange.port)
         if exchange.over_limit:
             raise RefusedError(f"this session already has {MAX_CONNECTIONS} connections; close some", 429)
@@ -225,9 +228,9 @@ class Relay:
         raise RefusedError(f"{name} does not answer ({problem})", 502)
 
     async def _copy(self, exchange: _Exchange, rewritten: bytes, client: Streams, host: Streams) -> str:
-        """Copy bytes both ways until the host closes; return why it ended."""
+        """Copy bytes in both directions until the host closes the connection; return why copying ended."""
         for _reader, writer in (client, host):
-            writer.transport.set_write_buffer_limits(high=0)  # nothing sent is lost on close
+            writer.transport.set_write_buffer_limits(high=0)  # drain() waits for all data, so abort() loses none
 
         async def upload() -> None:
             try:
@@ -261,7 +264,7 @@ class Relay:
         return str(error) if isinstance(error, RefusedError) else outcome
 
     def _count(self, size: int) -> None:
-        """Count bytes, or raise RefusedError if the session has used all its traffic."""
+        """Add bytes to the session's traffic, and raise RefusedError if its limit is reached."""
         self._used_bytes += size
         if self._used_bytes >= self._limit_mib * _MIB:
             raise RefusedError(f"this session has used up its {self._limit_mib} MiB of network traffic")
@@ -271,7 +274,7 @@ class Relay:
             raise RefusedError(f"the log of this session's connections is full ({_MAX_LOG // _MIB} MiB)")
 
     def _write(self, exchange: _Exchange, event: str, **fields: object) -> None:
-        """Append a line to the log, or raise RefusedError, since no connection may go unrecorded."""
+        """Append a line to the log. Raise RefusedError if that fails, because every connection must be logged."""
         record = {"time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), "n": exchange.number}
         record |= {"event": event, "method": exchange.method[:_MAX_TEXT], "host": exchange.host[:_MAX_TEXT]}
         record |= {"port": exchange.port, **({"path": exchange.path[:_MAX_TEXT]} if exchange.path else {}), **fields}
@@ -288,20 +291,21 @@ class _Exchange:
 
     number: int
     over_limit: bool
-    """Whether the session already had :data:`MAX_CONNECTIONS`."""
+    """Whether the session already had :data:`MAX_CONNECTIONS` connections."""
     method: str = ""
     host: str = ""
     port: int = 0
     path: str = ""
-    """Path of a plain request, without the query; empty for a tunnel."""
+    """Path of a plain HTTP request, without the query; empty for a tunnel."""
     up: int = 0
+    """Bytes sent to the host."""
     down: int = 0
-    """Bytes to and from the host."""
+    """Bytes received from the host."""
     started: float = field(default_factory=time.monotonic)
 
 
 async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> bytes:
-    """Read the head of a request; return the head to forward, which is empty for CONNECT."""
+    """Read a request's head into ``exchange``; return the head to forward, which is empty for CONNECT."""
     try:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
         request, *headers = head.decode("latin-1").split("\r\n")[:-2]
@@ -323,7 +327,8 @@ async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> by
         raise RefusedError(str(error)) from None
     path = match[2] if match[2].startswith("/") else f"/{match[2]}"
     exchange.path = path.partition("?")[0]  # the query may hold secrets
-    # Makes the host close after its response, so the client cannot reuse the connection for another host.
+    # "Connection: close" makes the host close the connection after its response, so the client cannot reuse it for
+    # another host.
     kept = [line for line in headers if line.partition(":")[0].strip().lower() not in _REPLACED]
     authority = write_authority(exchange.host, exchange.port).removesuffix(":80")
     lines = [f"{exchange.method} {path} HTTP/1.1", f"Host: {authority}", *kept, "Connection: close"]
@@ -349,7 +354,7 @@ async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def _bytes_in_log(path: Path) -> int:
-    """Return a session's logged traffic in bytes; incomplete lines do not count."""
+    """Return the traffic in a session's log, in bytes; incomplete lines are ignored."""
     total = 0
     for line in read_lines(path):
         with suppress(ValueError):

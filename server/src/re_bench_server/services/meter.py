@@ -1,7 +1,7 @@
-"""The meter of a task: a process outside the sandbox that runs and counts experiments.
+"""A task's meter: a process outside the sandbox that runs and counts experiments.
 
-A proxy listens on a socket in the session's sandbox. It starts the meter, which imports torch, with the first request,
-and forwards requests line by line.
+A proxy listens on a socket that the session's sandbox shows, and forwards requests line by line. It starts the meter
+only at the first request, because the meter imports torch.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _POLL_S = 0.1
 
 
 class MeterProxy:
-    """Listens for one session and forwards to its meter."""
+    """Forward requests from one session's sandbox to the session's meter, which starts with the first request."""
 
     def __init__(
         self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
     ) -> None:
-        """Prepare a proxy at ``socket``; ``state`` is for the meter and its ledger, invisible to sandboxes."""
+        """Set up a proxy at ``socket``; ``state`` is the meter's directory, hidden from sandboxes."""
         self.socket = socket
         self._served, self._meter, self._state, self._variables = served, meter, state, variables
         self._meter_socket = socket.with_suffix(".meter")
@@ -49,16 +49,16 @@ class MeterProxy:
         self._closed = False
 
     async def open(self) -> None:
-        """Listen."""
+        """Start listening."""
         self._server = await asyncio.start_unix_server(self._serve, self.socket, limit=_MAX_REQUEST)
-        self.socket.chmod(0o666)  # the sandbox is another user
+        self.socket.chmod(0o666)  # the sandbox runs as another user
 
     async def close(self) -> None:
-        """End the meter and everything it runs."""
+        """Stop the meter and everything that it runs, and remove the sockets."""
         self._closed = True
         if self._server is not None:
             self._server.close()
-        async with self._starting:  # a request that is starting the meter gives up
+        async with self._starting:  # a request that is starting the meter sees _closed and gives up
             if self._process is not None:
                 await terminate(self._process)
         for path in (self.socket, self._meter_socket):
@@ -102,7 +102,7 @@ class MeterProxy:
                 await writer.wait_closed()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to the meter, which is started if necessary. Raise OSError if it does not start."""
+        """Connect to the meter, starting it if necessary. Raise OSError if it does not start."""
         async with self._starting:
             if self._process is None or self._process.returncode is not None:
                 if self._closed:
@@ -111,7 +111,7 @@ class MeterProxy:
                 self._process = await self._start()
             deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
             while True:
-                # the socket exists shortly before the meter listens
+                # the socket file appears shortly before the meter listens
                 with suppress(FileNotFoundError, ConnectionRefusedError):
                     return await asyncio.open_unix_connection(self._meter_socket, limit=_MAX_RESPONSE)
                 late = self._closed or asyncio.get_running_loop().time() > deadline
@@ -138,8 +138,8 @@ class MeterProxy:
 
 
 def _ending_with(parent: int) -> list[str]:
-    """Return the command prefix for a program that ends with its parent, even if the parent ends during the start."""
-    if shutil.which("setpriv") is None:  # the next server ends it
+    """Return a command prefix that stops a program when ``parent`` exits, even if that happens during the start."""
+    if shutil.which("setpriv") is None:  # then only the next server stops a program that outlived its parent
         return []
     return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", f'[ "$PPID" = {parent} ] && exec "$@"', "sh"]
 

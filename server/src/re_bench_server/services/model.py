@@ -1,8 +1,8 @@
-"""The chat model of a task: a gateway between sessions and the model, which holds all keys.
+"""Give sessions access to a task's chat model through a gateway process, which holds all API keys.
 
-In the profiles listed in the manifest's ``[model]``, sessions with a key get the real model, from OpenAI or the server
-at ``OPENAI_BASE_URL``. Other sessions get the task's stand-in, which must know nothing that is
-hidden from agents.
+In the profiles listed in the manifest's ``[model]``, sessions with a key get the real model, from OpenAI or from the
+server at ``OPENAI_BASE_URL``. All other sessions get the task's stand-in, which must not contain data that is hidden
+from agents.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
 
 SCORING_CALLS = 50
-"""A scoring's concurrent calls: the maximum of the gateway, as tasks promise submissions."""
+"""Maximum concurrent calls of one scoring run, as promised in the tasks' instructions; also the gateway's maximum."""
 _KEY_NAMES = ("openai_api_key", "OPENAI_API_KEY")
 
 
 def session_key(secrets: Mapping[str, str]) -> str | None:
-    """Return the model's key among a session's secrets; no other secret is used."""
+    """Return the model's API key from a session's secrets; all other secrets are ignored."""
     return next((secrets[name] for name in _KEY_NAMES if secrets.get(name)), None)
 
 
@@ -42,51 +42,51 @@ class ModelAccess:
     token: str = field(repr=False)
     stand_in: bool
     dollars: float | None = None
-    """Cost of its calls when the gateway was last asked; None before, and if a price is unknown."""
+    """Cost of the calls so far, as of the last :meth:`refresh`; None before that, or if a price is unknown."""
 
     @property
     def socket(self) -> Path:
-        """The gateway's socket for this session alone."""
+        """The gateway's Unix socket for this session only."""
         return self.gateway.socket_of(self.token)
 
     async def refresh(self) -> None:
-        """Ask the gateway for the cost of the calls."""
+        """Update :attr:`dollars` from the gateway."""
         with suppress(ReBenchError, OSError):  # the gateway may be gone, or the token revoked
             self.dollars = (await asyncio.to_thread(self.gateway.usage, self.token)).dollars
 
     async def close(self) -> None:
-        """Revoke the token."""
+        """Revoke the token, and update :attr:`dollars`."""
         with suppress(ReBenchError, OSError):  # the gateway may be gone
             self.dollars = (await asyncio.to_thread(self.gateway.close_session, self.token)).dollars
 
 
 class ModelGateways:
-    """A server's gateways: for each task one to the real model and one to the stand-in, started on first use."""
+    """A server's gateways: per task, one to the real model and one to the stand-in, each started on first use."""
 
     def __init__(self, log_directory: Path) -> None:
         self.resume: set[str] = set()
-        """Sessions of an earlier server or gateway, whose spending counts."""
+        """Names of sessions whose spending through earlier gateways counts towards their budgets."""
         self._log_directory = log_directory
         self._running: dict[str, Gateway] = {}
         self._stack = ExitStack()
         self._starting = asyncio.Lock()
 
     async def start(self, served: ServedTask) -> None:
-        """Start the gateway of a task with a model, before its first session needs it."""
+        """Start a task's gateway before the first session needs it; do nothing if the task has no model."""
         if served.manifest.model is not None:
             await self._gateway(served, real=served.needs_key)
 
     async def open(
         self, served: ServedTask, name: str, key: str | None, budget: Budget, calls: int | None = None
     ) -> ModelAccess:
-        """Return a session's access to the model of a task.
+        """Return a session's access to a task's model.
 
-        ``name`` is the session's name in the gateway's log; only the gateway gets the ``key``; ``calls`` limits
+        ``name`` is the session's name in the gateway's log. ``key`` is passed to the gateway only. ``calls`` limits
         concurrent calls upstream.
         """
         real = key is not None and served.needs_key
         gateway = await self._gateway(served, real=real)
-        if budget.dollars is not None:  # if the gateway dies, the spending counts in the next one
+        if budget.dollars is not None:  # if the gateway dies, the next one continues this budget
             self.resume.add(name)
         own = key if real else None
         open_session = partial(Gateway.open_session, budget=budget, name=name, key=own, calls=calls)

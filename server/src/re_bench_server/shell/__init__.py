@@ -1,1 +1,1 @@
-"""A session's shell, seen from the server: the sandbox, the protocol of its supervisor, and its limits."""
+"""The server's side of a session's shell: the sandbox, the supervisor's protocol, and the limits."""

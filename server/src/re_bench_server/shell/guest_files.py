@@ -1,4 +1,4 @@
-"""Our files that a session's sandbox shows: the supervisor, its socket, the next command, and ``/etc``."""
+"""Files that a session's sandbox shows: the supervisor, its socket, the next command, and files of ``/etc``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "import re_bench_server.guest.supervisor as supervisor; supervisor.main()"
 )
-"""Python program inside, with the directory of these files as its first argument."""
+"""Python code that runs the supervisor in the sandbox; its first argument is the directory of these files."""
 
 _READABLE, _ACCESSIBLE = 0o444, 0o755
 
 
 def install_guest_files(directory: Path) -> None:
-    """Create ``directory``, readable for all users, with the supervisor."""
+    """Create ``directory``, readable by all users, with the supervisor's files."""
     for package in (re_bench.guest, re_bench_server.guest):
-        source = Path(str(package.__file__)).parent  # with compiled modules, which halves the start time
+        source = Path(str(package.__file__)).parent  # with compiled modules, which halve the start time
         shutil.copytree(source, directory / source.parent.name / source.name)
-    # The command is in the same directory, whose path inside is unknown here.
+    # The script finds the command in its own directory, since this function does not know the path in the sandbox.
     evaluate = f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n'
     Path(f"{directory}{EVALUATE}").write_text(evaluate, encoding="ascii")
     for path in (directory, *directory.rglob("*")):
@@ -43,13 +43,17 @@ def write_command(directory: Path, command: str) -> None:
 
 def write_file(file: Path, data: bytes) -> None:
     """Write a file that all users may read."""
-    file.unlink(missing_ok=True)  # some file systems sync truncated files at once
+    file.unlink(missing_ok=True)  # some file systems sync a truncated file at once, which is slow
     file.write_bytes(data)
     file.chmod(_READABLE)
 
 
 def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
-    """Write files of ``/etc`` for the sandbox's user and host; return them, and os-release, by their paths inside."""
+    """Write ``/etc/passwd``, ``group`` and ``hosts`` for a sandbox.
+
+    Returns:
+        These files and the host's ``os-release``, by their path inside the sandbox.
+    """
     contents = {
         "passwd": f"root:x:0:0::/root:/bin/sh\nagent:x:{user}:{user}::{home}:/bin/bash\n",
         "group": f"root:x:0:\nagent:x:{user}:\n",
@@ -66,9 +70,9 @@ def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
 
 
 def chown_tree(workspace: Path, user: int | None) -> None:
-    """Let the sandbox's user change a tree: as its owner, or without a ``user`` as everybody.
+    """Let the sandbox's user modify a tree: make ``user`` its owner, or if None, let everybody write.
 
-    Our files with several links are shared with other workspaces, and keep their owner.
+    Files of this process's user with several hard links keep their owner, because other workspaces share them.
     """
     for directory, entries in walk(workspace):
         for name in (".", *(entry.name for entry in entries)):

@@ -1,4 +1,4 @@
-"""Programs alongside a session's shell: options and outcome, on the server's side."""
+"""Options and outcome of a program that runs alongside a session's shell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from re_bench.guest.truncate import HeadTail
 
 OUTPUT_BYTES = 10 << 20
-"""Default maximum of each output of a program, in bytes."""
+"""Default maximum size of a program's stdout, and of its stderr, in bytes."""
 _MAX_TEXT = 1000
 _STATUSES = range(256)
 _ERRORS = range(1, 134)
@@ -24,24 +24,24 @@ class ProgramOutput:
     """The outcome of a program."""
 
     status: int | None
-    """Exit status, or 128 plus the signal; with an :attr:`error` 127 (not found) or 126 (cannot start). None after a
-    timeout or if the whole sandbox was ended."""
+    """Exit status, or 128 plus the signal number; with an :attr:`error`, 127 (not found) or 126 (cannot start). None
+    after a timeout or if the whole sandbox was killed."""
     stdout: bytes
     stderr: bytes
     truncated: bool = False
-    """Whether a middle of an output was replaced by a line that says so."""
+    """Whether the middle of stdout or stderr was replaced by a line that says so."""
     timed_out: bool = False
     seconds: float = 0.0
     error: str = ""
-    """Why it did not start or was ended with everything else; or empty."""
+    """Why the program did not start, or was killed with all other processes; otherwise empty."""
     errno: int = 0
     """The errno of a failed start; otherwise 0."""
     ran: bool = True
-    """Whether there was a sandbox; false after the end of the session."""
+    """Whether there was a sandbox to run in; false after the end of the session."""
 
     @classmethod
     def parse(cls, reply: Mapping[str, Any], outputs: Mapping[str, HeadTail], keep: int) -> ProgramOutput:
-        """Return the outcome from a supervisor's reply, which an agent can forge, keeping ``keep`` bytes per output."""
+        """Return the outcome from a supervisor's reply, which an agent can forge; outputs keep ``keep`` bytes each."""
         status, code = reply.get("status"), reply.get("errno")
         code = code if type(code) is int and code in _ERRORS else 0
         return cls(
@@ -59,12 +59,13 @@ class ProgramOptions(TypedDict, total=False):
     """Options of a program, all with defaults."""
 
     stdin: bytes
-    """Its input; default: empty."""
+    """The program's stdin; default: empty."""
     directory: str | None
     """Working directory, relative to the workspace; default: the workspace."""
     environment: Mapping[str, str]
-    """Additional variables."""
+    """Additional environment variables."""
     timeout_s: float | None
     """Time limit in seconds; default: none."""
     output_bytes: int
-    """Maximum of stdout, and of stderr: first and last half; default: :data:`OUTPUT_BYTES`."""
+    """Maximum size of stdout, and of stderr; if exceeded, the beginning and the end are kept. Default:
+    :data:`OUTPUT_BYTES`."""

@@ -23,13 +23,13 @@ class Output:
     """The outcome of a command."""
 
     text: str
-    """Its stdout and stderr in order, shortened in the middle if too long. Lines in brackets are ours: what happened to
-    the shell, and output of background processes since the previous command."""
+    """The command's stdout and stderr in order, shortened in the middle if too long. The server adds lines in brackets:
+    they report what happened to the shell, and mark output that background processes wrote before the command."""
     file: Path | None
-    """Path in the sandbox of a file with the full text, if it was shortened."""
+    """Path, inside the sandbox, of a file with the full text; None if the text is not shortened."""
     status: int | None
-    """Exit status, or 128 plus the signal, even if the command ended the shell. None after a timeout, if it was not
-    run, or if the whole sandbox was ended."""
+    """Exit status, or 128 plus the signal number, even if the command ended the shell. None after a timeout, if the
+    command was not run, or if the whole sandbox was killed."""
     timed_out: bool
     seconds: float
     ran: bool = True
@@ -43,7 +43,7 @@ class Output:
     def parse(cls, message: Mapping[str, Any], earlier_notes: Sequence[str], seconds: float) -> Output:
         """Return the outcome from a supervisor's reply, which an agent can forge.
 
-        Fields of the wrong type count as missing. ``earlier_notes`` describe events before the command.
+        Fields of the wrong type are treated as missing. ``earlier_notes`` describe events before the command.
         """
         text, background = append_notes("", earlier_notes), clean_text(message.get("background_text"))
         if background:
@@ -71,7 +71,7 @@ def command_refusal(command: str, timeout_s: float) -> str:
 
 
 def notes_in(message: Mapping[str, Any]) -> list[str]:
-    """Return the notes of a supervisor's reply."""
+    """Return the notes in a supervisor's reply."""
     notes = message.get("notes")
     return [clean_text(note)[:_MAX_NOTE] for note in (notes if isinstance(notes, list) else [])[-_MAX_NOTES:]]
 
@@ -88,13 +88,13 @@ def _one_line(text: str) -> str:
 
 
 def clean_text(value: object) -> str:
-    """Return encodable text: no lone surrogates, no NUL; empty if it is not a string."""
+    """Return a string without lone surrogates and NUL, or the empty string if ``value`` is not a string."""
     if not isinstance(value, str):
         return ""
     return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def clean_path(value: object) -> str:
-    """Return an absolute path, or the empty string."""
+    """Return ``value`` if it is an absolute path, otherwise the empty string."""
     text = clean_text(value)
     return text if PurePosixPath(text).is_absolute() and len(text) < _MAX_PATH else ""

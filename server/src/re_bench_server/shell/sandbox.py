@@ -1,4 +1,4 @@
-"""The sandbox of a session, from the start of its supervisor to the end of all its processes.
+"""A session's sandbox, from the start of its supervisor to the end of all its processes.
 
 Everything runs in one event loop; all sandboxes share a few threads for blocking calls.
 """
@@ -39,25 +39,25 @@ Result = TypeVar("Result")
 _NO_REPLY = "the sandbox did not answer; all its processes were killed"
 _BROKEN = "protocol violation by the sandbox"
 _GRACE_S = 30.0
-"""How long the supervisor may exceed a time limit before the sandbox is ended."""
+"""How long the supervisor may exceed a time limit before the server kills the sandbox."""
 _START_S = 60.0
 _POLL_S = 0.02
 _CHUNK = 1 << 16
 _MAX_ERROR = 600
 _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
-"""Upper bound of JSON bytes per byte of output."""
+"""Maximum number of JSON bytes per byte of output."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
 _MEMORY_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-memory")
 _DISK_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-disk")
 _BUSY_CHECK_S, _IDLE_CHECK_S = 0.05, 0.5
-_PAUSE_FACTOR = 4  # checks take at most a fifth of the time of their thread
+_PAUSE_FACTOR = 4  # checks take at most a fifth of their thread's time
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a blocking function; a cancellation takes effect when it has returned.
+    """Call a blocking function in a thread; a cancellation takes effect only after the function has returned.
 
-    The event loop's own threads may be occupied by scorings.
+    The thread is not one of the event loop's, which may all be busy with scoring.
     """
     call = asyncio.get_running_loop().run_in_executor(_THREADS, function, *arguments)
     try:
@@ -74,34 +74,37 @@ class Call:
     reply: asyncio.Future[dict[str, Any] | None]
     """The reply; None if the sandbox has ended."""
     output: Mapping[str, HeadTail] = field(default_factory=dict)
-    """Destinations of output by stream; for commands of the shell, the output is in the reply."""
+    """Where to collect a program's output, by stream; empty for shell commands, whose output is in the reply."""
 
 
 class Sandbox:
-    """A sandbox with a supervisor, which runs one command of the shell at a time, and programs alongside it."""
+    """A sandbox with a supervisor, which runs one shell command at a time, and programs alongside the shell."""
 
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
-        """Prepare for the connection of the supervisor in ``process``; ``max_reply`` limits its messages."""
+        """Set up for the supervisor in ``process``, which has yet to connect; ``max_reply`` limits its messages."""
         self._process, self._cleanup, self._max_reply = process, cleanup, max_reply
         self._ancestor = process.pid
         self._writer: asyncio.StreamWriter | None = None
-        self._calls: dict[int, Call] = {0: Call(asyncio.get_running_loop().create_future())}  # 0: it is ready
+        self._calls: dict[int, Call] = {0: Call(asyncio.get_running_loop().create_future())}  # 0: ready
         self._count = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._ending: asyncio.Future[None] | None = None
         self._begun = asyncio.Event()
-        """Set by a call, so that limits are checked at once."""
+        """Set by each call, so that the limits are checked immediately."""
         self.end_reason = ""
-        """Why the server ended it, or empty."""
+        """Why the server killed the sandbox; empty if it did not."""
         self.violation = ""
-        """The last violated limit, or empty."""
+        """The last limit violation; empty if there was none."""
 
     @classmethod
     async def start(cls, backend: Backend, spec: SandboxSpec, files: Path, options: Mapping[str, Any]) -> Sandbox:
         """Start a sandbox and wait until it can run commands, or raise ReBenchError.
 
-        ``spec`` shows ``files``, made by :func:`re_bench_server.shell.guest_files.install_guest_files`; the
-        supervisor's option ``guest_files`` is their path inside.
+        Args:
+            backend: the sandbox's backend.
+            spec: the sandbox's specification, which must show ``files``.
+            files: the directory made by :func:`re_bench_server.shell.guest_files.install_guest_files`.
+            options: the supervisor's options; ``guest_files`` is the path of ``files`` inside the sandbox.
         """
         with socket.socket(socket.AF_UNIX) as listener:
             _listen(listener, files)
@@ -109,7 +112,7 @@ class Sandbox:
             program = [backend.python, "-I", "-S", "-c", PROGRAM, inside, f"{inside}/{CHANNEL}"]
             launch = backend.launch([*program, json.dumps(dict(options))], spec)
             try:
-                # In the loop's thread, since the sandbox ends with the thread that starts it.
+                # In the event loop's thread, since the sandbox is killed when the thread that started it exits.
                 process = start(launch, stdout=subprocess.DEVNULL)
             except OSError as error:
                 raise ReBenchError(f"cannot start the shell's sandbox: {error}") from None
@@ -135,7 +138,7 @@ class Sandbox:
 
     @property
     def alive(self) -> bool:
-        """Whether it accepts requests."""
+        """Whether the sandbox accepts requests."""
         return self._writer is not None and self._ending is None
 
     @property
@@ -144,7 +147,7 @@ class Sandbox:
         return bool(self._calls)
 
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
-        """Check the limits until the end; ``on_violation`` gets a text, and whether it concerns the disk."""
+        """Check the limits until the sandbox ends; ``on_violation`` gets a message, and whether it is about disk."""
         memory = partial(resource_usage.memory_violation, self._process.pid, limits)
         disk = partial(growth.violation, self._ancestor, limits)
         for threads, check, is_disk in ((_MEMORY_CHECKS, memory, False), (_DISK_CHECKS, disk, True)):
@@ -158,7 +161,7 @@ class Sandbox:
             began = loop.time()
             try:
                 violation = await loop.run_in_executor(threads, check)
-            except Exception as error:  # noqa: BLE001 - without checks, processes must not continue
+            except Exception as error:  # noqa: BLE001 - processes must not continue unchecked
                 violation = f"cannot check its limits ({error!r})"
             if violation:
                 on_violation(violation, disk)
@@ -185,9 +188,9 @@ class Sandbox:
         return self._count, call
 
     async def wait_for(self, number: int, call: Call, timeout_s: float | None) -> dict[str, Any] | None:
-        """Return the reply to a call, or None if the sandbox has ended. Cancelling the caller ends the call.
+        """Return the reply to a call, or None if the sandbox has ended. Cancelling the caller interrupts the call.
 
-        The supervisor ends calls after ``timeout_s``; if it fails to, the sandbox is ended.
+        The supervisor kills a call after ``timeout_s``; if it does not, the whole sandbox is killed.
         """
         try:
             await asyncio.wait({call.reply}, timeout=None if timeout_s is None else timeout_s + _GRACE_S)
@@ -200,7 +203,7 @@ class Sandbox:
         return await call.reply
 
     def end(self, reason: str) -> asyncio.Future[None]:
-        """End all its processes; the future is done when nothing is left."""
+        """Kill all processes of the sandbox; the returned future is done when none is left."""
         if self._ending is None:
             self.end_reason = reason
             self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
@@ -211,7 +214,7 @@ class Sandbox:
         return self._ending
 
     def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Accept the supervisor's connection, the first one."""
+        """Accept the first connection, which is the supervisor's, and reject all others."""
         if self._writer is not None or self._ending is not None:
             writer.transport.abort()
             return
@@ -219,7 +222,7 @@ class Sandbox:
         self._tasks.append(asyncio.create_task(self._read(reader)))
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        """Read messages until the connection ends; an invalid message ends the sandbox."""
+        """Read messages until the connection closes; kill the sandbox after an invalid message."""
         try:
             while self._ending is None:
                 await self._take(reader)
@@ -262,11 +265,11 @@ class Sandbox:
 
 
 def _listen(listener: socket.socket, directory: Path) -> None:
-    """Bind a socket in ``directory``, whose path may be too long for an address."""
+    """Bind a socket in ``directory``, even if the path is too long for a socket address."""
     (directory / CHANNEL).unlink(missing_ok=True)
     with short_path(directory) as path:
         listener.bind(f"{path}/{CHANNEL}")
-    (directory / CHANNEL).chmod(0o666)  # the sandbox is another user
+    (directory / CHANNEL).chmod(0o666)  # the sandbox runs as another user
     listener.listen(1)
     listener.settimeout(0)
 

@@ -1,4 +1,4 @@
-"""A session's shell: a bash in a sandbox, whose state lasts from one command to the next."""
+"""A session's shell: a bash in a sandbox, whose state persists between commands."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from re_bench_server.shell.sandbox import Call
 
 WORKSPACE = "/workspace"
-"""Path of the workspace inside."""
+"""Path of the workspace inside the sandbox."""
 HOME = "/home/agent"
-"""Path of the home directory inside, which is not part of a submission."""
+"""Path of the home directory inside the sandbox; its files are not part of a submission."""
 
-_TEMPORARY = "/var/tmp"  # noqa: S108 - what stays when the sandbox is started again
+_TEMPORARY = "/var/tmp"  # noqa: S108 - its files are kept when the sandbox is restarted
 _GUEST_FILES = "/run/shell"
 _OUTPUTS = "/tmp/outputs"  # noqa: S108 - the sandbox's private /tmp
 _MAX_TIMEOUT_S = 1e6
@@ -45,9 +45,9 @@ _ALL_ENDED = "all processes of the sandbox were killed"
 _SHELL_ENDED = "all processes of the session were killed, including the shell"
 _CLOSED = "the session has ended"
 _END_GRACE_S = 2.0
-"""Time for the supervisor to kill all processes over a limit, before the sandbox is ended."""
+"""Time for the supervisor to kill all processes after a limit violation, before the server kills the sandbox."""
 _VIOLATION_S = 10.0
-"""Later violations count as new ones."""
+"""A violation later than this after the first counts as a new one."""
 _MIB = 1 << 20
 
 
@@ -57,7 +57,7 @@ class Shell:
     def __init__(
         self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], scratch: Path, growth: DiskGrowth
     ) -> None:
-        """Prepare; use :meth:`open`."""
+        """Set up without starting a sandbox; use :meth:`open` instead."""
         self._backend, self._spec, self._options, self._scratch = backend, spec, options, scratch
         self._growth = growth
         self._directory = str(options["workspace"])
@@ -69,7 +69,7 @@ class Shell:
         self._files = 0
         self._sandbox: Sandbox | None = None
         self._last: Call | None = None
-        """The running command, or the last one if its caller was cancelled."""
+        """The running command; also a command whose caller was cancelled."""
         self._full = self._read_only = False
         self._violation_time = 0.0
         self._closing: asyncio.Future[None] | None = None
@@ -95,19 +95,19 @@ class Shell:
 
         Args:
             backend: the sandbox's backend; with ``none`` both directories keep their paths.
-            workspace: the session's directory. With bubblewrap as root the sandbox's user becomes its owner; with a
-                container engine everybody may write there, so others must not be able to enter its parent.
+            workspace: the session's workspace. With bubblewrap as root, the sandbox's user becomes its owner. With a
+                container engine it becomes writable for everybody, so no other user may be able to enter its parent.
             home: ``$HOME``; created if missing.
-            limits: of the whole session; ``output_kib`` is for each command's text.
-            environment: additional variables.
-            also: files, sockets and directories to show, by their path inside; not below ``/run/shell``.
+            limits: limits of the whole session, except ``output_kib``, which limits each command's output.
+            environment: additional environment variables.
+            also: files, sockets and directories to show, by their path inside the sandbox; not below ``/run/shell``.
             hidden: directories that must not be visible.
-            gpu: the UUID of its GPU.
-            services: commands alongside the shell, such as a port forwarder. Each prints a line when ready, and is
-                restarted before the next command if it has ended.
+            gpu: the UUID of the session's GPU.
+            services: command lines to run alongside the shell, such as a port forwarder. Each must print a line when it
+                is ready. A service that has exited is restarted before the next command.
             host_network: whether the sandbox shares the machine's network.
-            scratch: an existing private directory for our files; default: a temporary one.
-            disk_before: size of the workspace from which growth counts; default: its current size.
+            scratch: an existing private directory for the shell's own files; default: a temporary one.
+            disk_before: initial size of all files in bytes, from which growth is measured; default: the current size.
 
         Raises:
             ReBenchError: if the sandbox does not start.
@@ -160,14 +160,14 @@ class Shell:
 
     @property
     def disk_before(self) -> int:
-        """Size of the workspace in bytes from which growth counts."""
+        """Initial size in bytes of workspace, home and temporary files, from which growth is measured."""
         return self._growth.before
 
     async def run(self, command: str, timeout_s: float) -> Output:
-        """Run a command (any text without NUL) after earlier ones, for at most ``timeout_s`` seconds.
+        """Run a command (any text without NUL) for at most ``timeout_s`` seconds, after earlier commands have finished.
 
         Directory, variables, functions, options and background processes persist. After a timeout or a cancelled call,
-        everything that the command started is ended, and the shell is kept.
+        everything that the command started is killed, but the shell is kept.
         """
         if reason := command_refusal(command, timeout_s):
             return Output.not_run(reason)
@@ -179,8 +179,9 @@ class Shell:
     async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
         """Run a program, by path or by name in ``PATH``, alongside the shell and other programs in the same sandbox.
 
-        Its background processes continue; their output is collected for one second after the program's end if they keep
-        stdout or stderr open. After a timeout or a cancelled call, everything that the program started is ended.
+        The program's background processes keep running; if they keep stdout or stderr open, their output is collected
+        for one second after the program's exit. After a timeout or a cancelled call, everything that the program
+        started is killed.
         """
         if not command:
             return ProgramOutput(_CANNOT_RUN, b"", b"", error="the command is empty")
@@ -213,7 +214,7 @@ class Shell:
 
     @asynccontextmanager
     async def _stdin_file(self, data: bytes) -> AsyncIterator[str]:
-        """Yield the path inside of a file with the stdin of a program; empty for none."""
+        """Yield the path, inside the sandbox, of a file with a program's stdin; empty if there is no ``data``."""
         self._files += 1
         name = f"stdin-{self._files}" if data else ""
         file = self._scratch / "shown" / name
@@ -226,7 +227,7 @@ class Shell:
                 file.unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """End everything, including a running command."""
+        """Kill everything, including a running command, and remove the shell's own files."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
@@ -240,7 +241,7 @@ class Shell:
             await in_thread(remove_tree, self._scratch)
 
     async def _run(self, command: str, timeout_s: float) -> Output:
-        if self._last is not None:  # its caller was cancelled: it is about to end
+        if self._last is not None:  # the last command's caller was cancelled, so the command is about to end
             await asyncio.wait({self._last.reply})
             if message := self._last.reply.result():
                 self._notes += notes_in(message)
@@ -263,9 +264,9 @@ class Shell:
         return Output.parse(message, self._take_notes(), seconds)
 
     async def _lost(self, sandbox: Sandbox, seconds: float, *, timed_out: bool) -> Output:
-        """Return the output of a command during which the sandbox ended."""
+        """Return the output of a command that was running when the sandbox ended."""
         async with self._start_lock:
-            if self._sandbox is sandbox:  # otherwise a program has already started a new one
+            if self._sandbox is sandbox:  # otherwise execute() has already started a new sandbox
                 await self._stop()
         restart = "" if self._closing else f"; the next command gets a new shell in {self._directory}"
         notes = [*self._take_notes(), f"{sandbox.end_reason or _SHELL_ENDED}{restart}"]
@@ -276,7 +277,7 @@ class Shell:
         return notes
 
     async def _ensure(self) -> Sandbox | None:
-        """Return the current sandbox, or start one; None after :meth:`close`."""
+        """Return the running sandbox, starting one if necessary; None after :meth:`close`."""
         async with self._start_lock:
             if self._closing is not None:
                 return None
@@ -289,13 +290,13 @@ class Shell:
             return self._sandbox or await self._start()
 
     async def _check_disk(self) -> None:
-        """Start a new sandbox if the workspace has become too full, or has room again."""
+        """Stop the sandbox if the workspace has become full or has room again, since the next one needs new limits."""
         try:
             self._full = await in_thread(self._growth.is_over_now, self._spec.limits.disk_mib * _MIB)
-        except OSError:  # an ordinary user cannot read all directories
+        except OSError:  # without root, some directories may be unreadable
             self._full = True
         if self._read_only and not self._full and self._sandbox is not None and self._sandbox.busy:
-            self._full = True  # checked again by the next command
+            self._full = True  # keep a busy sandbox; the next command checks again
         elif self._full != self._read_only:
             await self._stop()
             self._notes.append(
@@ -307,7 +308,7 @@ class Shell:
     async def _start(self) -> Sandbox:
         self._read_only = self._full
         limits = self._spec.limits
-        if self._read_only:  # nothing can be written, so the quota holds
+        if self._read_only:  # file_mib=0 prevents writing, so a higher disk limit is safe
             limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
         spec, options = replace(self._spec, limits=limits), {**self._options, "directory": self._directory}
         self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._scratch / "shown", options)
@@ -320,7 +321,7 @@ class Shell:
             await asyncio.shield(sandbox.end(reason))
 
     def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
-        """End everything in a sandbox over a limit; the whole sandbox if the supervisor fails to."""
+        """Have the supervisor kill all processes after a limit violation; if that fails, kill the sandbox."""
         if sandbox is not self._sandbox:
             return
         sandbox.violation = violation

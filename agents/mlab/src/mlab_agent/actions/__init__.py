@@ -1,4 +1,4 @@
-"""The actions of the agent: a registry of all of them, by name."""
+"""The agent's actions, in a registry by name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ACTIONS: Mapping[str, Action] = {action.name: action for action in (*basic.FILES
 
 
 def actions_for(workspace: Workspace) -> Mapping[str, Action]:
-    """Return the actions that a workspace allows, by name: ``Score`` only where there are scores."""
+    """Return the actions that a workspace allows, by name; ``Score`` only if the workspace gives scores."""
     return {name: action for name, action in ACTIONS.items() if action is not SCORE or workspace.gives_scores}
 
 
 def find(name: str, actions: Mapping[str, Action] = ACTIONS) -> Action | None:
-    """Return the action of a name as models write it: case, asterisks, quotes, underscores and ``(AI)`` are ignored."""
+    """Return the action named by a model, ignoring case, asterisks, quotes, underscores and ``(AI)``."""
     words = name.lower().replace("(ai)", " ").replace("_", " ").replace("-", " ")
     return actions.get(" ".join(words.strip(" \t*`'\"[]<>.:;,").split()).title())

@@ -1,4 +1,4 @@
-"""An action is a function: its name, docstring and typed parameters are the prompt, the JSON schema and the check."""
+"""Actions are functions; their names, docstrings and typed parameters define the prompt, JSON schema and validation."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an internal 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of actions."""
+    """Limits that apply to actions."""
 
-    observation_chars: int = 20_000  # characters that the model is shown
+    observation_chars: int = 20_000  # maximum length of a text in an observation
     execute_s: float = 3600.0  # the default and the maximum of a script's time limit, in seconds
 
 
 @dataclass
 class Context:
-    """What an action works with."""
+    """What an action can use."""
 
     workspace: Workspace
     writes: Callable[[str], list[str | None]]
-    """Returns the stored contents that the writes of a file replaced, None for no file."""
+    """Returns for each write to a file the stored content that it replaced; None if there was no file."""
     emit: Callable[..., None]  # writes an event to the trace
     ask: Callable[[str, str], str]  # returns a model's reply to a prompt, for a purpose; raises TruncatedReply
     limits: Limits = field(default_factory=Limits)
     seconds_left: Callable[[], float | None] = lambda: None
-    """Returns the time that the run has left; no script gets more."""
+    """Returns the seconds that the run has left, which limit the time of scripts; None without a limit."""
 
     def save(self, path: str, data: bytes) -> None:
-        """Record the content of a file for undo, and write the file."""
+        """Record the present content of a file for undo, and write the file."""
         self.record(path)
         self.workspace.write_bytes(path, data)
 
@@ -62,7 +62,7 @@ class Context:
 
 
 def argument(description: str, *aliases: str) -> Any:
-    """Describe an argument, with other names that models use, such as MLAgentBench's."""
+    """Describe an argument; ``aliases`` are other names that models use for it, such as MLAgentBench's."""
     return Field(description=description, validation_alias=AliasChoices(*aliases))
 
 
@@ -74,16 +74,16 @@ EndLine = Annotated[int, argument("the last line, which is included", "end_line"
 
 
 class Action:
-    """An action, made by decorating ``run(context, **arguments)``, which returns the observation.
+    """An action, made by decorating a function ``run(context, **arguments)`` that returns the observation.
 
-    The message of a WorkspaceError is an observation, too. The docstring has the description, and in a second paragraph
-    ``Returns:`` with the result.
+    If the function raises a WorkspaceError, the error's message becomes the observation. The function's docstring
+    consists of the action's description and a second paragraph, ``Returns:`` with a description of the result.
     """
 
     def __init__(self, run: Callable[..., str], *, read_only: bool = False) -> None:
         self.run = run
         self.read_only = read_only
-        """Whether it leaves the workspace as it is, so that no snapshot is taken after it."""
+        """Whether the action leaves the workspace unchanged, so that no snapshot is needed afterwards."""
         self.tool_name = run.__name__
         """The name for native tool calls, such as ``edit_script``."""
         self.name = run.__name__.replace("_", " ").title()
@@ -120,10 +120,10 @@ class Action:
         return {"required": [], **schema}
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given arguments by their names, each converted to its type.
+        """Return the given arguments by their canonical names, each converted to its type.
 
         Raises:
-            InputError: if one is missing, unknown, given twice, or of a wrong type.
+            InputError: if an argument is missing, unknown, given twice, or of a wrong type.
         """
         fields = self.model.model_fields
         names = {_key(alias): name for name in fields for alias in (name, *self.aliases(name))}
@@ -159,5 +159,5 @@ def _key(name: str) -> str:
 
 
 def read_only_action(run: Callable[..., str]) -> Action:
-    """Make an action of a function that leaves the workspace as it is."""
+    """Make an action from a function that leaves the workspace unchanged."""
     return Action(run, read_only=True)

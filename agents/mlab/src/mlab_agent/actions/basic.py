@@ -149,9 +149,9 @@ def undo_edit_script(context: Context, filename: Filename) -> str:
 def execute_script(
     context: Context, filename: Filename, arguments: _Words = (), time_limit_s: _Seconds = math.inf
 ) -> str:
-    """Runs an existing Python or shell script in the workspace, and ends all of its processes.
+    """Runs an existing Python or shell script in the workspace, and then stops all processes that it started.
 
-    Returns: exit status, stdout and stderr; without the middle if they are long, and a file has all
+    Returns: exit status, stdout and stderr; if they are long, the middle is left out, and a file has the whole output
     """
     left = context.seconds_left()
     time_limit = min(time_limit_s, context.limits.execute_s, math.inf if left is None else left)
@@ -207,7 +207,7 @@ def final_answer(context: Context, final_answer: _Answer) -> str:
 
 
 def _one_line(name: str) -> str:
-    """Return a name with line ends and control characters as JSON and Python write them."""
+    """Return a name with line ends and control characters escaped as in a Python literal."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name)
 
 

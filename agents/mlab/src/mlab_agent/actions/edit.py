@@ -1,7 +1,7 @@
-"""Edit Script and Edit Script Segment: a model edits a text and replies with all of it.
+"""Edit Script and Edit Script Segment: a model edits a text and replies with the whole new text.
 
-The text in the reply stands between two marker lines, so that neither a truncated reply nor a code fence in a script
-leads to a truncated file.
+In the reply, the text is between two marker lines, so that neither a truncated reply nor a code fence in a script leads
+to a truncated file.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mlab_agent.actions.action import Action, Context, EndLine, Filename, StartL
 from mlab_agent.truncate import truncate_middle
 from mlab_agent.workspaces.files import WorkspaceError
 
-EDIT = "edit script"  # the purpose of calls that edit a file; they have a model of their own
-_MAX_CHARS = 200_000  # of a text that is edited
+EDIT = "edit script"  # the purpose of calls that edit a file, which go to the edit model
+_MAX_CHARS = 200_000  # maximum length of a text to edit
 _TRIES = 2
 _FENCED = re.compile(r"\A[^`~]*^(`{3,}|~{3,})[\w+-]*\n(.*)^\1[ \t]*\Z", re.MULTILINE | re.DOTALL)
 _OMISSION = re.compile(
@@ -45,7 +45,7 @@ _SaveFilename = Annotated[str, argument("the path to save to, which may be the s
 
 
 class EditReplyError(Exception):
-    """The reply is no edited text."""
+    """A reply does not contain a usable edited text; the message says why."""
 
 
 @Action
@@ -77,7 +77,7 @@ def edit_script_segment(
 
 
 def _edit(context: Context, name: str, instruction: str, save: str, span: tuple[int, int] | None = None) -> str:
-    """Have the model edit a script, which need not exist, or some of its lines."""
+    """Have the model edit a script, which need not exist, or only the lines ``span``; return the observation."""
     context.workspace.check_writable(save)
     try:
         old = context.workspace.read_bytes(name).decode() if context.workspace.exists(name) else ""
@@ -100,7 +100,7 @@ def _edit(context: Context, name: str, instruction: str, save: str, span: tuple[
 
 
 def _edited(context: Context, name: str, old: str, instruction: str) -> str:
-    """Return the model's new text, which is complete."""
+    """Ask the model for the new text, twice if necessary, and return the complete text."""
     if len(old) > _MAX_CHARS:
         raise WorkspaceError(
             f"{name} has {len(old)} characters, and the limit is {_MAX_CHARS}; edit a segment with fewer lines"
@@ -123,10 +123,10 @@ def _edited(context: Context, name: str, old: str, instruction: str) -> str:
 
 
 def read_edited_text(reply: str, old: str, marker: str) -> str:
-    """Return the edited text.
+    """Return the edited text in a reply; ``old`` is the text before, and ``marker`` begins the marker lines.
 
     Raises:
-        EditReplyError: if the reply does not have all of it.
+        EditReplyError: if the reply does not contain the whole text.
     """
     reply = reply.replace("\r\n", "\n")
     _start, *parts = re.split(rf"^[*` \t]*{marker} *(\w*)[*` \t]*(?:\n|\Z)", reply, flags=re.MULTILINE)

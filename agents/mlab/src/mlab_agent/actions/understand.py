@@ -1,7 +1,7 @@
-"""Understand File: a model answers a question about a file, of which it gets the relevant passages.
+"""Understand File: a model answers a question about a file, based on the file's relevant passages.
 
-The score of a passage is the sum of the inverse document frequencies of the question's words in it. Names such as
-``learning_rate`` and ``maxIters`` also count as their parts.
+The score of a passage is the sum of the inverse document frequencies of the question's words that occur in the passage.
+Names such as ``learning_rate`` and ``maxIters`` are also split into words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 from mlab_agent.actions.action import Context, Filename, TruncatedReply, argument, read_only_action
 from mlab_agent.truncate import truncate_middle
 
-_SHOWN_CHARS = 24_000  # of a file
+_SHOWN_CHARS = 24_000  # maximum length of the passages for the model
 _PASSAGE_LINES, _PASSAGE_CHARS = 30, 1500
 _WORD = re.compile(r"[^\W_]+")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -61,7 +61,7 @@ class Passage(NamedTuple):
 
     @property
     def location(self) -> str:
-        """Its lines as text."""
+        """The line numbers as text."""
         return f"lines {self.first}-{self.last}" if self.last > self.first else f"line {self.first}"
 
 
@@ -80,7 +80,7 @@ def split_passages(text: str) -> list[Passage]:
 
 
 def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
-    """Return the most relevant passages, of ``chars`` characters together, in order; at least the best one."""
+    """Return the most relevant passages in file order, with at most ``chars`` characters in all, but at least one."""
     words = [_words(passage.text) for passage in passages]
     weights = {
         word: math.log(len(words) / count) + 0.1 for word in _words(query) if (count := sum(word in w for w in words))

@@ -1,1 +1,1 @@
-"""Where the agent's files are: a directory of this machine (``local``), or a session of an ORS server (``ors``)."""
+"""Where the agent's files are: in a directory on this machine (``local``), or in an ORS server's session (``ors``)."""

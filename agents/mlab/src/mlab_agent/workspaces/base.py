@@ -1,4 +1,4 @@
-"""What all workspaces share: paths, read-only files, whole reads and writes, scripts, snapshots."""
+"""The base class of workspaces: paths, read-only files, reading and writing whole files, scripts, snapshots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.files import Files, FileStamp
 
-_COPIED_BYTES = 64 * MIB  # of a read-only file
+_COPIED_BYTES = 64 * MIB  # larger read-only files are not stored, so they cannot be restored
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class ScriptResult:
     timed_out: bool
     seconds: float
     output_file: str | None
-    """The path in the workspace of a file with the whole output, if some of it is left out above."""
+    """The path, in the workspace, of a file with the whole output, if ``stdout`` or ``stderr`` is shortened."""
     notes: tuple[str, ...] = ()  # sentences for the model, such as about restored read-only files
 
 
 class Workspace(abc.ABC):
-    """A directory to work in, and how its scripts run. Paths are as the model wrote them.
+    """The directory in which the agent works and runs scripts. Methods take paths as the model wrote them.
 
     Every method may raise a WorkspaceError, whose message is for the model.
     """
 
-    instructions: str | None = None  # the task, if the workspace has it
+    instructions: str | None = None  # the task's text, if the workspace provides it
     gives_scores = False  # whether `score` works
-    finished = False  # whether the episode has ended; nothing else works then
+    finished = False  # whether the episode has ended, after which nothing works
     left_open = False  # whether `close` leaves a server's session open for a resumed run
     final: Mapping[str, object] | None = None  # the metadata of the final score
 
@@ -76,14 +76,15 @@ class Workspace(abc.ABC):
         snapshot_limit: int,
         snapshot_excludes: Sequence[str],
     ) -> None:
-        """Set the rules of a workspace, with limits in bytes of a file; ``state`` is the run's directory.
+        """Set up a workspace; ``state`` is the run's directory.
 
-        ``read_only`` and ``snapshot_excludes`` are names or patterns: ``*`` matches slashes too, and ``./`` at the
-        beginning restricts a pattern to the top of the workspace.
+        ``read_limit`` and ``snapshot_limit`` are maximum file sizes in bytes. ``read_only`` and ``snapshot_excludes``
+        are names or patterns: ``*`` also matches slashes, and ``./`` at the beginning restricts a pattern to the top of
+        the workspace.
         """
         self.files = files
         self.step = ""
-        """The step in progress; unique in a run."""
+        """The name of the step in progress, unique within the run."""
         self.rewards: list[float] = []
         """The reward of each attempt, for the trace; the model only gets the scorer's message."""
         self._python = python
@@ -112,9 +113,9 @@ class Workspace(abc.ABC):
         return self.files.resolve(path)
 
     def check_writable(self, path: str) -> None:
-        """Raise if a path is read-only, a directory, or out of the workspace."""
+        """Raise if a path is read-only, a directory, or outside the workspace."""
         name = self.name(path)
-        unresolved = posixpath.relpath(posixpath.join(self.root, path), self.root)  # a read-only name may be a link
+        unresolved = posixpath.relpath(posixpath.join(self.root, path), self.root)  # a link may be read-only
         for candidate in dict.fromkeys((name, unresolved)):
             if self._is_read_only(candidate):
                 raise WorkspaceError(f"{path} is read-only: {candidate} must not change")
@@ -123,7 +124,7 @@ class Workspace(abc.ABC):
             raise WorkspaceError(f"{path} is a {stamp.description}, not a file")
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is such a file or directory."""
+        """Return whether a file or directory exists."""
         return self.files.stat(self.name(path)) is not None
 
     def list_directory(self, path: str) -> list[DirectoryEntry]:
@@ -142,22 +143,22 @@ class Workspace(abc.ABC):
         return self.read_bytes(path).decode(errors="replace")
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole file, if it is not too long."""
+        """Return the content of a file, unless the file is too long."""
         name = self.name(path)
         self._check_file(name, path)
         return self.files.read(name)
 
     def write(self, path: str, text: str) -> None:
-        """Write a whole text; directories are made."""
+        """Replace a file's content with a text; missing directories are created."""
         self.write_bytes(path, text.encode())
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a whole file, or nothing at all."""
+        """Replace a file's content, completely or not at all."""
         self.check_writable(path)
         self.files.write(self.name(path), data)
 
     def copy(self, source: str, destination: str) -> None:
-        """Copy a file over another one, or to a new name."""
+        """Copy a file to a new name, or over another file."""
         name = self.name(source)
         self._check_file(name, source, limited=False)
         self.check_writable(destination)
@@ -171,7 +172,7 @@ class Workspace(abc.ABC):
         self.files.delete(name)
 
     def execute(self, script: str, arguments: Sequence[str], timeout_s: float) -> ScriptResult:
-        """Run a script and end all of its processes: Python files with Python, ``.sh`` with bash, or an executable."""
+        """Run a Python or shell script, or an executable file, and then kill all processes that it started."""
         name = self.name(script)
         self._check_file(name, script, limited=False)
         if any("\0" in argument for argument in arguments):
@@ -183,11 +184,11 @@ class Workspace(abc.ABC):
         """Run the command of the script ``name`` in the workspace, and restore read-only files afterwards."""
 
     def score(self) -> str | None:
-        """Have the workspace scored, and return the scorer's message; None if there are no scores."""
+        """Score the workspace, and return the scorer's message; None if there are no scores."""
         return None
 
     def interrupted_score(self) -> str | None:
-        """Return what is known of the score that a killed agent requested in this step; None to request it now."""
+        """Return what is known of the score that a killed agent requested in this step; None if it requested none."""
         return None
 
     @abc.abstractmethod
@@ -214,11 +215,11 @@ class Workspace(abc.ABC):
         return [name for name, stamp in stamps.items() if stamp.kind != "directory" and self._is_read_only(name)]
 
     def _unprotected(self, names: list[str]) -> list[str]:
-        """Return the read-only files that scripts can change."""
+        """Return those of the read-only files ``names`` that scripts can change."""
         return names
 
     def _restore_read_only(self) -> list[str]:
-        """Undo changes of read-only files; return a sentence about each changed file."""
+        """Undo changes to read-only files; return a sentence about each changed file."""
         now = self.files.stamps(self._copies)
         changed = [name for name, (stamp, _blob) in self._copies.items() if now.get(name) != stamp]
         notes = [f"The script changed the read-only file {name}{self._restore_file(name)}" for name in changed]
@@ -227,12 +228,12 @@ class Workspace(abc.ABC):
         return notes
 
     def _restore_file(self, name: str) -> str:
-        """Put a file back; return the end of the sentence about it."""
+        """Restore a read-only file; return the end of the sentence about it."""
         stamp, blob = self._copies[name]
         if blob is None:
             return ", of which there is no copy."
         try:
-            for ancestor in parents_and_self(name):  # a link in place of a directory, or a directory of the file
+            for ancestor in parents_and_self(name):  # remove links in place of directories, and the reverse
                 found = self.files.stat(ancestor)
                 if found is not None and (found.kind == "directory") == (ancestor == name):
                     self.files.delete(ancestor)

@@ -1,4 +1,4 @@
-"""The files of a workspace, read and written with bash, coreutils and findutils.
+"""Read and write the files of a workspace with bash, coreutils and findutils.
 
 A *path* is what the model wrote. A *name* is a resolved path: relative to the workspace, without ``..`` and links.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MIB = 1 << 20
-AGENT_DIRECTORY = ".mlab-agent"  # the directory for outputs of scripts, which the model may read and not write
+AGENT_DIRECTORY = ".mlab-agent"  # the directory for outputs of scripts, which the model may read but not write
 OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
 KEPT_OUTPUTS = 20
 SKIPPED_DIRECTORIES = (AGENT_DIRECTORY, ".git", "__pycache__", ".cache", ".ipynb_checkpoints")
@@ -28,7 +28,7 @@ SKIPPED_DIRECTORIES = (AGENT_DIRECTORY, ".git", "__pycache__", ".cache", ".ipynb
 
 FileKind = Literal["file", "directory", "link", "other"]
 _KINDS: Mapping[str, FileKind] = {"f": "file", "d": "directory", "l": "link"}
-_STAMP_FORMAT = r"%y\0%s\0%m\0%i:%s:%T@:%C@\0%l\0%p\0"  # of find -printf
+_STAMP_FORMAT = r"%y\0%s\0%m\0%i:%s:%T@:%C@\0%l\0%p\0"  # for find -printf
 _STAMP_FIELDS = 6
 
 
@@ -37,7 +37,7 @@ class WorkspaceError(Exception):
 
 
 class WorkspaceLostError(WorkspaceError):
-    """The workspace is gone, such as the session of a server: no operation works any more."""
+    """The workspace is gone, for example because its server's session has ended; no operation works any more."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FileStamp:
     kind: FileKind
     size: int
     mode: int
-    changed: str  # its inode and times
+    changed: str  # inode, size and times; empty for a directory
     target: str = ""  # the target of a link
 
     @property
@@ -57,7 +57,7 @@ class FileStamp:
 
 
 def parents_and_self(name: str) -> list[str]:
-    """Return the directories above a name, the outermost first, and the name itself."""
+    """Return the directories above a name, outermost first, and the name itself."""
     parts = name.split("/")
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 
@@ -69,9 +69,9 @@ def normalised(pattern: str) -> str:
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
-    """Tell whether a name or a directory above it matches a pattern.
+    """Return whether a name or a directory above it matches a pattern.
 
-    A pattern without a slash matches in any directory, and a pattern with a leading slash only at its own level.
+    A pattern without a slash matches in any directory, and a pattern with a leading slash only names of the same depth.
     """
     return any(_matches_itself(above, pattern) for above in parents_and_self(name) for pattern in patterns)
 
@@ -86,16 +86,16 @@ def _matches_itself(name: str, pattern: str) -> bool:
 class Files(abc.ABC):
     """The files below one directory. Every method may raise :class:`WorkspaceError`."""
 
-    received_bytes: int  # how much is read at a time
+    received_bytes: int  # how many bytes are read at a time
     root = "."  # the absolute path of the directory, as scripts see it
 
     @abc.abstractmethod
     def shell(self, script: str) -> bytes:
-        """Run a few lines in the workspace, and return their output."""
+        """Run a few lines of shell code in the workspace, and return their output."""
 
     @abc.abstractmethod
     def _send(self, part: str, data: bytes, begin: str) -> str:
-        """Run ``begin``, send the content of a new file ``part``, and return the command that completes the file."""
+        """Run ``begin``, send the content of the new file ``part``, and return a command that completes the file."""
 
     def program(self, python: str | None) -> str:
         """Return the interpreter of Python scripts: by default the first one on the path."""
@@ -122,7 +122,7 @@ class Files(abc.ABC):
         return self.stamps([name]).get(name)
 
     def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
-        """Return the stamps of those names that exist, no links followed."""
+        """Return the stamps of the names that exist, without following links."""
         joined = "\0".join(f"./{name}" for name in names)
         if not joined:
             return {}
@@ -133,13 +133,13 @@ class Files(abc.ABC):
         )
 
     def entries(self, name: str) -> dict[str, FileStamp]:
-        """Return the stamps of a directory's entries by their last part."""
+        """Return the stamps of a directory's entries, by their names within the directory."""
         command = f"find -P {_quoted(name)} -mindepth 1 -maxdepth 1 -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
         stamps = _parse_stamps(self._output_of(command))
         return {child.rpartition("/")[2]: stamp for child, stamp in stamps.items()}
 
     def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
-        """Return the stamps of all files, links and directories that match no pattern."""
+        """Return the stamps of all files, links and directories that match no pattern in ``excluded``."""
         pruned = " -o ".join(f"-name {name}" for name in SKIPPED_DIRECTORIES if name in excluded) or "-false"
         command = rf"find -P . -mindepth 1 \( {pruned} \) -prune -o -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
         stamps = _parse_stamps(self._output_of(command))
@@ -150,22 +150,22 @@ class Files(abc.ABC):
         return self._read_pieces(_quoted(name), "true", name)
 
     def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        """Write a whole file or nothing, and its directories; None keeps the file's mode."""
+        """Replace a file's content atomically, creating missing directories; ``mode`` None keeps the file's mode."""
         part = posixpath.join(posixpath.dirname(name), f".mlab-agent-{secrets.token_hex(6)}")
         put = self._send(part, data, self.enter(name))
         self._replace(name, part, put, f"[ $(stat -c %s {_quoted(part)}) = {len(data)} ]", mode)
 
     def copy(self, source: str, destination: str) -> None:
-        """Copy a file to a new name or over a file, whose mode is kept."""
+        """Copy a file to a new name, or over an existing file, which keeps its mode."""
         part = posixpath.join(posixpath.dirname(destination), f".mlab-agent-{secrets.token_hex(6)}")
         self._replace(destination, part, self.enter(destination), f"cat -- {_quoted(source)} > {_quoted(part)}", None)
 
     def link(self, name: str, target: str) -> None:
-        """Make a symbolic link, in place of a file or link."""
+        """Create a symbolic link, replacing a file or link of this name."""
         self.shell(f"{self.enter(name)} && ln -sfnT -- {shlex.quote(target)} {_quoted(name)}")
 
     def delete(self, name: str) -> None:
-        """Remove a file, link or empty directory; other directories stay."""
+        """Remove a file, link or empty directory; keep a directory that is not empty."""
         target = _quoted(name)
         self.shell(
             f"{self.enter(name)} && if [ -d {target} ] && [ ! -L {target} ]; then rmdir -- {target} || true;"
@@ -173,7 +173,7 @@ class Files(abc.ABC):
         )
 
     def enter(self, name: str) -> str:
-        """Return a command that makes the directory of a name, and fails if a link leads out of it."""
+        """Return a command that creates a name's parent directory, and fails if a link leads elsewhere."""
         parent = posixpath.dirname(name)
         directory = shlex.quote(posixpath.join(self.root, parent).rstrip("/") or "/")
         check = f"[ \"$(realpath -mz -- {directory} | tr -d '\\0')\" = {directory} ]"
@@ -182,7 +182,7 @@ class Files(abc.ABC):
         )
 
     def _replace(self, name: str, part: str, put: str, check: str, mode: int | None) -> None:
-        """Complete a file ``part``, and move it to a name."""
+        """Complete the file ``part`` with the command ``put``, check it with ``check``, and rename it to ``name``."""
         new, old = _quoted(part), _quoted(name)
         keep = f"if [ -f {old} ] && [ ! -L {old} ]; then chmod --reference={old} {new}; fi"
         set_mode = keep if mode is None else f"chmod {mode:o} {new}"
@@ -191,7 +191,7 @@ class Files(abc.ABC):
         )
 
     def _output_of(self, command: str) -> bytes:
-        """Return all output of a command, through a temporary file."""
+        """Return the whole output of a command, passed through a temporary file."""
         file = f"/tmp/mlab-agent-{secrets.token_hex(6)}"  # noqa: S108 - of the sandbox
         remove = f"if [ $(stat -c %s {file}) -le {self.received_bytes} ]; then rm {file}; fi"
         data = self._read_pieces(file, f"{{ {command}; }} > {file}", "a file", remove)
@@ -200,7 +200,11 @@ class Files(abc.ABC):
         return data
 
     def _read_pieces(self, file: str, before: str, label: str, after: str = "true") -> bytes:
-        """Return a file, named in quotes, with a command before and after the first piece in the same call."""
+        """Return a file's content, read in pieces.
+
+        ``file`` is a path quoted for the shell. The shell call that reads the first piece also runs ``before`` and
+        ``after``.
+        """
         head = f"sha256sum < {file} | head -c 64 && stat -c %s {file} && head -c {self.received_bytes} {file}"
         line, _end, data = self.shell(f"{before} && {head} && {after}").partition(b"\n")
         digest, size = line[:64].decode(), int(line[64:])

@@ -1,4 +1,4 @@
-"""A workspace in a local directory, whose scripts run in bubblewrap if it works, and else in a process group."""
+"""A workspace in a local directory. Its scripts run in bubblewrap if that works, otherwise in a process group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LocalFiles(Files):
 
     @override
     def shell(self, script: str) -> bytes:
-        words = ["/bin/bash", "-c", 'cd -- "$1" && eval "$(cat)"', "bash", self.root]  # arguments have a longest length
+        words = ["/bin/bash", "-c", 'cd -- "$1" && eval "$(cat)"', "bash", self.root]  # stdin has no maximum length
         data = script.encode(errors="surrogateescape")
         done = subprocess.run(words, input=data, capture_output=True, env=_SHELL_ENVIRONMENT, check=False)
         if done.returncode:
@@ -89,8 +89,8 @@ class LocalWorkspace(Workspace):
     ) -> None:
         """Open a workspace in an existing directory.
 
-        In bubblewrap, ``protected`` files and directories are read-only, too. Scripts get no variable with one of the
-        ``secrets``.
+        In bubblewrap, ``protected`` files and directories are also read-only. Scripts get no environment variable that
+        contains one of the ``secrets``.
 
         Raises:
             WorkspaceError: if there is no such directory or interpreter.
@@ -150,7 +150,11 @@ class LocalWorkspace(Workspace):
         )
 
     def _keep(self, out: BinaryIO, err: BinaryIO) -> str | None:
-        """Write both outputs to one file, and remove the oldest such files; None if a script has made it impossible."""
+        """Write both outputs to one file, and remove the oldest such files.
+
+        Returns:
+            The file's name, or None if writing fails, for example because a script has changed the directory.
+        """
         try:
             self.files.shell(self.files.enter(f"{OUTPUT_DIRECTORY}/x"))
             directory = Path(self.root, OUTPUT_DIRECTORY)
@@ -170,7 +174,7 @@ class LocalWorkspace(Workspace):
 
     @override
     def _unprotected(self, names: list[str]) -> list[str]:
-        """Return no file if bubblewrap works, which mounts the outermost read-only files and directories."""
+        """Return no names if bubblewrap works, which mounts the outermost read-only files and directories read-only."""
         if not self.contained:
             return names
         tops = {next(above for above in parents_and_self(name) if self._is_read_only(above)) for name in names}
@@ -179,7 +183,7 @@ class LocalWorkspace(Workspace):
 
     @override
     def finish(self, answer: str) -> None:
-        """Write the submission, in place of anything that a script has put there."""
+        """Write the submission, replacing anything that a script has put in its place."""
         path = self._submission or Path(self.root, "submission.txt")
         part = path.with_name(f".mlab-agent-{secrets.token_hex(6)}")
         try:

@@ -1,7 +1,7 @@
-"""A workspace in a session of an ORS server: files and scripts through its tool ``bash``, scores through ``answer``.
+"""A workspace in a session of an ORS server, whose tools ``bash`` (files and scripts) and ``answer`` (scores) it uses.
 
-The output of the shell is in base64 between two marks, since clients strip white space from a server's output, and
-servers add remarks.
+The shell's output is sent as base64 between two marks, since clients strip white space from a server's output, and
+servers add remarks to it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.ors_session import ToolResult
 
-_SENT_BYTES = 400_000  # at a time: commands have a longest length
-_TRIES = 3  # of a call during which the server ends
+_SENT_BYTES = 400_000  # per command, whose length is limited
+_TRIES = 3  # for a call during which the server stops
 _FINAL: Mapping[str, object] = {"get_final_score": True}
 
 
@@ -37,7 +37,7 @@ class OrsFiles(ShellFiles):
 
     def __init__(self, session: OrsSession) -> None:
         self._session = session
-        with contextlib.suppress(EpisodeFinishedError):  # then nothing asks for files
+        with contextlib.suppress(EpisodeFinishedError):  # then no files are needed
             self.root = self.shell("pwd -P").decode().strip()
 
     @override
@@ -56,7 +56,7 @@ class OrsFiles(ShellFiles):
     def shell(self, script: str) -> bytes:
         mark = f"M{random_text.token_hex(6)}"
         error = f"/tmp/{mark}"  # noqa: S108 - of the sandbox
-        # The mark is put together there, so that a shell that echoes the command does not seem to answer.
+        # The shell assembles the mark from two parts, so that an echo of the command is not taken for the answer.
         command = (
             f'( m={mark[:3]}; m="${{m}}{mark[3:]}"; printf %s: "$m";'
             f" (cd {shlex.quote(self.root)} && {script}) 2>{error}"
@@ -93,7 +93,7 @@ class OrsFiles(ShellFiles):
 
 
 class OrsWorkspace(ShellWorkspace):
-    """A session. It has scores if the server has the tool ``answer``."""
+    """A workspace in a session. It gives scores if the server has the tool ``answer``."""
 
     files: OrsFiles
 
@@ -106,7 +106,7 @@ class OrsWorkspace(ShellWorkspace):
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
     ) -> None:
-        """Work in a session, which may be that of a killed process of the run.
+        """Work in a session, which an earlier process of the run may have opened.
 
         Raises:
             WorkspaceError: if the session lacks the interpreter.
@@ -114,7 +114,7 @@ class OrsWorkspace(ShellWorkspace):
         self._session = session
         self.instructions = session.prompt
         self.gives_scores = "answer" in session.tools
-        self._requested_final_score()  # first, since the server may still be scoring it
+        self._requested_final_score()  # before anything else, since the server may still be scoring
         files = OrsFiles(session)
         super().__init__(
             files,
@@ -156,10 +156,10 @@ class OrsWorkspace(ShellWorkspace):
     def finish(self, answer: str) -> None:
         """End the episode with the final score; the text of the answer is only in the trace.
 
-        If it is unknown whether the episode has ended, this asks again: a server gives the final score only once.
+        If it is unknown whether the episode has ended, request the final score again; a server gives it only once.
 
         Raises:
-            WorkspaceError: if the server fails to score it.
+            WorkspaceError: if the server does not give a final score.
         """
         del answer
         if self.final is not None or not self.gives_scores:

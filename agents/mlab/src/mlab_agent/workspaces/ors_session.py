@@ -1,7 +1,8 @@
 """A session of an Open Reward Standard (ORS) server, which a later process of the run can join again.
 
-The server names each call (``task_id``). After a broken connection the client asks with that id for the result of the
-same call. A call without an id is never repeated here, since the server may have carried it out.
+The server assigns an ID (``task_id``) to each call. If the connection breaks, the client uses this ID to request the
+result of the same call. If it breaks after the call was sent but before the ID has arrived, the call is not repeated,
+since the server may have carried it out.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PING_S = 10.0
-_TIMEOUT = httpx2.Timeout(30.0)  # between two pieces of a response, too: servers send a comment every few seconds
-_GONE = frozenset({404, 410})  # the session
-_NOT_NOW = frozenset({429, 503})  # nothing was begun
+_TIMEOUT = httpx2.Timeout(30.0)  # also between two parts of a response: servers send a comment every few seconds
+_GONE = frozenset({404, 410})  # the session does not exist
+_NOT_NOW = frozenset({429, 503})  # the server has not begun the call
 _BROKEN_GATEWAYS = frozenset({502, 504})
 _STARTING_S = 600.0  # how long a session may take to start
 _TRIES = 3
@@ -47,13 +48,13 @@ class ToolResult(BaseModel):
 
     @classmethod
     def of(cls, output: Mapping[str, Any]) -> Self:
-        """Return the result of an output of the protocol."""
+        """Return the result in a tool output of the protocol."""
         metadata, finished = output.get("metadata") or {}, bool(output.get("finished"))
         return cls(text=_text(output["blocks"]), metadata=metadata, reward=output.get("reward"), finished=finished)
 
     @property
     def interrupted(self) -> bool:
-        """Whether the server ended during the call."""
+        """Whether the server stopped during the call."""
         return self.metadata.get("status") == "interrupted"
 
 
@@ -68,7 +69,7 @@ class Call(BaseModel):
 
 
 class SessionRecord(BaseModel):
-    """What a later process needs to join the session; the session's id gives access to it."""
+    """What a later process needs to join the session. The session's ID, ``sid``, grants access to the session."""
 
     task: str
     environment: str
@@ -76,7 +77,7 @@ class SessionRecord(BaseModel):
     call: Call | None = None  # the last call that must not be repeated
 
     def save(self, path: Path) -> None:
-        """Replace the file, which only this user can read."""
+        """Write the record to ``path``, readable by this user only."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
         part.unlink(missing_ok=True)
@@ -86,15 +87,15 @@ class SessionRecord(BaseModel):
 
 
 class OutcomeUnknownError(WorkspaceError):
-    """A call may have been carried out or not, and the server cannot say."""
+    """It is unknown whether a call was carried out."""
 
 
 class EpisodeFinishedError(WorkspaceError):
-    """The episode has ended; the server takes no more calls."""
+    """The episode has ended; the server accepts no more calls."""
 
 
 class OrsSession:
-    """One session. A thread pings the server, which ends sessions without pings."""
+    """One session. A thread pings the server, because the server ends sessions without pings."""
 
     def __init__(
         self,
@@ -110,10 +111,11 @@ class OrsSession:
         report: Callable[[str], None] = lambda _text: None,
         waits: Waits | None = None,
     ) -> None:
-        """Open a session, or join the one of an earlier process of the run if the server still has it.
+        """Join the session of an earlier process of the run if the server still has it, otherwise open a new session.
 
-        The session's id is kept in ``state``, the run's directory. ``report`` gets a sentence when the server goes away
-        and comes back; a call waits for it for ``wait_s``, which ``waits`` record.
+        The session's ID is stored in ``state``, the run's directory. If the server does not answer, a call waits up to
+        ``wait_s`` seconds for it, and the wait is recorded in ``waits``. ``report`` gets a sentence when the server
+        stops answering and when it answers again.
 
         Raises:
             WorkspaceError: if there is no such server or task, or the server refuses.
@@ -124,9 +126,9 @@ class OrsSession:
         self._record = _read_record(self._record_file, task, environment)
         self._failures, self._away_since = 0, 0.0
         self._problem, self._starting, self._reported = "", False, False
-        self.finished = False  # the episode
+        self.finished = False  # whether the episode has ended
         headers = {"X-API-Key": token} if token else {}
-        transport = httpx2.HTTPTransport(retries=_TRIES)  # of connections
+        transport = httpx2.HTTPTransport(retries=_TRIES)  # for connecting
         self._http = httpx2.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT, transport=transport)
         self._closing = threading.Event()
         try:
@@ -147,7 +149,7 @@ class OrsSession:
 
     @property
     def sid(self) -> str:
-        """The session's id, which gives access to it."""
+        """The session's ID, which grants access to the session."""
         return str(self._record.sid)
 
     @property
@@ -156,14 +158,14 @@ class OrsSession:
         return self._record.call
 
     def call(self, tool: str, arguments: Mapping[str, Any], step: str | None = None) -> ToolResult:
-        """Call a tool, and wait for a server that is away for a while.
+        """Call a tool, and wait if the server does not answer for a while.
 
-        A call with a ``step`` of the run must not be repeated, and is recorded with its result.
+        With ``step``, the present step of the run, the call must not be repeated, so it is recorded with its result.
 
         Raises:
             OutcomeUnknownError: if the connection broke and the server cannot say whether the call was carried out.
             WorkspaceError: if the server refuses the call.
-            WorkspaceLostError: if the session is gone, or the server stays away.
+            WorkspaceLostError: if the session is gone, or the server does not answer for too long.
         """
         call = Call(tool=tool, arguments=dict(arguments), step=step)
         if step is not None:
@@ -178,7 +180,7 @@ class OrsSession:
         return call.result or self._settle(call)
 
     def close(self, *, left_open: bool = False) -> None:
-        """End the session, unless it is left open or the server is away; the server removes its workspace."""
+        """Disconnect and, unless ``left_open``, end the session, whose workspace the server then removes."""
         self._closing.set()
         with contextlib.suppress(httpx2.HTTPError):
             for path in () if left_open else ("/delete", "/delete_session"):
@@ -189,7 +191,7 @@ class OrsSession:
         self._http.close()
 
     def _join(self) -> bool:
-        """Tell whether the server still has the session of the record."""
+        """Return whether the server still has the recorded session."""
         if self._record.sid is None:
             return False
         try:
@@ -232,7 +234,7 @@ class OrsSession:
             time.sleep(1.0)
 
     def _settle(self, call: Call) -> ToolResult:
-        """Send a call, again while the server is away, and record its result."""
+        """Send a call, repeatedly if the server does not answer, and record its result."""
         began, self._reported, self._failures = time.monotonic(), False, 0
         try:
             while (output := self._receive(call)) is None:
@@ -245,7 +247,7 @@ class OrsSession:
             self.finished = self.finished or output.get("reason") == "episode_finished"
             raise (EpisodeFinishedError if self.finished else WorkspaceError)(self._one_line(output["error"]))
         result = ToolResult.of(output["output"])
-        waited_s = result.metadata.get("waited_s")  # in the server's queue; the server records it
+        waited_s = result.metadata.get("waited_s")  # in the server's queue, as the server reports
         if isinstance(waited_s, int | float) and waited_s > 0:
             self._waits.clock.leave_out(min(waited_s, time.monotonic() - began))
         if call.step is not None:
@@ -257,7 +259,7 @@ class OrsSession:
         """Pause before a call is repeated.
 
         Raises:
-            WorkspaceLostError: if the server has been away for too long.
+            WorkspaceLostError: if the server has not answered for too long.
         """
         now = time.monotonic()
         self._failures += 1
@@ -273,7 +275,7 @@ class OrsSession:
         time.sleep(pause)
 
     def _receive(self, call: Call) -> dict[str, Any] | None:
-        """Send a call once, or ask for its result by its id; return None if this can be repeated later."""
+        """Send a call once, or request its result by its ID; return None if the request can be repeated later."""
         body = {"name": call.tool, "input": call.arguments, **({"task_id": call.task_id} if call.task_id else {})}
         path, headers = f"/{self._environment}/call", {"X-Session-ID": self.sid}
         chunks, self._starting = [], False
@@ -305,7 +307,7 @@ class OrsSession:
             return None
 
     def _refuse(self, response: httpx2.Response, call: Call) -> None:
-        """Return if the call can be repeated after a response with an error status, else raise."""
+        """Handle a response with an error status: return if the call can be repeated, otherwise raise."""
         text, status = self._one_line(_detail(response)), response.status_code
         self._problem, self._starting = text, response.headers.get("X-Backend-State") == "starting"
         if status in _GONE or status == httpx2.codes.UNAUTHORIZED:
@@ -332,7 +334,7 @@ class OrsSession:
 
 
 def _read_record(path: Path, task: str, environment: str) -> SessionRecord:
-    """Return the record of a file if it is of the same task; the server's address may have changed."""
+    """Return the record in a file if it has the same task, otherwise a new one. The server's address may differ."""
     with contextlib.suppress(OSError, ValidationError):
         record = SessionRecord.model_validate_json(path.read_bytes())
         if (record.task, record.environment) == (task, environment):

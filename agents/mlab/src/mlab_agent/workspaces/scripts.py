@@ -1,4 +1,4 @@
-"""Run a script on this machine: in bubblewrap if it works, in a process group, with an allow-list of variables."""
+"""Run a script on this machine in a process group of its own, with few variables, and in bubblewrap if that works."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROBE_S = 60
 _ACCELERATORS = ("nvidia*", "dri", "kfd", "accel*", "infiniband", "dxg")
 _ROOT_MAY = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
 _CARRY_OUT_COMMANDS = ("/run/user", "/run/dbus", "/run/systemd/private", "/run/docker.sock", "/run/containerd")
-"""Sockets of programs that would run commands outside of bubblewrap."""
+"""Sockets of services that would run commands for scripts outside of bubblewrap."""
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLUMNS|LINES|TMPDIR|TEMP|TMP|MLAB_AGENT_RUN"
     r"|PYTHON\w*|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)|LD_LIBRARY_PATH|LIBRARY_PATH|CPATH|C_INCLUDE_PATH|CC|CXX"
@@ -52,15 +52,16 @@ def run_command(
     *,
     timeout_s: float,
 ) -> tuple[int | None, str]:
-    """Run a command until it ends or its time is up, and then end its process group.
+    """Run a command until it exits or its time is up, and then kill its process group.
 
-    ``outputs`` are the files for stdout and stderr; the command is stopped when they have 1 GiB.
+    ``outputs`` are the files for stdout and stderr; the command is stopped when they have more than 1 GiB in all.
 
     Returns:
-        The exit status, negative for a signal, None if it was stopped; and ``ended``, ``timeout`` or ``too long``.
+        The exit status, negative for a signal, None if the command was stopped; and ``ended``, ``timeout`` or
+        ``too long``.
 
     Raises:
-        OSError: if it cannot be started.
+        OSError: if the command cannot be started.
     """
     out, err = (output.fileno() for output in outputs)
     process = subprocess.Popen(
@@ -90,7 +91,7 @@ def run_command(
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Tell whether a process ends in time; it is not reaped, so that the number of its group is not reused."""
+    """Return whether a process exits in time. The process is not reaped, so that its group's ID is not reused."""
     deadline = time.monotonic() + timeout_s
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() >= deadline:
@@ -105,7 +106,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def end_processes_of_run(run: str) -> None:
-    """Kill the processes that a killed agent of the same run left, and mark those that are started from now on."""
+    """Kill the processes that a killed agent of the same run left, and mark this agent's processes for the next one."""
     setting = f"{_RUN_VARIABLE}={run}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -117,10 +118,10 @@ def end_processes_of_run(run: str) -> None:
 def in_bubblewrap(
     command: Sequence[str], workspace: str, read_only: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Return a command that runs another one in bubblewrap. All paths are absolute and have no links.
+    """Return a command line that runs ``command`` in bubblewrap. All paths must be absolute and without links.
 
-    The other one can neither rename the workspace nor change or rename ``read_only`` files and directories; bwrap
-    itself does not get its environment.
+    The command can neither rename the workspace nor change or rename ``read_only`` files and directories. Only the
+    command gets ``environment``; bwrap itself does not need it.
     """
     words = [_system_program("bwrap") or "bwrap", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]
     words += ["--cap-drop", "ALL"]
@@ -143,7 +144,7 @@ def in_bubblewrap(
 
 @functools.cache
 def bubblewrap_works() -> bool:
-    """Tell whether bubblewrap is installed and permitted."""
+    """Return whether bubblewrap is installed and permitted."""
     if _system_program("bwrap") is None:
         return False
     command = in_bubblewrap(["true"], "/usr", ["/usr/bin"], {"PATH": os.defpath})
@@ -154,14 +155,14 @@ def bubblewrap_works() -> bool:
 
 
 def _system_program(name: str) -> str | None:
-    """Return the absolute path of a system program; scripts may write to directories of ``PATH``."""
+    """Return the absolute path of a system program without using ``PATH``, whose directories scripts may modify."""
     return shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
 
 
 def script_environment(
     environment: Mapping[str, str], secrets: Iterable[str] = (), passed: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the variables that a script gets: the common ones and those ``passed``, but none with a secret."""
+    """Return a script's environment variables: common ones and those in ``passed``, but none that contains a secret."""
     values = [secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS]
     names = set(passed)
     return {

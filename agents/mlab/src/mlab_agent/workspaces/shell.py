@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 TIMEOUT_S = 60.0  # the time limit of a command that only handles files
-_OUTPUT_BYTES = 20_000  # of stdout, and of stderr, that are returned
+_OUTPUT_BYTES = 20_000  # maximum length of stdout, and of stderr, to return
 _TIMEOUT_STATUSES = (124, 137)
 _SIGNAL_STATUSES = range(129, 193)
 _NEXT_NUMBER = (
@@ -39,7 +39,7 @@ class CommandEnd(NamedTuple):
     """How a command ended."""
 
     text: str  # its output, or why it was stopped
-    interrupted: bool = False  # whether something other than its time limit stopped it, such as the end of its server
+    interrupted: bool = False  # whether it was stopped by something other than its time limit, such as its server
 
 
 class ShellFiles(Files):
@@ -51,13 +51,13 @@ class ShellFiles(Files):
 
         Args:
             command: what to run, in any directory.
-            cleanup: a command that ends all processes that the first one started.
-            timeout_s: for both, in seconds.
+            cleanup: a command that kills all processes that ``command`` started.
+            timeout_s: the time limit for both commands together, in seconds.
         """
 
 
 class ShellWorkspace(Workspace):
-    """A workspace whose scripts run through a shell; a mark in their environment finds all of their processes."""
+    """A workspace whose scripts run through a shell; a mark in a script's environment identifies its processes."""
 
     files: ShellFiles
     stopped_by = "The server"  # what may stop a script in addition to its time limit, for the model
@@ -90,7 +90,11 @@ class ShellWorkspace(Workspace):
         )
 
     def _collect(self, files: str) -> tuple[str, str, str | None]:
-        """Join both outputs in one file; return stdout, stderr, and the path of that file if one was truncated."""
+        """Concatenate stdout and stderr into a file.
+
+        Returns:
+            Both as text, and the file's path if either text is truncated, otherwise None.
+        """
         streams = [f"{files}.stdout", f"{files}.stderr"]
         joined = (
             f"{{ echo '=== stdout ==='; cat {streams[0]}; printf '\\n=== stderr ===\\n'; cat {streams[1]}; echo; }}"

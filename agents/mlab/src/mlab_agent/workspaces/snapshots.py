@@ -1,7 +1,7 @@
-"""Snapshots of a workspace: commits of a git repository in the run's directory, which has no work tree.
+"""Snapshots of a workspace: commits in a bare git repository in the run's directory.
 
-``git --git-dir RUN/workspace.git log --stat run`` shows the history of a run. Not in a snapshot: empty directories,
-``.git`` directories, files that are too long, and modes except the executable bit.
+``git --git-dir RUN/workspace.git log --stat run`` shows the history of a run. Snapshots leave out empty directories,
+``.git`` directories, files that are too long, and all of a file's mode except the executable bit.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _OWNER_EXECUTES = 0o100
 
 
 class Store:
-    """The repository, created by the first write."""
+    """The git repository, which is created by the first write."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._index_file = directory / "mlab-index.json"
         self._index: dict[str, list[str]] = {}
-        """The content of each file, with the stamp that it was read at: ``{name: [stamp, blob]}``."""
+        """For each stored file, its stamp when it was read, and the ID of its content: ``{name: [stamp, blob]}``."""
         with contextlib.suppress(OSError, ValueError):  # otherwise all files are read again
             self._index = json.loads(self._index_file.read_text(encoding="utf-8"))
 
@@ -47,14 +47,14 @@ class Store:
         return (self._directory / "HEAD").exists()
 
     def put(self, data: bytes) -> str:
-        """Store a content, and return its id."""
+        """Store ``data`` as a blob, and return its ID."""
         if not self.exists:
             self._directory.parent.mkdir(parents=True, exist_ok=True)
             self._git("init", "--quiet", "--bare")
         return self._git("hash-object", "-w", "--stdin", data=data).decode().strip()
 
     def get(self, blob: str) -> bytes:
-        """Return a stored content."""
+        """Return the data of a blob."""
         return self._git("cat-file", "blob", blob)
 
     def save(self, files: Files, stamps: Mapping[str, FileStamp], *, limit: int, title: str) -> str:
@@ -81,7 +81,7 @@ class Store:
         return self._commit(b"".join(entries), title)
 
     def restore(self, snapshot: str, files: Files, now: Mapping[str, FileStamp], *, limit: int) -> None:
-        """Restore a commit in a workspace with the present stamps ``now``; longer files than ``limit`` stay."""
+        """Restore a commit in a workspace, whose present stamps are ``now``; keep files longer than ``limit``."""
         entries = self._entries(snapshot)
         self._git("update-ref", _BRANCH, snapshot)
         kept = {above for name in entries for above in parents_and_self(name)}
@@ -104,7 +104,7 @@ class Store:
                 files.write(name, self.get(blob), stamp.mode ^ 0o111)
 
     def _entries(self, snapshot: str) -> dict[str, tuple[str, str]]:
-        """Return the mode and the content's id of the files and links of a snapshot."""
+        """Return the mode and the blob of each file and link in a snapshot, by name."""
         entries = {}
         for line in self._git("ls-tree", "-r", "-z", "--full-tree", snapshot).split(b"\0")[:-1]:
             about, _tab, name = line.partition(b"\t")
@@ -113,7 +113,7 @@ class Store:
         return entries
 
     def _unchanged(self, name: str, stamp: FileStamp) -> str | None:
-        """Return the id of a file's content if that is stored, by the file's stamp."""
+        """Return the blob with a file's content if, according to its stamp, the file is stored and unchanged."""
         changed, blob = self._index.get(name, ("", ""))
         return blob if changed == stamp.changed else None
 
