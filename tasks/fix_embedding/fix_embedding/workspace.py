@@ -82,7 +82,7 @@ def _intact_models(profile: str) -> Models:
 
 
 def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """Return ``state`` with the embedding's rows permuted at random; without ``seed``, irreproducibly."""
+    """Return ``state`` with the embedding's rows permuted at random, reproducibly if ``seed`` is given."""
     rows = len(state[EMBEDDING])
     draw = secrets.SystemRandom() if seed is None else random.Random(seed)
     order = draw.sample(range(rows), rows)

@@ -45,7 +45,7 @@ SMOOTHING = 5.0
 FREQUENCY_WEIGHT = 0.05
 """Weight of the comparison of frequencies relative to that of neighbours."""
 RARE = 1e-12
-"""Lower bound of a row's frequency."""
+"""Lower bound of a row's long-run frequency."""
 READ = 1 << 27
 """Maximum number of tokens of the text to count."""
 PASSES = (64, 256, 1024)
@@ -86,7 +86,7 @@ class Rows(NamedTuple):
         return cls(rows, hidden, total, share.clamp_min(RARE).log())
 
     def features(self) -> Tensor:
-        """Return the features that :func:`agreement` needs means of: the row, the hidden state after the row, and 1."""
+        """Return the features that :func:`agreement` averages: the row, the hidden state after the row, and 1."""
         return torch.cat([self.rows, self.hidden, torch.ones_like(self.total)[:, None]], 1)
 
 
@@ -131,7 +131,7 @@ def agreement(known: Rows, text: Bigrams, means: Tensor, weight: float = FREQUEN
     """
     width = known.rows.shape[1]
     after, before = text.after @ means, text.before @ means
-    # Besides the neighbours, compare frequencies: minus the squared difference of a row's and a token's log frequency.
+    # In addition to neighbours, compare frequencies: subtract the squared difference of the two log frequencies.
     occurs = torch.stack([-after[:, -1], 2 * weight * text.frequency - before[:, -1]], 1)
     left = torch.cat([after[:, :width], before[:, width:-1], occurs, torch.full_like(occurs[:, :1], -weight)], 1)
     right = torch.cat([known.hidden, known.rows, torch.stack([known.total, known.share, known.share**2], 1)], 1)

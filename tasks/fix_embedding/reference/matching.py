@@ -20,7 +20,8 @@ CANDIDATES = 128
 INCREMENT = 0.02
 """Increment of bids, in nats; the assignment's sum is within this much per token of the optimum."""
 GIVE_UP_MARGIN = 1.0
-"""A token gives up when no candidate, less its price, is worth more than the last candidate less this many nats."""
+"""A token stops bidding when every candidate's value minus its price is this many nats below the last candidate's
+value."""
 ROUNDS = 5_000
 """Maximum rounds of bidding; tokens that still have no row then get none of their candidates."""
 

@@ -22,7 +22,7 @@ EPSILON = 1e-5
 STEEP = 1e20
 """1 - relu(1 - relu(STEEP x)) is 1 for positive x and 0 for negative, except in a negligibly narrow range."""
 POWERS = torch.arange(-9, 10)
-"""The inverse root is accurate from 4 to the power of the first exponent to 4 to the power of the last."""
+"""Exponents of 4: the inverse root is accurate for numbers between the first and the last of these powers of 4."""
 
 
 class Sizes(NamedTuple):
@@ -77,7 +77,7 @@ class Allowed(nn.Module):
 
 
 def largest(x):
-    """Return the maximum along the last dimension, kept with size 1; the size of ``x`` there must be a power of 2."""
+    """Return the maximum along the last dimension, which must have a power of 2 as its size and is kept with size 1."""
     while x.shape[-1] > 1:
         one, two = x.split(x.shape[-1] // 2, -1)
         x = one + relu(two - one)

@@ -204,7 +204,7 @@ def trained(
 
 
 def heldout_loss(profile: str, state: dict[str, Tensor], tokens: NDArray[np.uint16]) -> float:
-    """Return the held-out loss of the model with the weights ``state`` and allowed operations, as the scorer does.
+    """Return the held-out loss, computed as in scoring, of the model with allowed operations and the weights ``state``.
 
     All windows are used, and their masks come from seed 0 instead of the machine's secret.
     """

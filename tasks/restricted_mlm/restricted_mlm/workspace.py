@@ -97,7 +97,7 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
 
 
 def starting_model(profile: str) -> CacheEntry:
-    """Return the cache entry of the starting model's weights; its name depends on everything that affects them."""
+    """Return the cache entry of the starting model's weights; its name depends on all inputs of the training."""
     chosen = PROFILES[profile]
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
     sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]

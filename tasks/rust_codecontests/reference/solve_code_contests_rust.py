@@ -33,8 +33,8 @@ ENOUGH = 7
 MADE_RUN_S = 1.0
 """Time limit for a run on a generated input, in seconds."""
 LATEST_S = 45.0
-"""Seconds of :func:`own_time` after which no further round starts, to answer in time. Only a model that takes more than
-ten seconds per round reaches this limit."""
+"""Seconds of :func:`own_time` after which no further round starts, so that the solution answers in time. Only a model
+that takes more than ten seconds per round reaches this limit."""
 
 REQUEST = """Solve this programming problem in Rust. Think step by step first: say what the limits of the input demand \
 of the algorithm, which integer types can hold every value, and which corner cases there are. Then write the whole \
@@ -130,7 +130,7 @@ class Attempt:
             await self.take(texts)
 
     def ask(self, further: list[dict[str, str]], number: int) -> Coroutine[Any, Any, list[str]]:
-        """Return a call that requests ``number`` answers to the problem and further messages, and count them now."""
+        """Count ``number`` answers as requested, and return the coroutine that requests them."""
         self.asked += number
         return self.answers(further, number)
 

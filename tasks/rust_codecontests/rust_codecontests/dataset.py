@@ -29,7 +29,7 @@ OWN = ("cpu", "cpu-test2")
 """The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
-"""The file with, for each profile of :data:`OWN`, the problems' key and the SHA-256 of each prepared file."""
+"""The file that records the key of the problems, and the SHA-256 of each prepared file, for each profile in OWN."""
 
 _VERSION = 1  # raise whenever the prepared files change; this changes the keys
 _NANOS = 10**9

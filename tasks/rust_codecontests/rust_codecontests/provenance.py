@@ -47,8 +47,8 @@ class Origin:
     """The origin of a program."""
 
     is_model: bool
-    """Whether the model wrote the program. If ``unedited`` is not empty, this is only true if the edits were necessary:
-    no program of at least one entry of ``unedited`` compiles."""
+    """Whether the model wrote the program. For an edited program, the caller must also check that the edits were
+    necessary: in at least one entry of ``unedited``, no program may compile."""
     unedited: tuple[tuple[str, ...], ...] = ()
     """For an edited program: for each answer that it may derive from, the programs with some or all edits reverted."""
 
@@ -139,7 +139,7 @@ class Provenance:
 
 
 def _is_little(words: Sequence[str]) -> bool:
-    """Return whether so many words are allowed that are the submission's own or come from a prompt."""
+    """Return whether a program may have this many words of the submission's own, or from a prompt."""
     return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
 
 
@@ -264,11 +264,9 @@ def _words(words: Iterable[str]) -> list[str]:
 
 
 def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
-    """Yield the windows of a text, of the text without comments, and of its code; also of the reversed text on request.
+    """Yield the windows of a text, of the text without comments, and of the code in the text.
 
-    Args:
-        text: a prompt or an answer.
-        backwards: whether to add the windows of the reversed text.
+    If ``backwards``, also yield the windows of the reversed text.
     """
     words = _WORD.findall(text)
     yield from _windows(words)

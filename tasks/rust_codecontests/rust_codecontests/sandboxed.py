@@ -39,7 +39,7 @@ class Reply:
     """Number of bytes of source text in the problem's row; 0 for a failure."""
     failure: Failure = ""
     text: str = ""
-    """A text about the failure that the submission can control."""
+    """A text about the failure; the submission can control this text."""
 
 
 def load(directory: Path, name: str) -> None:

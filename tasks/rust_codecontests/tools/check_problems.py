@@ -43,7 +43,8 @@ ORACLE_S = 20.0
 SMALL = 300  # number of inputs on which both solutions must agree
 DIFFERENT = 4  # minimum number of different outputs for these inputs
 MARGIN = 3
-"""Correct programs must take at most the time limit divided by this; slow programs, more than the limit times this."""
+"""Safety factor: correct programs must stay within the time limit divided by this factor, and slow programs must exceed
+the time limit times this factor."""
 _AT_A_TIME = 8  # number of problems whose programs are judged together, slow programs first
 
 

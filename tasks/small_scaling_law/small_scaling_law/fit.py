@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Runs = Sequence[dict[str, Any]]
 
 OUTLIER = 0.05
-"""Residual in nats above which a run counts less than its squared residual."""
+"""Residuals above this many nats count less than their square."""
 NEAREST = 0.5
 """The surface is fitted to runs with at least this share of the target's FLOPs."""
 MARGIN = 3.0

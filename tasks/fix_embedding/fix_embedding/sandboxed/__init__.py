@@ -32,7 +32,7 @@ def read_submission(directory: Path, sizes: dict[str, int], dtype: str) -> FileN
 
 
 def tensor(name: str, size: int) -> Annotated[NDArray[np.uint8], "size"]:
-    """Return the bytes of the submission's tensor ``name``; ``size`` is their number."""
+    """Return the bytes of the submission's tensor ``name``; ``size`` is the number of bytes."""
     del size
     array: NDArray[np.uint8] = _tensors[name].numpy().reshape(-1).view(np.uint8)
     return array
@@ -52,7 +52,7 @@ def build_model(sizes: dict[str, int]) -> dict[str, list[int]]:
     """Create the model without values, and return the shapes of its tensors by name."""
     import torch  # noqa: PLC0415
 
-    # Subnormal numbers would slow the model down 100 times. Set before torch starts its threads, which inherit it.
+    # Subnormal numbers would slow the model down 100 times. torch's threads, which start later, inherit this setting.
     torch.set_flush_denormal(True)
     _model.update(model=empty_model(sizes), values={})
     return {name: list(tensor.shape) for name, tensor in _model["model"].state_dict().items()}

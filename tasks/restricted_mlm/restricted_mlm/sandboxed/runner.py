@@ -60,7 +60,7 @@ def load(graph: bytes, tensors: Annotated[NDArray[np.uint8], "size"], model: Mod
     from restricted_mlm.sandboxed.restricted import plan as plans  # noqa: PLC0415
     from restricted_mlm.sandboxed.restricted.interpret import Interpreter, load_tensors  # noqa: PLC0415
 
-    # Subnormal numbers would slow the model down 100 times. Set before torch starts its threads, which inherit it.
+    # Subnormal numbers would slow the model down 100 times. torch's threads, which start later, inherit this setting.
     torch.set_flush_denormal(True)
     with _faults_are_the_models():
         parsed = graphs.parse(graph.decode())

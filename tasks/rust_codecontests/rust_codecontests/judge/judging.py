@@ -160,9 +160,9 @@ class Judge:
 
 
 def _run(runner: Runner, test: Test, limits: Limits, deadline: float) -> tuple[Verdict, str, float, float]:
-    """Return the verdict on one test, the reason (for authors only if the test is public), and CPU and wall-clock time.
+    """Return the verdict on one test, the reason for the verdict, and the CPU and wall-clock seconds used.
 
-    Both times are in seconds.
+    Only for a public test may the program's author see the reason.
     """
     try:
         outcome = runner.run(test.input, deadline)

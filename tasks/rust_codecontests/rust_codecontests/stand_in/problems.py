@@ -11,7 +11,7 @@ ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
 
 _WORD = re.compile(r"[a-z0-9]+")
-# Ignores string literals, so a program has the same comments whether it stands alone or inside other text.
+# Does not recognise string literals, so that a program in other text gives the same result as the program alone.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -55,7 +55,7 @@ class Problem:
     """A problem that the stand-in model knows.
 
     Raises:
-        ValueError: if the pool has no accepted program, or no other one.
+        ValueError: if the pool has no accepted program or no flawed program.
     """
 
     statement: str

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 3
 _SHARE = 0.45
-"""Share of a statement's shingles that identifies it: half of the words, less shingles broken by small changes."""
+"""Share of a statement's shingles (sequences of words) that a text must contain to state the problem. The share is less
+than a half because cuts and small changes break some shingles in half of a statement."""
 
 _MAIN = re.compile(r"^\s*(?:pub )?fn main\b", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
@@ -98,7 +99,7 @@ class PromptReader:
                 self._numbers[shingle].append(number)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
-        """Return the request in some messages."""
+        """Return what some messages request."""
         text = text_of(messages)
         stated, problem = self._stated(text)
         # Search for wishes in user and system messages without statements, and for reports in the last message without

@@ -56,7 +56,7 @@ class KernelCache:
     def keep(self) -> None:
         """Store the compiled kernels, unless kernels are cached already or the cache is not writable.
 
-        Call this method when the runner has compiled everything, and while it has run only our code.
+        Call this method when the runner has compiled everything, and has run only our code.
         """
         if self._kept is None or self._kept.is_dir() or not any(self._copy.iterdir()):
             return

@@ -149,7 +149,7 @@ class Verifier:
         """Compare all elements of the results with the ground truth.
 
         Raises:
-            InvalidSubmissionError: if an element differs; the message names the first one.
+            InvalidSubmissionError: if an element differs; the message names the first difference.
         """
         for call, offset in enumerate(offsets):
             result, truth = results[offset // 4 : offset // 4 + length], self._truths[call, :length]

@@ -98,7 +98,7 @@ def check(node: fx.Node, where: str) -> None:
 
     Args:
         node: a call in the exported graph.
-        where: its line in the model's source, such as ``model.py:31``.
+        where: the call's line in the model's source, such as ``model.py:31``.
 
     Raises:
         RefusedError: if the operator cannot be expressed with operators of the table.

@@ -168,7 +168,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
 
 
 class _Reader:
-    """Read nodes in order, and track which nodes later ones may reference."""
+    """Read nodes in order, and track what later nodes may reference."""
 
     def __init__(self, tensors: Mapping[str, TensorSpec]) -> None:
         self._tensors = tensors

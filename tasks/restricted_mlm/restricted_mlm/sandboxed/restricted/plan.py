@@ -125,7 +125,7 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
         if operator.kind == "constant":
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
         result = operator.call(*args, **kwargs)
-        # Some copies are contiguous only on the meta device; elsewhere, a later view, counted as free, would copy.
+        # Some copies are contiguous only on the meta device. On other devices, a later view would copy, uncounted.
         return result.contiguous() if operator.kind == "copy" else result
     except Exception as error:  # noqa: BLE001 - torch raises many types, including AssertionError
         raise node.refusal(first_line(error)) from None
@@ -168,7 +168,7 @@ def _takes_tokens(values: Sequence[Any], from_tokens: Sequence[bool]) -> bool:
 
 
 def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[bool]) -> None:
-    """Refuse nonlinear functions with integer results of integers computed from tokens."""
+    """Refuse nonlinear functions of integers computed from tokens if the result is int64 too."""
     argument = "" if node.op == GETITEM else TABLE[node.op].nonlinear
     if not argument or results[0].dtype != torch.int64:
         return
