@@ -1,7 +1,7 @@
-"""fix_embedding: raw = ln(held-out loss - floor), lower is better.
+"""Score fix_embedding: raw = ln(held-out loss - floor), lower is better.
 
-One sandbox reads the submission's file, another loads its tensors into our own model and evaluates it. This process
-forwards bytes and computes the means.
+One sandbox reads the submission's file; another loads the tensors into our own model and evaluates the model. The
+scorer's process only forwards bytes and computes mean losses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class FixEmbedding(Task[Profile]):
-    """Repair a corrupted embedding; ``workspace`` is imported late because it needs torch, unlike scoring."""
+    """Repair a corrupted embedding.
+
+    ``workspace`` is imported lazily because it needs torch, which scoring does not.
+    """
 
     profiles = PROFILES
     randomized = True
@@ -41,7 +44,7 @@ class FixEmbedding(Task[Profile]):
         workspace.create(setup, directory)
 
     def randomize_workspace(self, setup: Setup[Profile], directory: Path, seed: int | None) -> None:
-        """Add a newly corrupted large model, also as ``fixed_model.pth``, the starting solution."""
+        """Add a newly corrupted large model, and a copy as ``fixed_model.pth``, the starting solution."""
         from fix_embedding import workspace  # noqa: PLC0415
 
         workspace.add_corrupted_model(setup, directory, seed)

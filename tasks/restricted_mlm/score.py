@@ -1,7 +1,7 @@
-"""restricted_mlm: raw = ln(held-out masked loss - floor), losses in nats, lower is better.
+"""Score restricted_mlm: raw = ln(held-out masked loss - floor), with the loss in nats; lower is better.
 
-One sandbox runs the submission and exports its model as a list of allowed operators; another one, without the
-submission's code, checks and runs the list. Only this process has the labels.
+One sandbox runs the submission and exports its model as a list of allowed operators. A second sandbox, without the
+submission's code, checks and runs the list. Only the scorer's process has the labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_S = 60.0
-"""Maximum seconds per batch; twice that for reading the model."""
+"""Time limit per batch in seconds; reading the model may take twice as long."""
 
 
 class RestrictedMLM(Task[Profile]):
@@ -31,11 +31,11 @@ class RestrictedMLM(Task[Profile]):
     profiles = PROFILES
 
     def prepare(self, setup: Setup[Profile]) -> None:
-        """Prepare the text of the profile, and train the starting model, unless they exist."""
+        """Prepare the profile's text and train the starting model, unless they exist."""
         workspace.prepare(setup)
 
     def create_workspace(self, setup: Setup[Profile], directory: Path) -> None:
-        """Add text, modules, weights and ``profile.json``."""
+        """Add the text, the modules, the weights and ``profile.json``."""
         workspace.create(setup, directory)
 
     def score(self, job: Job[Profile]) -> RawScore:

@@ -1,8 +1,8 @@
-"""rust_codecontests: raw = the share of held-out problems that the programs solve, higher is better.
+"""Score rust_codecontests: raw = the share of held-out problems that the programs solve; higher is better.
 
-The submission's module runs in a sandbox without network, and calls the model through a metered gateway. It gets
-statements and public tests, and returns source texts. The judge compiles and runs them in separate sandboxes on
-all tests; only the judge has the hidden ones.
+The submission's module runs in a sandbox without network access, and calls the model through a metered gateway. The
+module gets statements and public tests, and returns programs as source text. The judge compiles the programs and runs
+them on all tests, in separate sandboxes. Submissions never see the hidden tests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RustCodeContests(Task[ProfileSettings]):
     profiles = PROFILES
 
     def prepare(self, setup: Setup[ProfileSettings]) -> None:
-        """Prepare the problems of the profile, unless they exist."""
+        """Prepare the profile's problems, unless they exist."""
         workspace.prepare(setup.profile_name, setup.log)
 
     def create_workspace(self, setup: Setup[ProfileSettings], directory: Path) -> None:
@@ -40,15 +40,15 @@ class RustCodeContests(Task[ProfileSettings]):
         workspace.create(setup.profile_name, directory)
 
     def stand_in(self) -> StandIn:
-        """Return the stand-in model for the problems that agents have, without held-out ones."""
+        """Return the stand-in model for agents' sessions, which knows only the problems that agents have."""
         return pool.answer(splits=pool.SHOWN)
 
     def score(self, job: Job[ProfileSettings]) -> RawScore:
-        """Get solutions of the held-out problems, judge them, and count.
+        """Collect the submission's programs for the held-out problems, judge them, and count the solved problems.
 
         Raises:
             InvalidSubmissionError: if the submission's module cannot be imported.
-            UsageError: without problems, Rust, or a key for the model.
+            UsageError: if the problems are not prepared, or Rust or the key for the model is missing.
         """
         profile, clock = job.profile, LoadClock()
         deadline = time.monotonic() + job.settings.time_limit_s - profile.margin_s

@@ -1,6 +1,6 @@
-"""small_scaling_law: raw = 1 - [(L(answer) - L(best)) + |prediction - L(answer)|], higher is better.
+"""Score small_scaling_law: raw = 1 - [(L(answer) - L(best)) + |prediction - L(answer)|]; higher is better.
 
-No code of a submission runs; only its three numbers are read. The agent's ledger is not read.
+The scorer only reads three numbers from a submission; it runs no code of the submission and ignores the agent's ledger.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 
 class SmallScalingLaw(Task[Scale]):
-    """Predict the best hyperparameters of a large run from small ones."""
+    """Predict the best hyperparameters of a large run from small runs."""
 
     profiles = SCALES
 
     def prepare(self, setup: Setup[Scale]) -> None:
-        """Prepare the bytes of the profile's text, if it has experiments."""
+        """Prepare the bytes of the profile's text, if the profile has experiments."""
         workspace.prepare(setup)
 
     def create_workspace(self, setup: Setup[Scale], directory: Path) -> None:
-        """Add text, modules, sizes and the starting answer of the instance."""
+        """Add the text, the modules, the sizes and the starting answer of the instance."""
         workspace.create(setup, directory)
 
     def meter(self, setup: Setup[Scale], directory: Path) -> Meter:
-        """Make each run in a workspace that is hidden from the agent, and keep the ledger there."""
+        """Return the meter, which makes each run, and keeps the ledger, in a workspace hidden from the agent."""
         return meter.open_meter(setup, directory)
 
     def rebuild(self, setup: Setup[Scale], cluster: str | None) -> None:
-        """Sweep, and fit the truth to the runs; ``paper`` has a published one."""
+        """Sweep, and fit the ground truth to the runs; do nothing for ``paper``, whose ground truth is published."""
         from small_scaling_law import rebuild  # noqa: PLC0415 - imports scipy, which scoring does not need
 
         rebuild.rebuild(setup.profile_name, setup.instance, cluster=cluster)
 
     def score(self, job: Job[Scale]) -> RawScore:
-        """Read the answer, and look up the cost and loss of its run in the truth of the chosen instance."""
+        """Read the answer, check its cost, and look up its loss in the chosen instance's ground truth."""
         profile, instance = job.profile_name, job.instance_number
         answer, truth = read_answer(job.submission / FILE), open_truth(profile, instance)
         share = share_of_target(answer, scale_of(profile, instance))
@@ -58,7 +58,7 @@ class SmallScalingLaw(Task[Scale]):
             "error": error,
             "truth": truth.name,
         }
-        # The message reaches the agent, which must not learn its score.
+        # The agent sees the message, and must not learn its score.
         return RawScore(raw_score(truth, answer), "a valid answer", details, open_anchors(profile, instance))
 
 

@@ -1,4 +1,4 @@
-"""The scorer of triton_cumsum: raw = ln(milliseconds) for 100,000,000 int32, lower is better."""
+"""Score triton_cumsum: raw = ln(milliseconds) for 100,000,000 int32; lower is better."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TritonCumsum(Task[Cpu | Gpu]):
     profiles = PROFILES
 
     def score(self, job: Job[Cpu | Gpu]) -> RawScore:
-        """Check the submission for exactness; time it on a GPU, or model its time without one."""
+        """Check that the submission's results are exact, and time it on a GPU or model its time without a GPU."""
         if isinstance(job.profile, Cpu):
             return modelled.score(cast("Job[Cpu]", job))
         from triton_cumsum.measured import scoring  # noqa: PLC0415 - needs a GPU

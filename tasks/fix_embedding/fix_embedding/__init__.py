@@ -1,1 +1,1 @@
-"""The package of the task fix_embedding."""
+"""The package of the ``fix_embedding`` task."""

@@ -1,4 +1,4 @@
-"""The held-out loss of a model: the choice of scored windows and the mean of their losses."""
+"""Choose the scored windows of the held-out text, and compute a model's mean loss on them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> NDArray[np.int64]:
-    """Return windows of ``tokens``, int64 of shape [windows, context + 1], with about ``targets`` next tokens in all.
+    """Return windows of ``tokens``, evenly spread over the text, with about ``targets`` next tokens in total.
 
-    They are evenly spread over the text; all windows if the text has no more.
+    The result is int64 of shape [windows, context + 1]. A shorter text gives all of its windows.
     """
     every = np.concatenate(list(consecutive_windows(tokens, 1024, context)))
     count = min(max(targets // context, 1), len(every))
@@ -34,12 +34,14 @@ def mean_loss(
     profile: Profile,
     log: Callable[[str], None] = lambda _line: None,
 ) -> float:
-    """Return the mean loss of all next tokens of ``windows``, or NaN if one loss is not finite.
+    """Return the mean loss of all next tokens of ``windows``, or NaN if any loss is not finite.
+
+    Each loss is capped at ``MAX_NATS``.
 
     Args:
-        losses: returns the losses of some windows, [windows, context].
-        windows: [windows, context + 1].
-        profile: sets how many windows are evaluated at a time.
+        losses: a function that takes some of the windows and returns the loss of each next token, [windows, context].
+        windows: token ids, [windows, context + 1].
+        profile: ``scoring_batch`` is the number of windows in one call of ``losses``.
         log: receives progress messages.
     """
     total, batch = 0.0, profile.scoring_batch

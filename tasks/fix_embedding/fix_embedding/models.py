@@ -1,8 +1,9 @@
-"""The intact models, large and small: location, loading and training.
+"""Locate, load and train the intact models, large and small.
 
-``python -m fix_embedding.models --profile cpu [--out DIR]`` trains the models of a profile. Profile ``cpu``
-ships them in the package, profile ``gpu`` builds them into the cache. Each profile took 200 to 260 s on a shared H200.
-The bits depend on the GPU and on versions. ``models.json`` records these, the recipes, losses and SHA-256 of the files.
+``python -m fix_embedding.models --profile cpu [--out DIR]`` trains a profile's models. The package contains the models
+of profile ``cpu``; those of profile ``gpu`` are trained into the cache. Training took 200 to 260 s per profile on a
+shared H200. The exact weights depend on the GPU and on package versions. ``models.json`` records both, the recipes, the
+losses and the files' SHA-256.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ if TYPE_CHECKING:
     from re_bench.text import PreparedText
 
 NAMES = ("large", "small")
-"""The models of a profile."""
+"""The names of a profile's models."""
 
 FILES = tuple(f"{name}.safetensors" for name in NAMES)
-"""The file of each."""
+"""The models' files, in the order of :data:`NAMES`."""
 
 RECORD = "models.json"
-"""Their record: SHA-256 of the files, recipes, losses, hardware, versions."""
+"""The file that records the models' SHA-256, recipes, losses, hardware and package versions."""
 
 SHIPPED = ("cpu",)
 """Profiles whose models are part of the package."""
 
 WARMUP = 30
-"""One step in this many is warm-up."""
+"""One in this many training steps is a warm-up step."""
 
 FINAL = 0.02
-"""Final learning rate as a share of the highest."""
+"""Final learning rate as a fraction of the peak."""
 
 _PUBLISHED_LOSS = 2.55
 """Loss of GPT-2 XL on OpenWebText, from the original task."""
@@ -61,21 +62,22 @@ class Models:
     """The intact models of a profile."""
 
     large: dict[str, Any]
-    """A state dict, as ``small``."""
+    """State dict of the large model."""
     small: dict[str, Any]
+    """State dict of the small model."""
     large_loss: float
     """Loss of the large model on the scored text."""
 
 
 def models_directory(profile: str) -> Path:
-    """Return the directory of a profile's models: in the package if they are shipped, otherwise in the cache."""
+    """Return the directory of a profile's models: in the package for shipped models, otherwise in the cache."""
     return (Path(__file__).parent / "models" if profile in SHIPPED else cache_directory() / "fix_embedding") / profile
 
 
 def models_entry(profile: str, text: PreparedText) -> CacheEntry:
-    """Return the trained models of a profile.
+    """Return the cache entry of a profile's trained models.
 
-    Opening the entry fails unless they were trained on ``text``.
+    Opening the entry raises ReBenchError unless the models were trained on ``text``.
     """
     shipped = profile in SHIPPED
     command = "python -m fix_embedding.models" if shipped else "re-bench prepare fix_embedding"
@@ -90,15 +92,15 @@ def models_entry(profile: str, text: PreparedText) -> CacheEntry:
 
 
 def open_models(profile: str, text: PreparedText) -> Models:
-    """Return the models of a profile, after checking every byte of their files.
+    """Return a profile's models, after verifying the checksums of their files.
 
     Args:
         profile: a name in :data:`PROFILES`.
-        text: the text that they must have been trained on, unless they are published models.
+        text: the text that the models must have been trained on; ignored for published models.
 
     Raises:
-        UsageError: if they are missing.
-        ReBenchError: if a checksum does not match, or they were trained on another text.
+        UsageError: if the models are missing.
+        ReBenchError: if a checksum does not match, or the models were trained on another text.
     """
     if PROFILES[profile].large.published:
         return _published(profile)
@@ -110,7 +112,7 @@ def open_models(profile: str, text: PreparedText) -> Models:
 
 
 def _published(profile: str) -> Models:
-    from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - this profile alone needs it
+    from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - only profile paper needs it
 
     states = {}
     for name in NAMES:
@@ -122,15 +124,18 @@ def _published(profile: str) -> Models:
 
 
 def build(profile: str, text: PreparedText, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
-    """Train both models of a profile on ``text`` into ``directory``; return ``models.json``, without checksums."""
+    """Train both models of a profile on ``text``, and save them in ``directory``.
+
+    Return the content of ``models.json``, except for the files' checksums.
+    """
     settings = PROFILES[profile]
     models = {}
     for name in NAMES:
         models[name], state = trained(name, settings, getattr(settings, name), text, log)
         path = directory / f"{name}.safetensors"
-        # Half precision halves the files. The recorded loss is computed from these values.
+        # Half precision halves the files' size. The recorded loss is computed from these rounded values.
         save_file(state, path)
-        path.chmod(0o644)  # safetensors makes it readable by the owner only
+        path.chmod(0o644)  # safetensors makes the file readable by its owner only
     return {
         "profile": profile,
         "text": {key: text.manifest[key] for key in ("name", "key", "files")},
@@ -144,7 +149,7 @@ def build(profile: str, text: PreparedText, directory: Path, log: Callable[[str]
 def trained(
     name: str, entry: Profile, recipe: Recipe, text: PreparedText, log: Callable[[str], None]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Train one model; return its entry of ``models.json`` and its state dict in half precision."""
+    """Train one model; return its entry in ``models.json``, and its state dict in half precision."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(recipe.seed)
     model = GPT(recipe.config).to(device)
@@ -168,7 +173,7 @@ def trained(
 
 
 def main() -> None:
-    """Read the command line and train."""
+    """Parse the command line and train the models."""
     trainable = [name for name, profile in PROFILES.items() if not profile.large.published]
     parser = argparse.ArgumentParser(description="Train the intact models of a profile.")
     parser.add_argument("--profile", choices=trainable, required=True)
@@ -179,7 +184,7 @@ def main() -> None:
         target = (options.out or models_directory(name)).resolve()
         text = open_text(PROFILES[name].text)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Train even if models exist, unlike CacheEntry.prepare.
+        # Unlike CacheEntry.prepare, train even if the models exist.
         lock = cache_directory() / "fix_embedding" / f".{name}.lock"
         with file_lock(lock), new_directory(target) as directory:
             record = build(name, text, directory, print_progress)

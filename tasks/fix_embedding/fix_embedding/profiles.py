@@ -1,4 +1,4 @@
-"""The sizes of the task: one entry for each profile."""
+"""The settings of the task's profiles."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is made: trained by ``models.py``, or loaded from a published one."""
+    """How to obtain a model: train it with ``models.py``, or load a published one."""
 
     sizes: Sizes
     steps: int = 0
     learning_rate: float = 0.0
     seed: int = 0
     published: str = ""
-    """Its name in :data:`re_bench.lm.gpt2.PUBLISHED`; empty if it is trained here."""
+    """The model's name in :data:`re_bench.lm.gpt2.PUBLISHED`; empty if ``models.py`` trains the model."""
 
     @property
     def config(self) -> GPTConfig:
@@ -40,7 +40,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Budget:
-    """The recommended effort for a repair: training steps, each on ``batch`` windows."""
+    """The recommended budget for a repair: ``steps`` training steps, each on ``batch`` windows."""
 
     steps: int
     batch: int
@@ -48,22 +48,22 @@ class Budget:
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile."""
+    """Settings of one profile."""
 
     text: str
-    """The prepared text, by its name for :func:`re_bench.text.open_text`."""
+    """Name of the prepared text, for :func:`re_bench.text.open_text`."""
     large: Recipe
     small: Recipe
     training_batch: int
-    """Windows in a step of ``models.py``."""
+    """Windows per training step of ``models.py``."""
     dtype: str
     """Dtype of the large model's tensors in the workspace and in submissions."""
     heldout_tokens: int
-    """Scored tokens: as many whole windows as fit, spread evenly over the held-out text."""
+    """Maximum number of scored tokens; they form whole windows, spread evenly over the held-out text."""
     scoring_batch: int
-    """Windows that the scorer evaluates at a time; it affects the last digits of the loss."""
+    """Windows that the scorer evaluates at a time; this number affects the last digits of the loss."""
     floor: float
-    """Subtracted from the loss before the logarithm, in nats; no model reaches it."""
+    """Nats subtracted from the loss before taking the logarithm; no model's loss is this low."""
     budget: Budget
 
     @property
@@ -107,4 +107,4 @@ PROFILES = {
         budget=Budget(steps=20_000, batch=8),
     ),
 }
-"""The profiles by name. The floors of ``cpu`` and ``gpu`` lie below the loss of the intact large model."""
+"""The profiles by name. In ``cpu`` and ``gpu``, the floor is lower than the intact large model's loss."""

@@ -1,4 +1,4 @@
-"""The data and the workspaces of fix_embedding: the text, the models, and a newly corrupted large model."""
+"""Prepare the text and the models, and create workspaces, each with a newly corrupted large model."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 EMBEDDING = "transformer.wte.weight"
 COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
-"""Modules that are copied unchanged into workspaces; they import nothing else of re_bench."""
+"""Modules copied unchanged into workspaces; they import no other module of re_bench."""
 
 
 def prepare(setup: Setup[Profile]) -> None:
-    """Prepare the text of the profile, and its models unless they are shipped."""
+    """Prepare the profile's text, and its models unless they are shipped."""
     text = prepare_text(setup.profile.text, log=setup.log).text
     if setup.profile.large.published:
-        from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
+        from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - only profile paper needs it
 
         for recipe in (setup.profile.large, setup.profile.small):
             fetch_gpt2(PUBLISHED[recipe.published], log=setup.log)
@@ -53,7 +53,7 @@ def prepare(setup: Setup[Profile]) -> None:
 
 
 def create(setup: Setup[Profile], directory: Path) -> None:
-    """Add the small model, text, modules and ``profile.json`` to a workspace."""
+    """Add the small model, the text, the modules and ``profile.json`` to a workspace."""
     profile, models = setup.profile, _intact_models(setup.profile_name)
     _save(models.small, profile.dtype, directory / "small_correct_model.pth")
     (directory / "data").mkdir(exist_ok=True)
@@ -66,9 +66,9 @@ def create(setup: Setup[Profile], directory: Path) -> None:
 
 
 def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None) -> None:
-    """Add a newly corrupted large model to a workspace, also as ``fixed_model.pth``, the starting solution.
+    """Add a newly corrupted large model to a workspace, and a copy as ``fixed_model.pth``, the starting solution.
 
-    The same ``seed`` gives the same permutation; knowing the seed is enough to repair the model.
+    The same ``seed`` gives the same permutation, so whoever knows the seed can repair the model.
     """
     state = corrupted(_intact_models(setup.profile_name).large, seed)
     _save(state, setup.profile.dtype, directory / "large_model.pth")
@@ -77,12 +77,12 @@ def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None
 
 @cache
 def _intact_models(profile: str) -> Models:
-    """Return the models of a profile, cached per process."""
+    """Return a profile's intact models, cached per process."""
     return open_models(profile, open_text(PROFILES[profile].text))
 
 
 def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """Return the state dict with the embedding's rows permuted, from ``seed`` or the system's randomness."""
+    """Return ``state`` with the embedding's rows permuted at random, reproducibly if ``seed`` is given."""
     rows = len(state[EMBEDDING])
     draw = secrets.SystemRandom() if seed is None else random.Random(seed)
     order = draw.sample(range(rows), rows)
@@ -104,5 +104,5 @@ def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]
 
 
 def _save(state: dict[str, Any], dtype: str, path: Path) -> None:
-    """Save plain copies in the usual order, so that the file does not reveal a tensor's origin."""
+    """Save plain copies of the tensors in their usual order, to reveal nothing about how they were made."""
     torch.save({name: tensor.to(getattr(torch, dtype), copy=True).contiguous() for name, tensor in state.items()}, path)

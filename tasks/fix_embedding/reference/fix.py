@@ -1,17 +1,18 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The reference: recover the permutation of the embedding's rows.
+"""The reference solution: recover the permutation of the embedding's rows.
 
-1. One-token contexts give the model's probability of every row after every other row; the training text gives the same
-   table for tokens. Apart from the unknown permutation the tables agree: a graph matching problem.
-2. It is solved by soft assignment (Gold and Rangarajan 1996). Every token has a distribution over rows, the agreement
-   of a token and a row follows from their neighbours, and the distributions are sharpened step by step. The first
-   guess compares the frequencies of tokens and rows.
-3. Whole contexts correct the rest. Given the hidden states of a text, its likelihood is linear in the assignment: the
-   gain of a token and a row is the product of that row and the sum of the hidden states before the token. The best
-   permutation is therefore a linear assignment.
+1. With contexts of one token, the model gives the probability that any row follows any other row. The training text
+   gives the same table for tokens. The two tables agree up to the unknown permutation: a graph matching problem.
+2. Soft assignment (Gold and Rangarajan 1996) solves this problem. Every token has a distribution over rows. The first
+   distributions compare the frequencies of tokens and rows; each further step compares their neighbours and sharpens
+   the distributions.
+3. Whole contexts correct the remaining errors. Given the model's hidden states, the log-likelihood of a text is linear
+   in the assignment, up to a constant: assigning a row to a token gains the dot product of the row and the sum of the
+   hidden states that precede the token. A linear assignment therefore gives the best permutation.
 
-The logarithm of a model's table is a product of hidden states and embedding, and the agreement is a product of their
-means. ``matching.py`` computes such products in blocks, so that no table of all pairs is ever in memory.
+The logarithm of the model's table is a product of two thin matrices, hidden states and embedding; the agreement of
+tokens and rows is a product of their means. ``matching.py`` computes such products in blocks, because a table of all
+pairs would not fit into memory.
 """
 
 from __future__ import annotations
@@ -36,40 +37,43 @@ PROFILE = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 EMBEDDING = "transformer.wte.weight"
 SOFTNESS = [0.5 * 0.75**step for step in range(16)]
-"""Temperatures of the distributions, in nats of agreement, from step to step."""
+"""Temperature of the distributions in each step, in nats of agreement."""
 ENOUGH, FEW = 1 / 10, 1 / 80
-"""Stop when the first share of all tokens is placed and a step places less than the second."""
+"""Stop when more than ``ENOUGH`` of all tokens are placed, and a step places fewer than ``FEW`` of them."""
 SMOOTHING = 5.0
 """Number of occurrences at which a token's neighbours have half of their full weight."""
 FREQUENCY_WEIGHT = 0.05
-"""Weight of the first guess relative to the neighbours."""
+"""Weight of the comparison of frequencies relative to that of neighbours."""
 RARE = 1e-12
-"""Lower bound of a row's share of the text."""
+"""Lower bound of a row's long-run frequency."""
 READ = 1 << 27
-"""Tokens of the text that are counted, at most."""
+"""Maximum number of tokens of the text to count."""
 PASSES = (64, 256, 1024)
 """Batches of whole contexts in each round."""
 BIGRAM_WEIGHT = 0.2
-"""Weight of an occurrence's neighbours relative to an occurrence in a whole context."""
+"""Weight of a token's occurrence in bigrams relative to its occurrence in a whole context."""
 SETTLED = 1 / 10
-"""Stop when fewer than this share of the tokens move in a round."""
+"""Stop when a round moves less than this share of the tokens."""
 
 
 class Rows(NamedTuple):
-    """Statistics of the model's rows. The log-probability that b follows a is ``hidden[a] @ rows[b] - total[a]``."""
+    """Statistics of the embedding's rows.
+
+    The log-probability that row b follows row a is ``hidden[a] @ rows[b] - total[a]``.
+    """
 
     rows: Tensor
     """The embedding, [rows, width]."""
     hidden: Tensor
-    """Final hidden states after one row alone, [rows, width]."""
+    """Final hidden state for each row as the only token of a context, [rows, width]."""
     total: Tensor
-    """Logarithms of the sums over all rows that may follow."""
+    """Logarithm of the softmax denominator for each row as the only token of a context, [rows]."""
     share: Tensor
-    """Logarithms of how often each row occurs in the long run."""
+    """Logarithm of each row's long-run frequency when rows follow each other with these probabilities, [rows]."""
 
     @classmethod
     def of(cls, model: GPT) -> Rows:
-        """Compute the statistics."""
+        """Compute the statistics of a model."""
         rows = model.transformer["wte"].weight.detach().clone()
         places = torch.arange(len(rows), device=DEVICE)[:, None]
         hidden = torch.cat([model.hidden(part)[:, 0] for part in places.split(512)])
@@ -82,7 +86,7 @@ class Rows(NamedTuple):
         return cls(rows, hidden, total, share.clamp_min(RARE).log())
 
     def features(self) -> Tensor:
-        """Return the features whose means are needed: for each row the row, the hidden state after it, and 1."""
+        """Return the features that :func:`agreement` averages: the row, the hidden state after the row, and 1."""
         return torch.cat([self.rows, self.hidden, torch.ones_like(self.total)[:, None]], 1)
 
 
@@ -90,9 +94,9 @@ class Bigrams(NamedTuple):
     """Frequencies of neighbouring tokens in the text."""
 
     after: Tensor
-    """The share of b among the tokens after a, [a, b], sparse."""
+    """Share of token b among the tokens after token a, sparse, [a, b]."""
     before: Tensor
-    """The share of a among the tokens before b, [b, a], sparse."""
+    """Share of token a among the tokens before token b, sparse, [b, a]."""
     counts: Tensor
     """Number of occurrences of each token."""
     frequency: Tensor
@@ -100,7 +104,7 @@ class Bigrams(NamedTuple):
 
     @classmethod
     def of(cls, tokens: np.ndarray, size: int) -> Bigrams:
-        """Count the tokens."""
+        """Count the bigrams of ``tokens``, for a vocabulary of ``size`` tokens."""
         kinds, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
         for start in range(0, min(READ, len(tokens) - 1), 1 << 22):
             part = tokens[start : start + (1 << 22) + 1].astype(np.int64)
@@ -120,13 +124,14 @@ class Bigrams(NamedTuple):
 
 
 def agreement(known: Rows, text: Bigrams, means: Tensor, weight: float = FREQUENCY_WEIGHT) -> Table:
-    """Return how well each row agrees with each token, if ``means`` [token, ...] are of :meth:`Rows.features`.
+    """Return how well each row agrees with each token.
 
-    Terms that are equal for all rows of a token are omitted.
+    ``means`` [tokens, features] are the means of :meth:`Rows.features` over each token's distribution of rows. Terms
+    that do not depend on the row are omitted.
     """
     width = known.rows.shape[1]
     after, before = text.after @ means, text.before @ means
-    # Includes minus the squared difference of the log frequencies of row and token.
+    # In addition to neighbours, compare frequencies: subtract the squared difference of the two log frequencies.
     occurs = torch.stack([-after[:, -1], 2 * weight * text.frequency - before[:, -1]], 1)
     left = torch.cat([after[:, :width], before[:, width:-1], occurs, torch.full_like(occurs[:, :1], -weight)], 1)
     right = torch.cat([known.hidden, known.rows, torch.stack([known.total, known.share, known.share**2], 1)], 1)
@@ -134,7 +139,7 @@ def agreement(known: Rows, text: Bigrams, means: Tensor, weight: float = FREQUEN
 
 
 def match_bigrams(known: Rows, text: Bigrams) -> Tensor:
-    """Return a row for each token, from the rows and tokens before and after."""
+    """Return a row for each token, by soft assignment with the frequencies of neighbouring rows and tokens."""
     features, placed = known.features(), 0
     means, _ = agreement(known, text, torch.zeros_like(features), weight=2.0).spread(features)
     for softness in SOFTNESS:
@@ -163,7 +168,7 @@ def match_contexts(model: GPT, known: Rows, text: Bigrams, order: Tensor) -> Ten
 
 
 def hidden_sums(model: GPT, embedding: Tensor, passes: int) -> Tensor:
-    """Return for each token the sum of the final hidden states before it in the batches, [token, width]."""
+    """Return for each token the sum of the hidden states that precede it in ``passes`` batches, [tokens, width]."""
     model.transformer["wte"].weight.data.copy_(embedding)
     sums = torch.zeros_like(embedding)
     tokens = np.memmap(HERE / "data" / "train.bin", "<u2", "r")
@@ -189,14 +194,14 @@ def main() -> None:
     model.load_state_dict(state)
     model.float().to(DEVICE).eval()
     known = Rows.of(model)
-    report("the model's rows known")
+    report("computed the statistics of the model's rows")
     text = Bigrams.of(np.memmap(HERE / "data" / "train.bin", "<u2", "r"), len(known.rows))
-    report("the text's bigrams counted")
+    report("counted the text's bigrams")
     order = match_bigrams(known, text)
-    report("rows assigned by bigrams")
+    report("assigned rows by bigrams")
     order = match_contexts(model, known, text, order)
     if DEVICE == "cuda":
-        report(f"GPU memory at most {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")
+        report(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")
     state[EMBEDDING] = known.rows[order].to("cpu", state[EMBEDDING].dtype)
     save_file(state, HERE / "fixed_model.safetensors")
     (HERE / "fixed_model.pth").unlink(missing_ok=True)

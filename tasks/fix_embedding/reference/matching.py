@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Match tokens and rows with tables too large for memory: products of two thin matrices, computed in blocks."""
+"""Match tokens and rows, given a table too large for memory: a product of two thin matrices, computed in blocks."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BLOCK = 1 << 26
-"""Entries of a table in memory at a time: 256 MiB, for each intermediate result."""
+"""Table entries in memory at a time (256 MiB for each intermediate result)."""
 SINKHORN = 6
-"""Iterations of normalising a table over rows and over tokens."""
+"""Iterations that normalise a table over rows and over tokens."""
 CANDIDATES = 128
 """Candidate rows for each token in an assignment."""
 INCREMENT = 0.02
-"""Increment of bids, in nats; the assignment is optimal to within this much per token."""
+"""Increment of bids, in nats; the assignment's sum is within this much per token of the optimum."""
 GIVE_UP_MARGIN = 1.0
-"""Nats below its last candidate at which a token gives up."""
+"""A token stops bidding when every candidate's value minus its price is this many nats below the last candidate's
+value."""
 ROUNDS = 5_000
-"""Rounds of bids; tokens that still compete after them get none of these rows."""
+"""Maximum rounds of bidding; tokens that still have no row then get none of their candidates."""
 
 
 class Table(NamedTuple):
-    """How well each row suits each token, [tokens, rows], in nats: ``left @ right.T``."""
+    """A table of how well each row suits each token, in nats: ``left @ right.T``, [tokens, rows]."""
 
     left: Tensor
     """[tokens, rank]"""
@@ -34,16 +35,17 @@ class Table(NamedTuple):
     """[rows, rank]"""
 
     def blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield blocks of tokens with their part of the table, which may be overwritten."""
+        """Yield the table in blocks, each as a slice of tokens and their entries; callers may overwrite the entries."""
         step = max(1, BLOCK // len(self.right))
         for start in range(0, len(self.left), step):
             part = slice(start, start + step)
             yield part, self.left[part] @ self.right.T
 
     def normalisers(self) -> tuple[Tensor, Tensor]:
-        """Return the offsets of tokens and rows, in nats, that make shares add up to about one both ways.
+        """Return the offsets of tokens and of rows, in nats, computed by Sinkhorn's algorithm.
 
-        This is Sinkhorn's algorithm, ending with the rows.
+        The shares ``exp(entry - token's offset - row's offset)`` add up to 1 for each row, and to about 1 for each
+        token.
         """
         of_tokens, of_rows = torch.zeros_like(self.left[:, 0]), torch.zeros_like(self.right[:, 0])
         for _ in range(SINKHORN):
@@ -55,7 +57,7 @@ class Table(NamedTuple):
         return of_tokens, of_rows
 
     def spread(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return for each token the mean of ``values`` [rows, any] over its shares of rows, and its largest share."""
+        """Return for each token the mean of ``values`` [rows, any], weighted by its shares, and its largest share."""
         of_tokens, of_rows = self.normalisers()
         means, largest = values.new_empty(len(self.left), values.shape[1]), torch.empty_like(of_tokens)
         for part, block in self.blocks():
@@ -64,15 +66,15 @@ class Table(NamedTuple):
         return means, largest
 
     def assign(self) -> Tensor:
-        """Return a row for each token, without duplicates, with about the largest sum of entries.
+        """Return a different row for each token, chosen to make the sum of the entries as large as possible.
 
-        A token gets one of its CANDIDATES best rows. Tokens that are outbid everywhere get the
-        remaining rows.
+        The sum is only close to the maximum. A token gets one of its ``CANDIDATES`` best rows or, if it is outbid for
+        all of them, one of the remaining rows.
         """
         of_tokens, of_rows = self.normalisers()
         parts = [block.sub_(of_rows).topk(min(CANDIDATES, len(of_rows))) for _, block in self.blocks()]
         values = torch.cat([part.values for part in parts]) - of_tokens[:, None]
-        # On the CPU: thousands of small steps, which take minutes on a shared GPU.
+        # On the CPU, because thousands of small steps would take minutes on a shared GPU.
         order = auction(values.cpu(), torch.cat([part.indices for part in parts]).cpu(), len(of_rows))
         left = torch.ones(len(of_rows), dtype=torch.bool)
         left[order[order >= 0]] = False
@@ -81,14 +83,14 @@ class Table(NamedTuple):
 
 
 def auction(values: Tensor, rows: Tensor, size: int) -> Tensor:
-    """Return for each token the row that it wins, or -1 (Bertsekas 1988, all tokens at once).
+    """Return for each token the row that it wins, or -1, by Bertsekas's auction algorithm (1988).
 
-    A token without a row bids for the best one at the current prices and outbids its owner. It gives up when the
-    prices leave it with less than GIVE_UP_MARGIN under its last candidate.
+    In each round, all tokens without a row bid for their best candidate at the current prices. The highest bid replaces
+    the row's owner. Tokens give up according to ``GIVE_UP_MARGIN``.
 
     Args:
-        values: each token's values of its candidates, in falling order, in nats, [tokens, candidates].
-        rows: these candidates, from 0 to ``size`` - 1.
+        values: the values of each token's candidates, in nats, in descending order, [tokens, candidates].
+        rows: the candidates, numbered from 0 to ``size`` - 1, [tokens, candidates].
         size: the number of rows.
     """
     prices, owners = values.new_zeros(size), rows.new_full((size,), -1)
@@ -105,7 +107,7 @@ def auction(values: Tensor, rows: Tensor, size: int) -> Tensor:
         highest = torch.full_like(prices, -torch.inf).scatter_reduce(0, wanted, bids, "amax")
         winning = bids == highest[wanted]
         winners = torch.full_like(owners, -1)
-        winners[wanted[winning]] = waiting[winning]  # one of those with the same bid
+        winners[wanted[winning]] = waiting[winning]  # any one of equal bids
         sold = (winners >= 0).nonzero()[:, 0]
         losers = owners[sold]
         losers = losers[losers >= 0]

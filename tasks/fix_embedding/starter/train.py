@@ -1,6 +1,6 @@
-"""Example of loading, evaluating, training and saving: ``python train.py [--steps N]``.
+"""Load, evaluate, train and save the models, as an example: ``python train.py [--steps N]``.
 
-It trains the embedding of the large model, which repairs little. Change it as you like.
+The example trains only the large model's embedding, which repairs little. Change it as you like.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def on_device(window: np.ndarray) -> torch.Tensor:
-    """Return a batch as a tensor on the models' device."""
+    """Return a batch of windows as a tensor on the models' device."""
     return torch.from_numpy(window).to(DEVICE)
 
 
 def load(name: str, path: Path) -> GPT:
-    """Return the model ``name``, ``large`` or ``small``."""
+    """Load the model ``name`` (``large`` or ``small``) from ``path``."""
     model = GPT(GPTConfig(**PROFILE[name]))
     model.load_state_dict(torch.load(path, weights_only=True))
     return model.float().to(DEVICE)
@@ -38,7 +38,7 @@ def windows(batch: int, seed: int) -> RandomWindows:
 
 
 def evaluate(model: GPT, batches: int = 20) -> float:
-    """Return the loss on fixed windows of the training text; there is no held-out text here."""
+    """Return the loss on fixed windows of the training text; the workspace has no held-out text."""
     model.eval()
     draw = windows(16, seed=12345)
     with torch.inference_mode():
@@ -61,7 +61,7 @@ def train(model: GPT, steps: int) -> None:
 
 
 def save(model: GPT) -> None:
-    """Save in the dtypes that the scorer expects."""
+    """Save the model in the dtypes that the scorer expects."""
     dtypes = {name: getattr(torch, wanted["dtype"]) for name, wanted in PROFILE["tensors"].items()}
     state = {name: tensor.to("cpu", dtypes[name]) for name, tensor in model.state_dict().items()}
     torch.save(state, HERE / "fixed_model.pth")

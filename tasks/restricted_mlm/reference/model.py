@@ -1,10 +1,11 @@
-"""The reference: gated shifts and attention, with normalisation and softmax made of allowed operations.
+"""The reference solution: gated shifts and attention, with normalisation and softmax made of allowed operations.
 
 re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
-exp and division are not allowed but can be computed: relus make step functions, Newton's method divides and
-takes roots, and a polynomial squared eight times is exp. So any model can be trained with torch's fast operators and
-submitted with allowed ones in their place. `tools/build_reference.py` trains this one.
+exp and division are not allowed, but allowed operations can compute them: relu makes step functions, Newton's method
+computes quotients and roots, and a polynomial squared eight times approximates exp. A model can therefore be trained
+with torch's fast operators and submitted with allowed operations in their place. `tools/build_reference.py` trains
+this model.
 """
 
 import json
@@ -21,15 +22,16 @@ EPSILON = 1e-5
 STEEP = 1e20
 """1 - relu(1 - relu(STEEP x)) is 1 for positive x and 0 for negative, except in a negligibly narrow range."""
 POWERS = torch.arange(-9, 10)
-"""The inverse root is right for numbers between 4 to the power of the first and the last of these."""
+"""Exponents of 4: the inverse root is accurate for numbers between the first and the last of these powers of 4."""
 
 
 class Sizes(NamedTuple):
-    """Of a model."""
+    """Sizes of a model."""
 
     width: int
     blocks: str
-    """S and a distance: gated shift; A: attention; M: MLP. After the bar, training computes only masked positions."""
+    """S and a distance: gated shift; A: attention; M: MLP. In training, the blocks after the bar compute only masked
+    positions."""
     heads: int
 
 
@@ -46,13 +48,13 @@ class Allowed(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        # A first guess of x ** -0.5: it starts high and drops at each threshold.
+        # The first guess of x ** -0.5 is a step function that starts high and drops at each threshold.
         self.register_buffer("thresholds", 4.0**POWERS, persistent=False)
         self.register_buffer("drops", -(2.0 ** (-0.5 - POWERS)), persistent=False)
         self.highest = 2.0 ** (0.5 - int(POWERS[0]))
 
     def inverse_root(self, x):
-        """Return x ** -0.5 for 4**-9 < x < 4**9: the power of 2 that is nearest from steps, then Newton's method."""
+        """Return x ** -0.5 for 4**-9 < x < 4**9: a power of 2 from step functions, refined by Newton's method."""
         steps = 1 - relu(1 - relu(STEEP * (x.unsqueeze(-1) - self.thresholds)))
         root = self.highest + steps @ self.drops
         for _ in range(5):
@@ -60,12 +62,12 @@ class Allowed(nn.Module):
         return root
 
     def normalised(self, x):
-        """Return ``x`` divided by the root of the mean of its squares along the last dimension."""
+        """Return ``x`` divided by its root mean square along the last dimension."""
         squares = (x * x).sum(-1) * (1 / x.shape[-1]) + EPSILON
         return x * self.inverse_root(squares).unsqueeze(-1)
 
     def softmax(self, x):
-        """Return the softmax along the last dimension; exp(x) is (1 + y + y y / 2) ** 256 for y = x / 256."""
+        """Return the softmax along the last dimension, with exp(x) as (1 + y + y y / 2) ** 256 for y = x / 256."""
         y = relu((x - largest(x)) * (1 / 256) + 1) - 1
         power = 1 + y + 0.5 * y * y
         for _ in range(8):
@@ -75,7 +77,7 @@ class Allowed(nn.Module):
 
 
 def largest(x):
-    """Return the maximum along the last dimension, whose size is a power of 2, keeping the dimension."""
+    """Return the maximum along the last dimension, which must have a power of 2 as its size and is kept with size 1."""
     while x.shape[-1] > 1:
         one, two = x.split(x.shape[-1] // 2, -1)
         x = one + relu(two - one)
@@ -90,12 +92,12 @@ def shifted(x, offset):
 
 
 def taken(x, positions):
-    """Return ``x`` [batch, length, width] at ``positions`` [batch, number], or everywhere if None."""
+    """Return ``x`` [batch, length, width] at ``positions`` [batch, number], or all of ``x`` if None."""
     return x if positions is None else x.gather(1, positions.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
 
 
 class Linear(nn.Module):
-    """A matrix, initialised to zero if ``zero``."""
+    """A linear layer without bias, initialised to zero if ``zero``."""
 
     def __init__(self, inputs, outputs, *, zero=False) -> None:
         super().__init__()
@@ -104,7 +106,7 @@ class Linear(nn.Module):
         )
 
     def forward(self, x):
-        """Return the product."""
+        """Return the product of ``x`` and the weights."""
         return linear(x, self.weight)
 
 
@@ -121,7 +123,7 @@ class Norm(nn.Module):
 
 
 class Shift(nn.Module):
-    """Three positions in, a gated product out."""
+    """Gated product of a position and its neighbours at ``distance`` on both sides."""
 
     def __init__(self, sizes, distance, operations) -> None:
         super().__init__()
@@ -170,7 +172,7 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
-    """Squared relu between two matrices."""
+    """Two linear layers with a squared relu between them."""
 
     def __init__(self, sizes, operations) -> None:
         super().__init__()
@@ -200,7 +202,7 @@ class Trunk(nn.Module):
         nn.init.zeros_(self.head.weight)
 
     def forward(self, x, positions=None):
-        """Return logits of embedded tokens [batch, length, width], at ``positions`` [batch, number] or everywhere."""
+        """Return logits of embedded tokens [batch, length, width] at ``positions`` [batch, number] (None for all)."""
         for block in self.blocks[: self.bar]:
             x = block(x, x, None)
         everything, x = x, taken(x, positions)
@@ -210,7 +212,7 @@ class Trunk(nn.Module):
 
 
 class ReferenceModel(nn.Module):
-    """Embedding and trunk. ``operations`` defaults to the allowed ones; training may use others."""
+    """Embedding and trunk. ``operations`` defaults to :class:`Allowed`; training may use torch's operators."""
 
     def __init__(self, vocabulary, length, sizes, operations=None) -> None:
         super().__init__()
@@ -224,7 +226,7 @@ class ReferenceModel(nn.Module):
 
 
 def get_trained_model():
-    """Return the trained model; its weights are stored in half precision."""
+    """Return the trained model, whose weights are stored in half precision."""
     profile = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
     name = profile["profile"]
     file = HERE / f"{name}.safetensors"

@@ -1,1 +1,1 @@
-"""The task restricted_mlm: masked language models made of a few allowed operators."""
+"""The ``restricted_mlm`` task: masked language models made of a few allowed operators."""

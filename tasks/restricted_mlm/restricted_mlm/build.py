@@ -1,4 +1,4 @@
-"""Train the reference: the model of ``reference/model.py`` with torch's own normalisation and softmax.
+"""Train the reference: the model of ``reference/model.py``, but with torch's own normalisation and softmax.
 
 Windows, masks and initial weights depend only on the seed, so losses are the same on every machine up to rounding.
 """
@@ -34,33 +34,36 @@ if TYPE_CHECKING:
 
 DIRECTORY = STARTER.with_name("reference")
 SHIPPED = ("cpu",)
-"""Profiles whose weights are shipped; the others' are in the cache."""
+"""Profiles whose weights are shipped; other profiles' weights are in the cache."""
 FIRST = 8
-"""First steps whose losses are recorded individually."""
+"""Number of steps, from the first, whose losses are recorded."""
 COUNTED = 100_000_000
-"""Maximum number of tokens counted for the head's initial bias."""
+"""Maximum number of training tokens whose counts give the head's initial bias."""
 BETAS = (0.9, 0.98)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the reference of a profile is trained."""
+    """Training settings of a profile's reference."""
 
     steps: int
     batch: int
     masked: int
-    """Masked positions per window; more than in scoring, because each gives a gradient."""
+    """Masked positions per window; more than in scoring, because each masked position adds to the gradient."""
     muon: float
-    """The highest learning rate of the blocks' matrices; the next three are those of the parts they are named after."""
+    """Peak learning rate of the blocks' matrices, which Muon trains."""
     embedding: float
+    """Peak learning rate of the embedding."""
     head: float
+    """Peak learning rate of the head."""
     rest: float
+    """Peak learning rate of all other weights."""
     decay: float
     """Weight decay of Muon."""
     final: float = 0.01
-    """Final learning rates as a share of the highest, reached along a cosine."""
+    """Final learning rate as a fraction of the peak, reached along a cosine."""
     warmup: float = 0.03
-    """Warm-up as a share of the steps."""
+    """Warm-up as a fraction of the steps."""
 
 
 RECIPES = {
@@ -72,23 +75,23 @@ RECIPES = {
 
 
 def record_path(profile: str) -> Path:
-    """Return the record of the reference that was shipped or measured."""
+    """Return the path of the training record of a profile's reference."""
     return DIRECTORY / f"{profile}.json"
 
 
 def cached_directory(profile: str) -> Path:
-    """Return the directory of a profile's weights that are not shipped; workspaces of references get its content."""
+    """Return the cache directory of weights that are not shipped; workspaces with the reference get a copy of it."""
     return cache_directory() / "restricted_mlm" / "reference" / profile
 
 
 class Fast:
-    """The functions of ``Allowed`` in ``reference/model.py`` with torch's own operators."""
+    """The functions of ``Allowed`` in ``reference/model.py``, implemented with torch's own operators."""
 
     def __init__(self, epsilon: float) -> None:
         self._epsilon = epsilon
 
     def normalised(self, x: Tensor) -> Tensor:
-        """Return ``x`` divided by the root of the mean of its squares along the last dimension."""
+        """Return ``x`` divided by its root mean square along the last dimension."""
         return rms_norm(x, x.shape[-1:], eps=self._epsilon)
 
     def softmax(self, x: Tensor) -> Tensor:
@@ -97,7 +100,7 @@ class Fast:
 
 
 def new_model(profile: str, *, fast: bool) -> nn.Module:
-    """Return an untrained model, with torch's own operators if it should be fast, otherwise with allowed ones."""
+    """Return an untrained model, with torch's own operators if ``fast``, otherwise with allowed operators."""
     module, chosen = import_file(DIRECTORY / "model.py", "restricted_mlm_reference_model"), PROFILES[profile]
     operations = Fast(module.EPSILON) if fast else module.Allowed()
     model: nn.Module = module.ReferenceModel(chosen.vocabulary, chosen.length, module.SIZES[profile], operations)
@@ -105,7 +108,10 @@ def new_model(profile: str, *, fast: bool) -> nn.Module:
 
 
 class MaskedWindows:
-    """Endless batches of random windows, int64 [batch, length + masked]: tokens, and then the positions to mask."""
+    """Endless batches of random windows, int64 [batch, length + masked].
+
+    A row contains the tokens of a window, followed by the positions to mask.
+    """
 
     def __init__(self, tokens: NDArray[np.uint16], recipe: Recipe, length: int, seed: int) -> None:
         self._windows = RandomWindows(tokens, recipe.batch, length - 1, seed)
@@ -121,7 +127,7 @@ class MaskedWindows:
 
 
 def loss_of(model: Any, batch: Tensor, chosen: Profile, dtype: torch.dtype) -> Tensor:
-    """Return the mean cross-entropy at masked positions; the last layers and the head compute only these."""
+    """Return the mean cross-entropy at the masked positions; the last blocks and the head compute no other position."""
     tokens, positions = batch[:, : chosen.length], batch[:, chosen.length :]
     x = model.embedding(tokens.scatter(1, positions, chosen.mask_id)).to(dtype)
     weights = {name: weight.to(dtype) for name, weight in model.trunk.named_parameters()}
@@ -149,13 +155,13 @@ def optimizers_of(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
 def trained(
     profile: str, tokens: NDArray[np.uint16], seed: int, *, steps: int | None = None, log: Callable[[str], None] = print
 ) -> tuple[Any, dict[str, Any]]:
-    """Train one model; return it and figures: its first losses and the duration.
+    """Train one model; return the model and its record: first losses, steps, duration, hardware and dtype.
 
     Args:
         profile: a name in :data:`RECIPES`.
-        tokens: of the training text.
-        seed: of the first weights, windows and masks.
-        steps: stop after this many, within the warm-up; None for all steps of the recipe.
+        tokens: the tokens of the training text.
+        seed: the seed of the initial weights, windows and masks.
+        steps: number of steps, at most the recipe's warm-up steps; None for all steps of the recipe.
         log: receives progress messages.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -198,9 +204,9 @@ def trained(
 
 
 def heldout_loss(profile: str, state: dict[str, Tensor], tokens: NDArray[np.uint16]) -> float:
-    """Return the loss of the model with allowed operations and the weights ``state``, computed as in scoring.
+    """Return the held-out loss, computed as in scoring, of the model with allowed operations and the weights ``state``.
 
-    The masks of all windows are drawn from seed 0 instead of a machine's secret.
+    All windows are used, and their masks come from seed 0 instead of the machine's secret.
     """
     chosen, device = PROFILES[profile], "cuda" if torch.cuda.is_available() else "cpu"
     model = new_model(profile, fast=False)
@@ -222,11 +228,11 @@ def heldout_loss(profile: str, state: dict[str, Tensor], tokens: NDArray[np.uint
 
 
 def build(profile: str, text: PreparedText, seed: int, weights: Path, log: Callable[[str], None]) -> dict[str, Any]:
-    """Train with one seed, write ``weights`` in half precision, and return the seed's part of the record."""
+    """Train with one seed, write the file ``weights`` in half precision, and return the seed's entry in the record."""
     model, figures = trained(profile, text.train, seed, log=log)
     state = {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in model.state_dict().items()}
     save_file(state, weights)
-    weights.chmod(0o644)  # safetensors makes it readable by the owner only
+    weights.chmod(0o644)  # safetensors makes the file readable by its owner only
     loss = heldout_loss(profile, state, text.heldout)
     log(f"seed {seed}: held-out loss {loss:.4f} after {figures['seconds']:.0f} s of training")
     return {**figures, "heldout_loss": round(loss, 5), "sha256": sha256_of(weights)}

@@ -1,4 +1,4 @@
-"""The truth: held-out tokens masked by a secret draw, and the loss of a model's logits at the masked positions."""
+"""Mask the held-out text with a secret seed, and compute the loss of a model's logits at the masked positions."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _MAX_HEADER_BYTES = 3 << 20
 
 @dataclass(frozen=True)
 class Batch:
-    """One batch."""
+    """A masked batch."""
 
     tokens: NDArray[np.int64]
-    """The model's input, [batch, length]: the mask's id at every masked position."""
+    """The model's input, [batch, length], with the mask's id at every masked position."""
     positions: NDArray[np.int64]
     """The masked positions, as indices into the flattened batch."""
     labels: NDArray[np.int64]
-    """The original tokens."""
+    """The original tokens at the masked positions."""
 
 
 def heldout_batches(profile: Profile, tokens: NDArray[np.uint16], profile_name: str) -> tuple[list[Batch], list[Batch]]:
-    """Return the masked batches of the held-out text: those for the public score, and those for the private one."""
+    """Return the masked batches of the held-out text, for the public score and for the private score."""
     instance = f"restricted_mlm {profile_name}"
     windows = tokens[: len(tokens) // profile.length * profile.length].reshape(-1, profile.length)
     return batches(
@@ -61,19 +61,19 @@ def batches(
     share: float,
     seed: int,
 ) -> tuple[list[Batch], list[Batch]]:
-    """Return the masked batches for the public score and those for the private one, the same for the same seed.
+    """Return masked batches, for the public score and for the private score; they depend only on the arguments.
 
     Args:
         windows: non-overlapping windows of the held-out text, [number, length].
-        public: which of them are for the public score.
-        batch: windows in a batch, in random order. An incomplete last batch is dropped.
-        most: maximum number of batches, divided between both parts; None for all.
+        public: for each window, whether it is for the public score.
+        batch: windows per batch, in random order; an incomplete last batch is dropped.
+        most: maximum number of batches, divided between both scores; None for all.
         mask_id: token id at masked positions.
-        share: the probability of a position to be masked. Every token is masked in this share, so that another seed
+        share: share of positions to mask. For every token id, this share of its occurrences is masked, so another seed
             gives nearly the same loss.
-        seed: 128 bits that determine order and masks; secret.
+        seed: secret 128-bit seed of the order and the masks.
     """
-    draw = np.random.Philox(key=seed)  # raw numbers: numpy guarantees that they never change
+    draw = np.random.Philox(key=seed)  # for raw numbers only: NumPy guarantees that these never change
     made: list[list[Batch]] = []
     for part in (windows[public], windows[~public]):
         order = np.argsort(draw.random_raw(len(part)), kind="stable")
@@ -85,7 +85,7 @@ def batches(
 def _masked(
     windows: NDArray[np.int64], batch: int, mask_id: int, share: float, draw: np.random.Philox
 ) -> Iterator[Batch]:
-    """Yield the batches of ``windows`` with masked positions: for each token, every 1/share-th in random order."""
+    """Yield batches of ``windows`` in which ``share`` of each token's occurrences, chosen at random, is masked."""
     by_token = np.lexsort((draw.random_raw(windows.size), windows.reshape(-1)))
     steps = np.floor(np.arange(windows.size + 1) * share + draw.random_raw() / (1 << _BITS))
     flat = np.zeros(windows.size, bool)
@@ -112,10 +112,10 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
 
 
 def check_size(size: int, profile: Profile) -> None:
-    """Refuse tensors that are too large.
+    """Refuse a model whose tensors are too large.
 
     Raises:
-        InvalidSubmissionError: if ``size`` bytes are more than a model of the profile may have.
+        InvalidSubmissionError: if ``size``, in bytes, exceeds the profile's limit.
     """
     if not 0 <= size <= profile.max_bytes + _MAX_HEADER_BYTES:
         raise InvalidSubmissionError(
@@ -129,8 +129,8 @@ def mean_loss(
     """Return the mean cross-entropy over the masked positions of ``batches``, in nats.
 
     Args:
-        logits: returns the logits of a batch at its masked positions, [positions, vocabulary].
-        batches: at least one.
+        logits: a function that returns the logits of a batch at its masked positions, [positions, vocabulary].
+        batches: the batches, at least one.
         log: receives progress messages.
 
     Raises:
@@ -140,7 +140,7 @@ def mean_loss(
     for number, batch in enumerate(batches, 1):
         log(f"batch {number} of {len(batches)}")
         given = logits(batch)
-        if not np.isfinite(given).all():  # do not name the batch: that depends on held-out tokens
+        if not np.isfinite(given).all():  # naming the batch would reveal held-out tokens
             raise InvalidSubmissionError("the model gives logits that are not finite")
         total += float(cross_entropy(given, batch.labels).sum())
     return total / sum(batch.positions.size for batch in batches)

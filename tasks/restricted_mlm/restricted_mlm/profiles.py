@@ -1,4 +1,4 @@
-"""The sizes of the task: one entry for each profile."""
+"""The settings of the task's profiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Baseline:
     width: int
     """Width of the embedding."""
     hidden: tuple[int, ...]
-    """Widths of the hidden layers between the flattened embeddings and the outputs of all positions."""
+    """Widths of the hidden layers between the flattened embeddings and the outputs for all positions."""
     steps: int
     batch: int
     learning_rate: float = 1e-3
@@ -24,7 +24,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Budget:
-    """The recommended budget of the final training, which the reference keeps."""
+    """The recommended budget of the final training run; the reference stays within it."""
 
     minutes: int
     hardware: str
@@ -32,19 +32,19 @@ class Budget:
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile."""
+    """Settings of one profile."""
 
     text: str
-    """The prepared text, by its name for :func:`re_bench.text.open_text`."""
+    """Name of the prepared text, for :func:`re_bench.text.open_text`."""
     vocabulary: int
     """Number of token ids, including the mask's."""
     mask_id: int
     batch: int
-    """Windows per batch in export and scoring."""
+    """Windows per batch, both in the export and in scoring."""
     batches: int | None
     """Maximum number of scored batches; None for all."""
     floor: float
-    """Subtracted from the loss before the logarithm, in nats; no model reaches it."""
+    """Nats subtracted from the loss before taking the logarithm; no model's loss is this low."""
     baseline: Baseline
     budget: Budget
     max_operations: float
@@ -98,4 +98,4 @@ PROFILES = {
         max_bytes=1 << 30,
     ),
 }
-"""The profiles by name; widths, steps and ids of ``paper`` are the original's."""
+"""The profiles by name. The widths, steps and ids of ``paper`` are those of the original task."""

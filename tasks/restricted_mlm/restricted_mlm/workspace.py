@@ -1,4 +1,4 @@
-"""The data and the workspaces of restricted_mlm: the text, and the starting model's weights."""
+"""Prepare the text and the starting model's weights, and create workspaces."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STARTER = next(top / "starter" for top in (HERE.parent, HERE) if (top / "task.toml").is_file())
-"""The task's folder: in a checkout it contains this package, in a wheel it is this package."""
+"""The folder ``starter``: next to this package in a checkout, inside this package in a wheel."""
 COPIED = {"training.py": TRAINING_FILE, "batches.py": Path(batches.__file__)}
-"""Modules copied unchanged into workspaces, by their names there; they import nothing else of re_bench."""
+"""Modules copied unchanged into workspaces, by file name; they import no other module of re_bench."""
 TEXT = ("train.bin", "tokenizer.json")
 WEIGHTS = "basic_model.pt"
 _TAIL = 2000
 
 
 def prepare(setup: Setup[Profile]) -> None:
-    """Prepare the text of the profile, and train the starting model, unless they exist."""
+    """Prepare the profile's text and train the starting model, unless they exist."""
     profile, log = setup.profile_name, setup.log
     prepare_text(setup.profile.text, log=log)
     starting_model(profile).prepare(lambda directory: train_starting_model(profile, directory, log), log)
 
 
 def create(setup: Setup[Profile], directory: Path) -> None:
-    """Add text, modules, weights and ``profile.json`` to a workspace."""
+    """Add the text, the modules, the weights and ``profile.json`` to a workspace."""
     entry = starting_model(setup.profile_name)
     entry.open()
     add_files(setup.profile_name, directory)
@@ -64,7 +64,7 @@ def add_files(profile: str, target: Path) -> None:
 
 
 def add_restricted(target: Path) -> None:
-    """Add the package ``restricted``, the scorer's own files, to the workspace ``target``."""
+    """Add the package ``restricted``, a copy of the scorer's files, to the workspace ``target``."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(HERE / "sandboxed" / "restricted", target / "restricted", dirs_exist_ok=True, ignore=ignored)
 
@@ -97,7 +97,7 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
 
 
 def starting_model(profile: str) -> CacheEntry:
-    """Return the cache entry of the starting model's weights; its name depends on everything they are made from."""
+    """Return the cache entry of the starting model's weights; its name depends on all inputs of the training."""
     chosen = PROFILES[profile]
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
     sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]
@@ -107,7 +107,9 @@ def starting_model(profile: str) -> CacheEntry:
 
 
 def train_starting_model(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
-    """Train the starting model with the workspace's ``train.py`` in ``directory``; return the manifest's content.
+    """Train the starting model with the starter's ``train.py``, and write its weights to ``directory``.
+
+    Return the content of the cache entry's manifest.
 
     Raises:
         ReBenchError: if the training fails.

@@ -1,8 +1,8 @@
 """Check that a model uses only allowed operators: ``python check.py [model.py]``.
 
-Exports the model with the scorer's code (``restricted/``), checks it against the table of allowed operators, and
-compares the exported list with ``forward``. Prints ``ok: ...`` and exits with 0, or prints the operator that is not
-allowed, with its line, and exits with 1.
+The check exports the model with the scorer's code (``restricted/``), checks the exported list of operators against the
+table of allowed operators, and compares the list with ``forward``. It prints ``ok: ...`` and exits with status 0, or
+prints the operator that is not allowed, with its line, and exits with status 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from safetensors.torch import save
 
 HERE = Path(__file__).parent
 LARGEST_DIFFERENCE = 1e-3
-"""Tolerance between the logits of the list and of ``forward``, relative to the largest; summation order may differ."""
+"""Tolerated difference between the logits of the list and of ``forward``, relative to the largest logit; the order of
+summation may differ."""
 
 
 def load(path: Path) -> Any:
@@ -30,7 +31,7 @@ def load(path: Path) -> Any:
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise RefusedError(f"{path} is no Python file")
+        raise RefusedError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
@@ -38,10 +39,10 @@ def load(path: Path) -> Any:
 
 
 def check(model: Any, directory: Path, profile: dict[str, Any]) -> str:
-    """Return a line about the model.
+    """Return one line with the model's size and amount of work.
 
     Raises:
-        RefusedError: if the scorer would refuse it.
+        RefusedError: if the scorer would refuse the model.
     """
     shape, vocabulary = [profile["batch"], profile["length"]], profile["vocabulary"]
     written, tensors = export.export(model, shape, directory)
@@ -58,12 +59,16 @@ def check(model: Any, directory: Path, profile: dict[str, Any]) -> str:
     share = planned.operations / limits.operations
     return (
         f"{len(written.nodes)} operators, {written.parameters:,} parameters, {written.bytes / 1e6:.1f} MB, "
-        f"{planned.operations:.3g} operations for a batch ({share:.1%} of what is allowed)"
+        f"{planned.operations:.3g} operations for a batch ({share:.1%} of the limit)"
     )
 
 
 def compare(model: Any, run: interpret.Interpreter, tokens: torch.Tensor) -> None:
-    """Compare the list of operators with ``forward`` on one batch."""
+    """Compare the exported list of operators with ``forward`` on one batch.
+
+    Raises:
+        RefusedError: if the logits differ or are not finite.
+    """
     logits = run(tokens)
     with torch.no_grad():
         expected = model(tokens.clone())
@@ -73,12 +78,12 @@ def compare(model: Any, run: interpret.Interpreter, tokens: torch.Tensor) -> Non
     if not difference <= LARGEST_DIFFERENCE:
         raise RefusedError(
             f"forward and the exported list differ by {difference:.2g} of the largest logit; "
-            "forward must depend on its input alone"
+            "forward must depend only on its input"
         )
 
 
 def main() -> int:
-    """Check one file; the exit status is 0 if the scorer would accept it."""
+    """Check one file; return 0 if the scorer would accept the model, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", type=Path, default=HERE / "model.py")
     path = parser.parse_args().model.resolve()

@@ -79,4 +79,4 @@ def test_a_model_that_remembers_its_calls_is_refused(workspace: Path) -> None:
     act = "[globals().__setitem__('calls', calls + 1), x * calls][1]"
     status, text = checked(workspace, act=act)
     assert status == 1
-    assert "forward must depend on its input alone" in text
+    assert "forward must depend only on its input" in text

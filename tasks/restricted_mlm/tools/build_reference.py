@@ -1,8 +1,9 @@
-"""Train the reference of a profile: ``python tools/build_reference.py --profile cpu [--seed N] [--out DIR]``.
+"""Train a profile's reference: ``python tools/build_reference.py --profile cpu [--seed N] [--out DIR]``.
 
-The weights of seed 0 are scored. Profile ``cpu`` ships them in ``reference/``; ``gpu`` builds them into the cache, for
-``re-bench workspace --with reference``. The record ``PROFILE.json`` next to them has text, recipe, and for each seed
-the losses, hardware and SHA-256 of its weights. ``reference/`` also has the record of the measured ``gpu`` weights.
+Only the weights of seed 0 are kept and scored. Those of profile ``cpu`` are shipped in ``reference/``; those of ``gpu``
+are written to the cache, where ``re-bench workspace --with reference`` finds them. Next to the weights, the record
+``PROFILE.json`` has the text, the recipe and, for each seed, the losses, the hardware and the weights' SHA-256.
+``reference/`` also has the record of the measured ``gpu`` weights.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ SCORED = 0
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line, train, and write weights and record."""
-    parser = argparse.ArgumentParser(description="Train the reference of a profile.")
+    """Parse the command line, train the model, and write the weights and the record."""
+    parser = argparse.ArgumentParser(description="Train a profile's reference.")
     parser.add_argument("--profile", choices=RECIPES, required=True)
     parser.add_argument(
-        "--seed", type=int, default=SCORED, help="other seeds tell the spread; their weights are not kept"
+        "--seed", type=int, default=SCORED, help="other seeds measure the spread; their weights are not kept"
     )
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where to put all, if not where it belongs")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="output directory, instead of the default")
     options = parser.parse_args(arguments)
     with cli_entry_point("build_reference.py"):
         name, seed = options.profile, options.seed

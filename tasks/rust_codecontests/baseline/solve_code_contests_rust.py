@@ -1,4 +1,4 @@
-"""The starting solution: one call, and the model's answer as it comes."""
+"""The starting solution: make one call, and return the model's answer unchanged."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ async def generate_solution(client: openai.AsyncOpenAI, semaphore: asyncio.Semap
     """Return a Rust program that solves the problem.
 
     Args:
-        client: asks the model.
-        semaphore: to be held during each call, so that there are not too many at a time.
-        problem: ``name``, ``description``, ``public_tests`` with lists ``input`` and ``output``, ``time_limit`` with
-            ``seconds`` and ``nanos``, ``memory_limit_bytes`` and ``difficulty``.
+        client: calls the model.
+        semaphore: hold it during each call; it limits the number of concurrent calls.
+        problem: a dictionary with ``name``, ``description``, ``public_tests`` (lists ``input`` and ``output``),
+            ``time_limit`` (``seconds`` and ``nanos``), ``memory_limit_bytes`` and ``difficulty``.
     """
     request = f"Write a Rust program that solves this problem.\n\n{problem['description']}"
     for attempt in range(ATTEMPTS):

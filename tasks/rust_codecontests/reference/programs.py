@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Programs in a model's answers."""
+"""Find programs in a model's answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 def program_in(text: str) -> str:
     """Return the Rust program in an answer, or an empty string.
 
-    That is the longest block of code that has a main function, or, in an answer without such a block, what stands from
-    the first line that may begin a program to the last closing brace at the beginning of a line.
+    The program is the longest fenced block with a main function. Without such a block, the program reaches from the
+    first line outside of fences that may begin a program to the last closing brace at the beginning of a line.
     """
     blocks = [block for _language, block in _FENCED.findall(text) if _MAIN.search(block)]
     if blocks:
@@ -32,5 +32,5 @@ def program_in(text: str) -> str:
 
 
 def key(source: str) -> str:
-    """Return what is the same for programs that differ in comments and layout only."""
+    """Return a key that is equal for programs that differ only in comments and layout."""
     return "".join(_COMMENT.sub("", source).split())

@@ -1,8 +1,8 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The reference solution: sample, try on the public tests, feed errors back, and let what passes vote.
+"""The reference solution: sample programs, run the public tests, feed errors back, and vote among those that pass.
 
-All answers of a round are there before the next round is decided on, and limits are limits of CPU time, so that the
-same answers lead to the same program however busy the machine is.
+A round starts only when all answers of the round before have arrived, and limits are limits of CPU time. The same
+answers therefore lead to the same program, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 MODEL = "gpt-3.5-turbo-0125"
 FIRST = 4
-"""Answers to the first question."""
+"""Number of answers requested in the first call."""
 ANSWERS = 14
-"""Answers to all questions about a problem."""
+"""Maximum number of answers for one problem, in all calls."""
 REPAIRS, TRIES = 3, 2
-"""Programs that are given back in a round, and how many answers to each."""
+"""Number of programs to repair in a round, and number of answers requested for each."""
 ENOUGH = 7
-"""Answers that pass the public tests, after which no more are asked for."""
+"""Number of passing answers after which no more are requested."""
 MADE_RUN_S = 1.0
+"""Time limit for a run on a generated input, in seconds."""
 LATEST_S = 45.0
-"""After so many seconds of :func:`own_time` no further round is begun, so that an answer is there in time; only a model
-that takes more than ten seconds for a round comes to that."""
+"""Seconds of :func:`own_time` after which no further round starts, so that the solution answers in time. Only a model
+that takes more than ten seconds per round reaches this limit."""
 
 REQUEST = """Solve this programming problem in Rust. Think step by step first: say what the limits of the input demand \
 of the algorithm, which integer types can hold every value, and which corner cases there are. Then write the whole \
@@ -67,17 +68,17 @@ _rust: dict[asyncio.AbstractEventLoop, Rust] = {}
 
 @dataclass
 class Candidate:
-    """A program that the model has written."""
+    """A program that the model wrote."""
 
     source: str
     path: Any = None
-    """The binary, compiled so that it fails where an integer overflows."""
+    """The binary, which fails when an integer overflows; None if the source does not compile."""
     remark: str = ""
-    """What to say to the model about it; empty if it passes the public tests."""
+    """The message to the model about the program's error; empty if the program passes the public tests."""
     times: int = 1
-    """How often the model wrote it."""
+    """Number of answers with this program."""
     repairs: int = 0
-    """How often it was given back."""
+    """Number of rounds in which the model was asked to repair the program."""
 
 
 @dataclass
@@ -89,13 +90,14 @@ class Attempt:
     rust: Rust
     problem: dict[str, Any]
     asked: int = 0
+    """Number of answers requested so far."""
     found: dict[str, Candidate] = field(default_factory=dict)
-    """By what programs are when comments and layout are left out."""
+    """The programs found so far, by :func:`programs.key`."""
     refused: bool = False
-    """Whether the model answers no more: the budget is spent, or its server fails."""
+    """Whether a call failed: the budget is exhausted, or the server fails."""
 
     async def solve(self) -> str:
-        """Return the program to hand in."""
+        """Return the program to submit."""
         started = own_time()
         await self.take(await self.ask([], FIRST))
         while not self.refused and self.asked < ANSWERS and own_time() - started < LATEST_S:
@@ -114,9 +116,9 @@ class Attempt:
         return [candidate for candidate in self.found.values() if not candidate.remark]
 
     async def another_round(self) -> None:
-        """Give some programs back with what is wrong with them; ask afresh if there are none."""
+        """Ask the model to repair some failing programs, or for new programs if none fails."""
         failing = [candidate for candidate in self.found.values() if candidate.remark]
-        # What was not given back yet comes first, then what the model wrote more often.
+        # Prefer programs that were repaired less often, then those that the model wrote more often.
         failing.sort(key=lambda candidate: (candidate.repairs, -candidate.times))
         jobs = []
         for candidate in failing[:REPAIRS]:
@@ -128,12 +130,12 @@ class Attempt:
             await self.take(texts)
 
     def ask(self, further: list[dict[str, str]], number: int) -> Coroutine[Any, Any, list[str]]:
-        """Count so many answers to the problem and further messages, and return what asks for them."""
+        """Count ``number`` answers as requested, and return the coroutine that requests them."""
         self.asked += number
         return self.answers(further, number)
 
     async def answers(self, further: list[dict[str, str]], number: int) -> list[str]:
-        """Return the model's answers, or none."""
+        """Return the model's answers; none if the call fails."""
         first = {"role": "user", "content": REQUEST + self.problem["description"]}
         try:
             async with self.semaphore:
@@ -146,12 +148,12 @@ class Attempt:
         return [choice.message.content or "" for choice in completion.choices]
 
     def conversation(self, candidate: Candidate) -> list[dict[str, str]]:
-        """Return the messages that give a program back."""
+        """Return the messages that ask the model to repair a program."""
         shown = f"```rust\n{candidate.source.strip()}\n```"
         return [{"role": "assistant", "content": shown}, {"role": "user", "content": candidate.remark}]
 
     async def take(self, texts: list[str]) -> None:
-        """Compile the programs in some answers, and try those that are new on the public tests."""
+        """Extract the programs from some answers, and try out those that are new."""
         new = []
         for source in filter(None, map(program_in, texts)):
             known = self.found.get(key(source))
@@ -176,7 +178,7 @@ class Attempt:
             candidate.remark = REMARKS["test"].format(**shown)
 
     async def chosen(self, candidates: list[Candidate]) -> str:
-        """Return the program that agrees most with the others on inputs made from the public ones."""
+        """Return the program that agrees most with the others on inputs generated from the public ones."""
         if len(candidates) == 1:
             return candidates[0].source
         inputs = made_inputs(self.problem["public_tests"]["input"], self.problem["description"])
@@ -184,7 +186,10 @@ class Attempt:
         return candidates[elected(outputs, [candidate.times for candidate in candidates])].source
 
     async def outputs(self, candidate: Candidate, inputs: list[str]) -> list[str | None]:
-        """Return the tokens of a program's outputs, None where it fails; it is not run again once it is too slow."""
+        """Return the tokens of a program's output for each input, or None for a failure.
+
+        After the first run that is too slow, the remaining inputs count as failures.
+        """
         found: list[str | None] = []
         for text in inputs:
             run = await self.rust.run(candidate.path, text, MADE_RUN_S)
@@ -195,7 +200,10 @@ class Attempt:
 
 
 def own_time() -> float:
-    """Return the seconds, from any point on, in which a core was idle or worked for us: the scorer counts no others."""
+    """Return a clock in seconds that counts only time in which the cores were idle or worked for this process.
+
+    The scorer's clock does not count other programs' time either.
+    """
     idle, waiting = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=6)[4:6]
     seconds = (int(idle) + int(waiting)) / os.sysconf("SC_CLK_TCK") + sum(os.times()[:4])
     return seconds / (os.cpu_count() or 1)
@@ -205,6 +213,6 @@ async def generate_solution(client: openai.AsyncOpenAI, semaphore: asyncio.Semap
     """Return a Rust program that solves the problem."""
     loop = asyncio.get_running_loop()
     if loop not in _rust:
-        # An overflow that wraps around would make a wrong output; this way it shows, and can be told to the model.
+        # With overflow checks, an integer overflow gives an error message for the model instead of a wrong output.
         _rust[loop] = Rust(("-C", "opt-level=1", "-C", "overflow-checks=on"))
     return await Attempt(client, semaphore, _rust[loop], problem).solve()

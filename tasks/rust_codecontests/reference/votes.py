@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Choosing among programs that all pass the public tests, by their outputs on inputs whose answers nobody has."""
+"""Choose among programs that pass the public tests, by comparing their outputs on generated inputs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHANGED, LARGE = 10, 8
-"""Inputs that are made for a problem: with a few numbers changed, and as large as the statement allows."""
+"""Number of generated inputs of each kind: with a few numbers changed, and as large as the statement allows."""
 MAX_CHANGED_CHARS = 20_000
+"""Maximum size, in characters, of an input to change."""
 MAX_LARGE_CHARS = 200_000
-"""Characters of an input that is changed, and of a large one."""
+"""Maximum size, in characters, of a large input."""
 _NUMBER = re.compile(r"-?\d+")
 _LIMIT = re.compile(r"\b10\^(\d{1,2})\b|\b(\d{2,19})\b")
 
 
 def made_inputs(known: Sequence[str], statement: str) -> list[str]:
-    """Return inputs made from the known ones and the limits in the statement; some are wrong, which does no harm.
+    """Return inputs generated from the known inputs and the limits in the statement.
 
-    The draws depend on the arguments alone.
+    The result depends only on the arguments. Some inputs may violate the statement; :func:`elected` tolerates them.
     """
     draw = random.Random("\0".join(known))
     short = [text for text in known if len(text) <= MAX_CHANGED_CHARS] or [""]
@@ -34,19 +35,19 @@ def made_inputs(known: Sequence[str], statement: str) -> list[str]:
 
 
 def limits_in(statement: str) -> list[int]:
-    """Return the numbers of a statement that may be limits, in order of size."""
+    """Return the numbers in a statement that may be limits, in ascending order."""
     found = (10 ** int(power) if power else int(number) for power, number in _LIMIT.findall(statement))
     return sorted({number for number in found if number <= 10**18}) or [1000]
 
 
 def elected(outputs: Sequence[Sequence[str | None]], weights: Sequence[int]) -> int:
-    """Return which program agrees most with the others, counted by how often the model wrote each.
+    """Return the index of the program that agrees most with the others.
 
-    An input on which most fail, by the same count, is taken for a wrong one and does not count.
+    An input on which most votes are for a failure is assumed to be invalid and does not count.
 
     Args:
-        outputs: of each program, its output on every input, None where it failed.
-        weights: how many votes each program has.
+        outputs: for each program, its output for every input, or None for a failure.
+        weights: for each program, its number of votes.
     """
     support = [0] * len(outputs)
     for given in zip(*outputs, strict=True):
@@ -60,7 +61,7 @@ def elected(outputs: Sequence[Sequence[str | None]], weights: Sequence[int]) -> 
 
 
 def _changed(text: str, limits: Sequence[int], draw: random.Random) -> str:
-    """Return an input with up to three numbers changed, of the first line only if there are no others."""
+    """Return an input with up to three numbers changed; numbers in the first line only if there are no others."""
     places = [found.span() for found in _NUMBER.finditer(text)]
     first_line = text.find("\n")
     places = [span for span in places if span[0] > first_line] or places
@@ -75,7 +76,11 @@ def _changed(text: str, limits: Sequence[int], draw: random.Random) -> str:
 
 
 def _large(text: str, limits: Sequence[int], magnified: bool, draw: random.Random) -> str:
-    """Return an input in which what the first line counts is repeated, and the other numbers are large if asked for."""
+    """Return a large version of an input.
+
+    If the first line states the number of lines or of words in the next line, these are repeated and the number is
+    changed accordingly. If ``magnified``, the numbers after the first line are replaced by large ones.
+    """
     first, *rest = [line.split() for line in text.splitlines() if line.strip()] or [[]]
     count = draw.choice([limit for limit in limits if limit <= MAX_LARGE_CHARS] or [1000])
     if not rest:

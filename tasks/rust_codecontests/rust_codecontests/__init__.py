@@ -1,1 +1,1 @@
-"""The package of the task rust_codecontests."""
+"""The package of the ``rust_codecontests`` task."""

@@ -1,4 +1,4 @@
-"""Get a submission's programs from its process, batch by batch; its replies are untrusted."""
+"""Collect a submission's programs from its sandboxed processes, one process per batch; their replies are untrusted."""
 
 from __future__ import annotations
 
@@ -35,38 +35,38 @@ OUT_OF_TIME = "out of time"
 ENDED, MALFORMED = "process ended", "malformed reply"
 """Failures of a whole batch."""
 NOT_THE_MODELS = "not the model's"
-"""Failure of a program that did not come from the model."""
+"""Failure of a program that the model did not write."""
 MAX_REQUEST_BYTES = 256 << 10
-"""Maximum size of a request: many times the model's context."""
+"""Maximum size of a request to the model, many times the size of the model's context."""
 _GRACE_S = 10.0
 _LATE_S = 2.0
 _STEP_S = 1.0
 _TEXT = 500
 _OF_IMAGES = "/opt/venv/bin"
-"""Python with the task's packages in the task's image, for the sandbox ``container``."""
+"""The directory of Python in the task's image, for the ``container`` backend."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A submission's answer to one problem: a program, or the reason for none."""
+    """A submission's answer to one problem: a program, or the reason why there is none."""
 
     source: str | None
     failure: str = ""
-    """One of a few fixed texts, which may be shown to the author."""
+    """The reason, one of a few fixed texts, which may be shown to the author; empty for a program."""
     text: str = ""
-    """The submission's own text, not shown to its author, because it could contain the problem."""
+    """The submission's own text about the failure; not shown to the author, because it could contain the problem."""
 
 
 def collect_answers(
     job: Job[ProfileSettings], problems: Sequence[Problem]
 ) -> tuple[list[Answer], Usage, list[ModelCall]]:
-    """Return the submission's answers to all problems, in order, its use of the model, and the model's calls.
+    """Return the submission's answers to all problems, in order, its usage of the model, and its answered calls.
 
-    The gateway's log is kept in the scoring's records.
+    The gateway's log is kept in ``job.records``.
 
     Raises:
-        InvalidSubmissionError: if the module cannot be imported, before any problem is shown to it.
-        UsageError: without Rust, or a key for the model.
+        InvalidSubmissionError: if the first process cannot import the module; the module has seen no problem then.
+        UsageError: if Rust is not installed, or the key for the model is missing.
         ReBenchError: if the model's server answered no call at all.
     """
     profile, log = job.profile, job.records / "calls.jsonl"
@@ -90,10 +90,10 @@ def collect_answers(
 
 
 def _check_model(gateway: Gateway, model: str) -> None:
-    """Make a test call: all calls of a submission may have failed because no server would answer them.
+    """Make a test call, to find out whether a submission's calls all failed because of the server.
 
     Raises:
-        ReBenchError: if it is not answered either.
+        ReBenchError: if the server does not answer the test call either.
     """
     import httpx2  # noqa: PLC0415 - slow to import, and rarely needed
     import openai  # noqa: PLC0415
@@ -115,9 +115,9 @@ def _check_model(gateway: Gateway, model: str) -> None:
 
 
 def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
-    """Yield the answers to all problems. Each batch gets a process of its own."""
+    """Yield the answers to all problems, running each batch in a new process."""
     profile = job.profile
-    sysroot = find_toolchain().sysroot  # the process also sees Rust and the gateway's socket
+    sysroot = find_toolchain().sysroot  # visible in the sandbox, like the gateway's socket
     search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
     visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
     environment = {"PATH": search, "RUST_EDITION": profile.edition}
@@ -130,7 +130,7 @@ def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[
             except InvalidSubmissionError as fault:
                 if start == 0:
                     raise
-                # It has seen problems, so its text must not reach its author.
+                # The submission may have saved problems in earlier batches, so its author must not see the message.
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
                 continue
             try:
@@ -142,7 +142,7 @@ def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[
 def _solved(
     process: SandboxedProcess, profile: ProfileSettings, gateway: Gateway, batch: Sequence[Problem]
 ) -> list[Answer]:
-    """Solve a batch within its time on a :class:`LoadClock`, which excludes other programs' time."""
+    """Let the submission solve a batch in ``profile.batch_s`` seconds of a :class:`LoadClock`."""
     clock, told = LoadClock(), [without_hidden_tests(problem) for problem in batch]
     grace_s = profile.batch_s + _GRACE_S
     process.call_within(grace_s, sandboxed.begin, told, gateway.socket, gateway.token, profile.streams)
@@ -150,10 +150,10 @@ def _solved(
         if process.call_within(left_s + _GRACE_S, sandboxed.work, min(left_s, _STEP_S)):
             break
     replies, sources = process.call_within(_GRACE_S, sandboxed.answers, len(batch), SOURCE_BYTES)
-    if clock.seconds() > profile.batch_s + _LATE_S:  # it was not interrupted in time
+    if clock.seconds() > profile.batch_s + _LATE_S:  # the submission blocked the event loop
         return [Answer(None, OUT_OF_TIME)] * len(batch)
     if len(replies) != len(batch) or not all(0 <= reply.size <= SOURCE_BYTES for reply in replies):
-        return [Answer(None, MALFORMED)] * len(batch)  # one malformed answer invalidates all
+        return [Answer(None, MALFORMED)] * len(batch)  # one malformed reply invalidates the whole batch
     return [_answer(reply, source) for reply, source in zip(replies, sources, strict=True)]
 
 

@@ -1,8 +1,8 @@
-"""The problems of profile ``paper``: CodeContests, as published on the Hugging Face hub.
+"""Read the problems of profile ``paper``: CodeContests, as published on the Hugging Face hub.
 
-RE-Bench describes its held-out set as an "easy" part of this data set, selected by an unknown rule. Its scores are
-fractions of 165 problems, and the whole test split has 165, so all of it is used, including problems whose statements
-need an image.
+The RE-Bench paper describes its held-out set as an "easy" part of this data set, selected by an unknown rule. Because
+the paper's scores are fractions of 165 problems and the whole test split has 165 problems, this module uses the whole
+split, including problems whose statements need an image.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ CODECONTESTS = Repository(
         ),
     },
 )
-"""Validation and test split are 51,829,044 and 63,077,400 bytes of parquet. Commit and checksums are those
-recorded by several independent projects; downloads are compared with them."""
+"""The data set at a fixed commit: 51,829,044 bytes (validation split) and 63,077,400 bytes (test split) of parquet.
+Several independent projects recorded the same commit and checksums. Downloads are verified."""
 
 PROBLEMS = {"valid": 117, "test": 165}
 """Number of problems in each split."""
@@ -44,18 +44,19 @@ _MEMORY_LIMIT = 256_000_000
 def records(
     split: str, source: Repository | Path = CODECONTESTS, problems: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the problems of a split under the field names of CodeContests, without solutions.
+    """Yield the problems of a split with the field names of CodeContests, without solutions.
 
-    A problem that states no limits gets 2 s and 256 MB, the limits that most have.
+    A problem without limits gets 2 s and 256 MB, the most common limits.
 
     Args:
         split: ``valid`` or ``test``.
-        source: a repository of the hub, fetched unless it is in the hub's cache, or a directory like it.
+        source: a repository on the hub, downloaded unless it is in the hub's cache; or a directory with the same files.
         problems: required number of problems; None for any.
 
     Raises:
-        UsageError: if a package is missing, or the split cannot be fetched or has a wrong form or number of problems.
-        ReBenchError: if a fetched file does not match its checksum.
+        UsageError: if a package is missing, the split cannot be downloaded, or its format or number of problems is
+            wrong.
+        ReBenchError: if a downloaded file does not match its checksum.
     """
     count = 0
     try:
@@ -71,7 +72,7 @@ def records(
 
 
 def _rows(split: str, source: Repository | Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a split, whose difficulty is the name of a class."""
+    """Yield the rows of a split, with the difficulty as text."""
     try:
         from datasets import ClassLabel, load_dataset  # noqa: PLC0415 - only the extra `paper` has it
     except ModuleNotFoundError as error:

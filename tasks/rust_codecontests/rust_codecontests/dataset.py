@@ -1,7 +1,7 @@
-"""The problems of a profile in the cache, and the part of them that a submission gets.
+"""Read a profile's prepared problems from the cache, and remove what submissions must not see.
 
-A file has the problems of a split, one JSON object per line with the field names of CodeContests, and the canary in
-every line. ``test.jsonl`` is held out: it stays in the cache, which no sandbox shows.
+The cache has one file per split. Each line is a JSON object with the field names of CodeContests and the canary. The
+held-out split stays in the cache, which no sandbox shows.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SPLITS = {"cpu": ("train", "valid", "test"), "cpu-test2": ("train", "valid", "test2"), "paper": ("valid", "test")}
-"""The splits of each profile, the held-out one last. CodeContests' training split has gigabytes and is not
+"""The splits of each profile; the last one is held out. CodeContests' training split is gigabytes in size and not
 used."""
 OWN = ("cpu", "cpu-test2")
 """The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
-"""For each profile with our own problems: their key, and the SHA-256 of each file made from them."""
+"""The file that records the key of the problems, and the SHA-256 of each prepared file, for each profile in OWN."""
 
-_VERSION = 1  # raise it with every change of the output; this changes the keys
+_VERSION = 1  # raise whenever the prepared files change; this changes the keys
 _NANOS = 10**9
 _HIDDEN = ("private_tests", "generated_tests")
 
@@ -42,10 +42,11 @@ class Problem:
 
     name: str
     description: str
-    """The statement, with the public tests as examples at its end."""
+    """The statement, followed by the public tests as examples."""
     public: tuple[Test, ...]
+    """Tests that submissions see."""
     private: tuple[Test, ...]
-    """Hidden tests, made by hand."""
+    """Hidden tests, written by hand."""
     generated: tuple[Test, ...]
     """Hidden random tests."""
     time_limit_s: float
@@ -63,11 +64,11 @@ def read(profile: str, split: str) -> list[Problem]:
     """Return the problems of a split, in a fixed order, from the cache.
 
     Args:
-        profile: one of :data:`SPLITS`.
-        split: one of its splits.
+        profile: a key of :data:`SPLITS`.
+        split: one of the profile's splits.
 
     Raises:
-        UsageError: if there is no such split, or it is not prepared.
+        UsageError: if there is no such split, or the split is not prepared.
         ReBenchError: if the prepared file does not match its manifest.
     """
     if split not in SPLITS.get(profile, ()):
@@ -96,15 +97,15 @@ def to_record(problem: Problem) -> dict[str, Any]:
 
 
 def without_hidden_tests(problem: Problem) -> dict[str, Any]:
-    """Return the record without hidden tests, for submissions."""
+    """Return the record of a problem without hidden tests, for submissions."""
     return {name: value for name, value in to_record(problem).items() if name not in _HIDDEN}
 
 
 def from_record(fields: Mapping[str, Any]) -> Problem:
-    """Return the problem of a record; further fields are ignored.
+    """Return the problem of a record; unknown fields are ignored.
 
     Raises:
-        KeyError, TypeError, ValueError: if it does not have the form of :func:`to_record`.
+        KeyError, TypeError, ValueError: if the record does not have the form of :func:`to_record`.
     """
     limit = fields["time_limit"]
     return Problem(
@@ -125,11 +126,11 @@ def to_json_line(problem: Problem) -> str:
 
 
 def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
-    """Return the cache entry of a profile's problems; its name depends on everything they are made from.
+    """Return the cache entry of a profile's problems; its name depends on everything that the problems depend on.
 
     Args:
-        profile: one of :data:`SPLITS`.
-        splits: splits whose files are checked when it is opened.
+        profile: a key of :data:`SPLITS`.
+        splits: splits whose files are verified when the entry is opened.
     """
     return CacheEntry(
         cache_directory() / "rust_codecontests" / f"{profile}-{key(profile)}",
@@ -142,20 +143,22 @@ def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
 
 
 def key(profile: str) -> str:
-    """Return twelve hex digits that depend on everything the problems of a profile are made from."""
+    """Return twelve hex digits that change whenever the source of a profile's problems changes."""
     return cache_key(_VERSION, *(_own_sources(SPLITS[profile]) if profile in OWN else [identity(CODECONTESTS)]))
 
 
 def held_out_split(profile: str) -> str:
-    """Return the split of a profile that submissions are scored on."""
+    """Return the name of a profile's held-out split."""
     return SPLITS[profile][-1]
 
 
 def pinned_checksums(profile: str) -> dict[str, str]:
-    """Return the pinned SHA-256 of the files of a profile of :data:`OWN`, which makes scores comparable.
+    """Return the pinned SHA-256 of each file of a profile of :data:`OWN`.
+
+    Equal files on all machines make scores comparable.
 
     Raises:
-        ReBenchError: if the problems have changed since they were pinned.
+        ReBenchError: if the problems have changed since their checksums were pinned.
     """
     pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))[profile]
     if (present := key(profile)) != pins["key"]:

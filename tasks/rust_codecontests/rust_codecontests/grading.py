@@ -1,4 +1,4 @@
-"""The truth: the held-out problems with all their tests, and the judge's verdicts on programs for them."""
+"""Read the held-out problems with all their tests, and judge programs for them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def held_out_problems(profile: str) -> list[Problem]:
-    """Return the problems that a submission is scored on, hidden tests included.
+    """Return the problems that a submission is scored on, including hidden tests.
 
     Raises:
-        UsageError: if they are not prepared.
+        UsageError: if the problems are not prepared.
         ReBenchError: if the prepared file does not match its manifest.
     """
     return dataset.read(profile, dataset.held_out_split(profile))
@@ -28,9 +28,9 @@ def held_out_problems(profile: str) -> list[Problem]:
 def judge_answers(
     judge: Judge, problems: Sequence[Problem], answers: Sequence[Answer], deadline: float
 ) -> list[Judgement | None]:
-    """Compile every program and run it on all tests of its problem; return None for a missing program.
+    """Judge every program on all tests of its problem; return None for an answer without a program.
 
-    Programs not started by ``deadline`` (``time.monotonic``) are not judged and count as unsolved.
+    Tests are started only until ``deadline`` (``time.monotonic``); later programs are not judged and count as unsolved.
     """
     programs = [
         (answer.source, problem.tests, Limits(problem.time_limit_s, problem.memory_limit_mib), len(problem.public))

@@ -1,4 +1,4 @@
-"""A clock for a submission's time that excludes the load of other programs."""
+"""A clock for a submission's time that excludes CPU time used by other programs."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_SLOWDOWN = 3
-"""Maximum wall-clock seconds that count as one, however busy the machine is."""
+"""The clock advances by at least one second per this many seconds of wall-clock time, however busy the machine is."""
 _CHILDREN = Path("/proc/thread-self/children")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; later ones are included in the first two
-_CPU_TIMES = slice(11, 15)  # of /proc/PID/stat after the name: user and system, and both of children that ended
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; the first two include all later columns
+_CPU_TIMES = slice(11, 15)  # fields of /proc/PID/stat after the name: user and system time, own and of reaped children
 
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU seconds since boot, of our cores and of processes."""
+    """CPU seconds so far, of some cores and of processes."""
 
     busy: float
-    """Busy seconds of the cores, including time stolen by the host; 0 if unknown."""
+    """Busy seconds of the cores since boot, including time stolen by the host; 0 if unknown."""
     stolen: float
-    """Seconds stolen by the host."""
+    """Seconds of the cores that the host has stolen since boot."""
     own: float
-    """Seconds of this process and its descendants, including those already reaped."""
+    """Seconds of this process and its descendants, including reaped ones."""
     others: Mapping[int, float]
-    """The same for each other visible process, by PID."""
+    """Seconds of each other visible process and its reaped children, by PID."""
 
     @classmethod
     def read(cls, cores: set[int]) -> Self:
-        """Return the current times."""
+        """Return the current times for ``cores``."""
         own = list(process_tree(os.getpid()))
         others = set[int]()
-        if _CHILDREN.exists():  # missing in some kernels; without it our descendants would count as others
+        if _CHILDREN.exists():  # some kernels lack this file; without it, our descendants would count as others
             others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
         return cls(*_core_times(cores), sum(_seconds_of(own).values()), _seconds_of(others))
 
@@ -50,18 +50,18 @@ class CpuTimes:
         return sum(max(seconds, 0.0) for seconds in grown) + self.stolen - start.stolen
 
     def others_since(self, start: CpuTimes) -> float:
-        """Return the CPU seconds of our cores that others used.
+        """Return the CPU seconds of the cores that other processes and the host used since ``start``.
 
-        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but cannot move it to ``others``.
+        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but cannot make it count as ``others``.
         """
         unexplained = (self.busy - start.busy) - (self.own - start.own)
         return max(min(unexplained, self.seen_since(start)), 0.0)
 
 
 class LoadClock:
-    """Counts wall-clock time since its creation without the share of our cores that others used.
+    """Count wall-clock time since the clock's creation, minus the share of our cores that others used.
 
-    Others are all visible processes that do not descend from this one, and the machine's host.
+    Others are the machine's host, and all visible processes that do not descend from this process.
     """
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class LoadClock:
         self._started, self._start = time.monotonic(), CpuTimes.read(self._cores)
 
     def seconds(self) -> float:
-        """Return the time since the creation of the clock, as it would be on an idle machine."""
+        """Return the seconds since the clock's creation, without others' share."""
         elapsed = time.monotonic() - self._started
         return max(elapsed / MAX_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
 
     def load(self) -> dict[str, float]:
-        """Return figures for the log: others' share of our cores, the number of cores, and the wall-clock time."""
+        """Return the number of cores, others' share of the cores, and the wall-clock time, for the log."""
         elapsed = time.monotonic() - self._started
         share = round(self._others_share(elapsed), 3)
         return {"cores": len(self._cores), "share_of_others": share, "seconds": round(elapsed, 1)}
@@ -85,7 +85,7 @@ class LoadClock:
 
 
 def _core_times(cores: set[int]) -> tuple[float, float]:
-    """Return the busy seconds of some cores, and how many of these the host stole."""
+    """Return the busy seconds of some cores, and how many of these seconds the host stole."""
     busy = stolen = 0
     with suppress(OSError, ValueError):
         for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():

@@ -1,4 +1,4 @@
-"""The calls of a scoring, read from the gateway's log."""
+"""Read a submission's model calls from the gateway's log."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _NAME = 200  # maximum characters of a model's name
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A call to the model that was answered, in full or in part."""
+    """A model call that was answered completely or in part."""
 
     start: float
     """Time of the request, in seconds since the epoch."""
     end: float
-    """Time of the reply."""
+    """Time of the reply, in seconds since the epoch."""
     prompts: tuple[str, ...]
-    """The text of its messages; and all text of the request, including field names."""
+    """Two texts: that of the messages, and all text in the request, including field names."""
     answers: tuple[str, ...]
-    """The texts of its choices."""
+    """All texts in the reply's choices."""
     model: str = ""
-    """The model's name in the server's reply."""
+    """Name of the model according to the server's reply."""
 
 
 def read_calls(log: Path) -> list[ModelCall]:
-    """Return the answered calls in a gateway's log, in the order of requests."""
+    """Return the answered calls in a gateway's log, ordered by the time of the request."""
     with log.open(encoding="utf-8") as lines:
         calls = [_call(entry) for entry in map(json.loads, lines) if entry.get("response")]
     return sorted(calls, key=lambda call: call.start)
@@ -48,7 +48,7 @@ def _call(entry: dict[str, Any]) -> ModelCall:
 
 
 def _strings(value: object, *, keys: bool = False) -> list[str]:
-    """Return all text in a JSON value."""
+    """Return all strings in a JSON value, including field names if ``keys``."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Programs of a scoring: record each for the operator, and reject those that did not come from the model."""
+"""Record a submission's programs for the operator, and reject programs that the model did not write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[Answer]) -> None:
-    """Write ``programs.jsonl``: the program for each problem, or the reason for none."""
+    """Write ``programs.jsonl``: for each problem, the program or the reason why there is none."""
     with (records / "programs.jsonl").open("w", encoding="utf-8") as file:
         for problem, answer in zip(problems, answers, strict=True):
             line = {"problem": problem.name, "source": answer.source, "failure": answer.failure, "text": answer.text}
@@ -33,9 +33,10 @@ def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[
 def refuse_foreign(
     answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge, deadline: float = math.inf
 ) -> list[Answer]:
-    """Return the answers that came from the model in one of the calls, each as the compared text.
+    """Return the answers, with programs that the model did not write in one of ``calls`` replaced by a failure.
 
-    Answers not checked by ``deadline`` (``time.monotonic``) are rejected.
+    The remaining programs are returned as the text that was compared. Edited programs that are not checked by
+    ``deadline`` (``time.monotonic``) are rejected.
     """
     sources = {place: answer.source for place, answer in enumerate(answers) if answer.source is not None}
     origins = dict(zip(sources, Provenance(calls).origins(list(sources.values())), strict=True))
@@ -52,5 +53,5 @@ def refuse_foreign(
 
 
 def _as_compared(answer: Answer) -> Answer:
-    """Return an answer with the text of its tokens, so that only compared text is compiled."""
+    """Return an answer whose program has only the compared tokens, so nothing else is compiled."""
     return answer if answer.source is None else replace(answer, source=read_program(answer.source).source())

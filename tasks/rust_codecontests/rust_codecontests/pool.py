@@ -1,7 +1,7 @@
-"""The stand-in model's problems: their statements and pools of correct and flawed programs.
+"""Read the stand-in model's problems: statements, and pools of correct and flawed programs.
 
-The gateway creates the model with :func:`answer`; in sessions it only has the splits that agents have. Sandboxes must
-not see any of this.
+The gateway creates the model with :func:`answer`. For an agent's session, the model knows only the splits that agents
+have. Sandboxes must not show any of these files.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from re_bench.api import StandIn as StandInModel
 
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
-"""A line of every file of a problem, removed before a solver sees the text."""
+"""A line in every file of a problem, removed before a submission sees the text."""
 
 PROBLEMS = Path(__file__).parent / "problems"
 SHOWN = ("train", "valid")
-"""The splits that agents get in full."""
+"""The splits that agents get, including hidden tests."""
 SPLITS = (*SHOWN, "test", "test2")
 VERDICTS = {
     "wa": "wrong answer",
@@ -33,19 +33,19 @@ VERDICTS = {
     "re": "runtime error",
     "ce": "compile error",
 }
-"""Verdicts on wrong programs by the first word of the file name."""
+"""The verdicts on wrong programs, by the first word of the file name."""
 
 
 def directories(splits: Sequence[str] = SPLITS, problems: Path = PROBLEMS) -> list[Path]:
-    """Return the directories of the problems of some splits, in order."""
+    """Return the problem directories of some splits, in order."""
     return [path.parent for split in splits for path in sorted((problems / split).glob("*/problem.toml"))]
 
 
 def read(directory: Path) -> Problem:
-    """Read the stand-in model's data of the problem in a directory.
+    """Read the statement, the difficulty and the programs of the problem in a directory.
 
     Raises:
-        ReBenchError: if the directory does not have the form in tasks/rust_codecontests/README.md.
+        ReBenchError: if the directory does not have the form described in tasks/rust_codecontests/README.md.
     """
     try:
         difficulty = tomllib.loads((directory / "problem.toml").read_text())["difficulty"]
@@ -62,17 +62,17 @@ def read(directory: Path) -> Problem:
 
 
 def statement(directory: Path) -> str:
-    """Return the statement of the problem in a directory, without the canary in its first line."""
+    """Return the statement of the problem in a directory, without the canary."""
     return (directory / "statement.md").read_text().removeprefix(f"<!-- {CANARY} -->").lstrip()
 
 
 def answer(seed: int = 0, secret: int = 0, splits: Sequence[str] = SPLITS) -> StandInModel:
-    """Return the stand-in model of some splits, for the gateway."""
+    """Return the stand-in model for the problems of some splits."""
     return StandIn([read(directory) for directory in directories(splits)], seed=seed, secret=secret).answer
 
 
 def source(path: Path) -> str:
-    """Return a program without its header for maintainers: flaw and canary."""
+    """Return a program without its first lines for maintainers (the canary and the description of the flaw)."""
     lines = path.read_text().splitlines()
     while lines and (not lines[0].strip() or lines[0].startswith("// Flaw:") or "canary" in lines[0]):
         del lines[0]

@@ -1,4 +1,4 @@
-"""The problems of profile ``cpu`` with their tests, made from ``problems/`` by each problem's own ``tests.py``."""
+"""Make our own problems with all tests from ``problems/``, by running each problem's ``tests.py``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 SEED = 7
 """Seed of the random tests."""
-_FEW = 4  # so few are made in this process: starting others takes longer
+_FEW = 4  # up to this many problems are made in this process, because starting workers would take longer
 
 
 class Oracle:
     """The definitions in a problem's ``tests.py``: inputs, and two solutions.
 
     Raises:
-        ReBenchError: if it fails or is incomplete.
+        ReBenchError: if ``tests.py`` fails or lacks a definition.
     """
 
     public: Sequence[str]
@@ -51,13 +51,13 @@ class Oracle:
             raise ReBenchError(f"{path}: {type(error).__name__}: {error}") from error
 
     def inputs(self) -> Iterator[str]:
-        """Yield the inputs of all tests, the public ones first."""
+        """Yield the inputs of all tests, public ones first."""
         yield from self.public
         yield from self.private()
         yield from self.generated(random.Random(SEED))
 
     def tests(self, inputs: Iterable[str]) -> tuple[Test, ...]:
-        """Return tests with the outputs of the fast solution."""
+        """Return tests with these inputs, and the fast solution's outputs."""
         return tuple(Test(text, self.solve(text).rstrip() + "\n") for text in inputs)
 
 
@@ -65,7 +65,7 @@ def make_problem(directory: Path) -> Problem:
     """Return the problem in a directory, with all its tests.
 
     Raises:
-        ReBenchError: if its files do not have the form in README.md.
+        ReBenchError: if the files do not have the form described in the task's README.md.
     """
     oracle = Oracle(directory)
     try:
@@ -86,16 +86,16 @@ def make_problem(directory: Path) -> Problem:
 
 
 def with_examples(statement: str, examples: Sequence[Test]) -> str:
-    """Return a statement followed by its examples, formatted as in CodeContests."""
+    """Return a statement followed by examples, formatted as in CodeContests."""
     texts = (f"Input\n\n{test.input.rstrip()}\n\nOutput\n\n{test.output.rstrip()}\n" for test in examples)
     return "\n\n".join([statement.rstrip(), "Example" if len(examples) == 1 else "Examples", "\n".join(texts)])
 
 
 def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
-    """Make problems, in order; many of them in parallel on the available cores.
+    """Yield the problems in the directories, in order; several problems are made in parallel.
 
     Raises:
-        ReBenchError: as :func:`make_problem`.
+        ReBenchError: see :func:`make_problem`.
     """
     if len(directories) <= _FEW:
         yield from map(make_problem, directories)
@@ -106,7 +106,7 @@ def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
 
 @contextmanager
 def worker_processes() -> Iterator[ProcessPoolExecutor]:
-    """Open a process pool for the available cores; leaving early cancels work that has not started."""
+    """Open a process pool with one worker per available core; leaving the block cancels jobs that have not started."""
     processes = ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), _leave_interrupts_to_the_parent)
     try:
         yield processes

@@ -1,4 +1,4 @@
-"""Settings of each profile."""
+"""The settings of the task's profiles."""
 
 from __future__ import annotations
 
@@ -17,45 +17,44 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 MODEL = "gpt-3.5-turbo-0125"
-"""The original's model, whose name submissions also use for any other one."""
+"""The original task's model; submissions use this name for every model."""
 SOURCE_BYTES = 64 << 10
-"""Maximum program size, in bytes of UTF-8, as in contests."""
+"""Maximum size of a program, in bytes of UTF-8, as in contests."""
 
 
 @dataclass(frozen=True)
 class ProfileSettings:
-    """One profile."""
+    """Settings of one profile."""
 
     upstream: Callable[[TaskFolder, str, str], OpenAICompatible | PlugIn]
-    """Function of the task, the profile's name and the submission's hash that returns the model; raises UsageError if
-    it is
-    unavailable."""
+    """A function that takes the task, the profile's name and the submission's hash, and returns the model. It raises
+    UsageError if the model is unavailable."""
     edition: str
     """Edition of Rust."""
     budget: Budget
     """Budget for all problems together."""
     label: str = "{model}: "
-    """Prefix of every message; ``{model}`` is the real model's name."""
+    """Prefix of every message; ``{model}`` stands for the real model's name."""
     batch: int = 20
     """Problems solved at the same time."""
     batch_s: float = 60.0
-    """Wall-clock seconds for a batch, without other programs' share."""
+    """Seconds for a batch, measured by a ``LoadClock``."""
     load_s: float = 30.0
-    """Wall-clock seconds for importing the module."""
+    """Wall-clock seconds for importing the submission's module."""
     margin_s: float = 60.0
-    """Seconds before the scorer's time limit in which no compiler or test is started, and running ones have to end."""
+    """Length, in seconds, of the period before the scorer's time limit in which no compiler or test is started."""
     log_bytes: int = 32 << 20
-    """Maximum size of the gateway's log, several times that of the budget's tokens; then no more calls are made."""
+    """Maximum size of the gateway's log, several times the size of the budget's tokens; a full log stops all calls."""
     streams: int = 50
-    """Initial value of the semaphore: calls at a time."""
+    """Initial value of the semaphore, which limits concurrent calls."""
 
 
 def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
-    """Return the stand-in model of the profile's held-out problems.
+    """Return the stand-in model for the profile's held-out problems.
 
-    Its abilities are fixed, so that scores are comparable. Its answers depend on a secret, so that no submission can
-    compute which will be right, and on the submission's hash: the same submission has the same score, and another one
-    does not learn from it which questions get right answers.
+    The model's abilities are fixed, to make scores comparable. Its answers also depend on the machine's secret, because
+    a submission could otherwise compute which answers are right, and on the submission's hash. The same submission
+    therefore gets the same score, but does not reveal which prompts get right answers in other submissions.
     """
     secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
     arguments = {"seed": 0, "secret": secret, "splits": [held_out_split(profile)]}
@@ -63,10 +62,10 @@ def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
 
 
 def openai_compatible(task: TaskFolder, profile: str, _submission: str = "") -> OpenAICompatible:
-    """Return OpenAI's API, or the server at ``OPENAI_BASE_URL``, with the key of the scorer's own environment.
+    """Return OpenAI's API, or the server at ``OPENAI_BASE_URL``, with the key ``OPENAI_API_KEY`` of this process.
 
     Raises:
-        UsageError: without a key.
+        UsageError: if there is no key.
     """
     key = os.environ.get("OPENAI_API_KEY")
     if not key:
@@ -80,7 +79,7 @@ def openai_compatible(task: TaskFolder, profile: str, _submission: str = "") -> 
 
 
 def model_name(task: TaskFolder) -> str:
-    """Return the name of the real model: the manifest's, or the chosen one."""
+    """Return the name of the real model in the manifest of ``task``."""
     assert task.manifest.model is not None
     return task.manifest.model.name
 
@@ -106,4 +105,4 @@ PROFILES = {
         log_bytes=128 << 20,
     ),
 }
-"""The profiles by name; batches, their time and the edition of ``paper`` are the original's."""
+"""The profiles by name. In ``paper``, batch size, time per batch and edition are those of the original task."""

@@ -1,8 +1,8 @@
-"""Check whether a program came from the model, by comparing its tokens with the answers in the gateway's log.
+"""Check whether the model wrote a program, by comparing its tokens with the answers in the gateway's log.
 
-A program is the model's if it is a contiguous part of one answer, except for changes that :class:`Provenance` allows,
-and if it was not in an earlier prompt. The constants are stated in instructions.md and measured in
-docs/tasks/rust_codecontests.md.
+The model wrote a program if the program is a contiguous part of one answer, except for changes that :class:`Provenance`
+allows, and was not in an earlier prompt. instructions.md states the constants, and docs/tasks/rust_codecontests.md
+explains their values.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from rust_codecontests.rust_tokens import Program
 
 OWN_TOKENS = 64
-"""Maximum tokens around the model's part, equal in all programs; also of code from prompts."""
+"""Maximum number of the submission's own tokens around the model's part, and of tokens that come from prompts."""
 OWN_CHARACTERS = 600
-"""Maximum characters of them, because a token can be a long string."""
+"""Maximum number of characters of such tokens, because a token can be a long string."""
 EDIT_TOKENS, EDIT_PLACES = 4, 2
-"""Maximum tokens, and places, that may be changed to make a program compile."""
+"""Maximum number of tokens, and of places, that may be edited to make a program compile."""
 EDIT_CHARACTERS = 64
-"""Maximum characters of the new tokens."""
+"""Maximum number of characters of the new tokens."""
 EDITED_SHARE = 0.1
-"""Maximum share of problems whose programs may be changed this way."""
+"""Maximum share of problems with an edited program."""
 RUN = 8
-"""Equal tokens required for a match."""
+"""Number of consecutive equal tokens required for a match."""
 WINDOW = 12
-"""Tokens per window in comparing prompts with programs, ignoring names."""
+"""Number of consecutive words that are compared between prompts and programs, ignoring the choice of names."""
 
 _ENDS = ["\0"] * RUN
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -47,20 +47,21 @@ class Origin:
     """The origin of a program."""
 
     is_model: bool
-    """Whether the model wrote it; if edited, only if no program of one entry of ``unedited`` compiles."""
+    """Whether the model wrote the program. For an edited program, the caller must also check that the edits were
+    necessary: in at least one entry of ``unedited``, no program may compile."""
     unedited: tuple[tuple[str, ...], ...] = ()
-    """For each answer that it may derive from, the programs with fewer of the edits."""
+    """For an edited program: for each answer that it may derive from, the programs with some or all edits reverted."""
 
 
 REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
 
 
 class Provenance:
-    """Compares programs with the model's answers in one scoring.
+    """Compare a submission's programs with the model's answers.
 
-    In addition to the model's part, a program may have up to ``OWN_TOKENS`` around it that are equal in all such
-    programs, such as a template for input and output, and up to ``EDIT_TOKENS`` changes that it needs to compile.
-    Comments, layout, `use` of the standard library and `allow` attributes are ignored.
+    A program may have up to ``OWN_TOKENS`` tokens around the model's part if they are the same in all such programs,
+    for example a template for input and output. It may also have up to ``EDIT_TOKENS`` edited tokens if it does not
+    compile without the edits. Comments, layout, `use` of the standard library and `allow` attributes are ignored.
     """
 
     def __init__(self, calls: Sequence[ModelCall]) -> None:
@@ -71,7 +72,7 @@ class Provenance:
         self._all = "\0\0".join(map(_joined, self._pieces))
 
     def origins(self, sources: Sequence[str]) -> list[Origin]:
-        """Return the origins of all programs of the scoring."""
+        """Return the origin of each of the submission's programs."""
         programs = [read_program(source) for source in sources]
         texts = [program.tokens for program in programs]
         origins = [REFUSED] * len(sources)
@@ -99,7 +100,7 @@ class Provenance:
         return len(words) >= RUN and _joined(words) in self._all
 
     def _template(self, programs: Sequence[list[str]]) -> tuple[list[str], list[str]]:
-        """Return the tokens before and after the model's part in most programs, at least two."""
+        """Return the tokens around the model's part that most programs share; empty unless two programs share them."""
         befores, afters = _shared(programs), [ending[::-1] for ending in _shared([words[::-1] for words in programs])]
         sides = [(a, b) for a in befores for b in afters if _is_little(a + b)]
         uses = [
@@ -110,7 +111,10 @@ class Provenance:
         return sides[uses.index(most)] if most > 1 else ([], [])
 
     def _told(self, programs: Sequence[list[str]]) -> Callable[[list[str]], list[str]]:
-        """Return a function that finds the tokens of a program that were in a prompt before any answer."""
+        """Return a function that returns those words of a program that were in a prompt before they were in an answer.
+
+        The function may be called only with programs of ``programs``.
+        """
         owners = dict.fromkeys((window for words in programs for window in _windows(_words(words))), "")
         events = [(call.start, "prompt", call.prompts) for call in self._calls]
         events += [(call.end, "answer", call.answers) for call in self._calls]
@@ -135,7 +139,7 @@ class Provenance:
 
 
 def _is_little(words: Sequence[str]) -> bool:
-    """Tell whether this much may be a submission's own, or from a prompt."""
+    """Return whether a program may have this many words of the submission's own, or from a prompt."""
     return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
 
 
@@ -144,14 +148,14 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _core(words: list[str], before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return a program without the template around it, if it has one."""
+    """Return a program without the template ``before`` and ``after``, if it has that template."""
     end = len(words) - len(after)
     has = words[: len(before)] == before and words[end:] == after and end - len(before) >= RUN
     return words[len(before) : end] if has else words
 
 
 def _shared(programs: Sequence[list[str]], most: int = 3) -> list[list[str]]:
-    """Return beginnings shared by at least two programs, most frequent first, and the empty one."""
+    """Return the empty beginning, and the ``most`` most frequent beginnings that at least two programs share."""
     beginnings = Counter[tuple[str, ...]]()
     for one, other in pairwise(sorted(programs)):
         size = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -160,7 +164,7 @@ def _shared(programs: Sequence[list[str]], most: int = 3) -> list[list[str]]:
 
 
 def _by_runs(pieces: Sequence[list[str]], programs: Sequence[list[str]]) -> dict[tuple[str, ...], list[list[str]]]:
-    """Return the pieces that contain each run of some programs."""
+    """Return, for each run of tokens in the programs, the pieces of answers that contain the run."""
     wanted = {run for words in programs for run in _runs(words)}
     having = defaultdict[tuple[str, ...], list[list[str]]](list)
     for piece in pieces if wanted else ():
@@ -174,7 +178,14 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[str, ...], list[list[str]]]) -> Origin:
-    """Return the origin of a program that is not the model's unchanged, from a token on."""
+    """Return the origin of a program that is not an unchanged part of an answer.
+
+    Args:
+        program: the program.
+        before: number of tokens before the model's part.
+        words: the tokens of the model's part.
+        pieces: from :func:`_by_runs`.
+    """
     shares = Counter[int]()
     by_id = {}
     for run in _runs(words):
@@ -193,17 +204,18 @@ def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[
 
 
 Edit = tuple[int, int, list[str]]
-"""Start and end among a program's tokens, and the model's tokens there."""
+"""Start and end of an edit among a program's tokens, and the model's tokens in this place."""
 
 
 def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
-    """Return the edits between a program and the part of a piece that it follows."""
+    """Return the edits between a program and the part of a piece that the program derives from."""
     one, other = ([*_ENDS, *tokens, *_ENDS] for tokens in (words, piece))
     places = defaultdict[tuple[str, ...], list[int]](list)
     for place, run in enumerate(_runs(other)):
         places[run].append(place)
     edits: list[Edit] = []
-    position = done = reached = 0  # in the program, end of its explained part, and the same in the piece
+    # Current position in the program, end of the program's matched part, and end of the piece's matched part.
+    position = done = reached = 0
     while position <= len(one) - RUN:
         ahead = places.get(tuple(one[position : position + RUN]), [])
         if (number := bisect_left(ahead, reached)) == len(ahead):
@@ -217,7 +229,11 @@ def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
 
 
 def _difference(one: Sequence[str], start: int, end: int, instead: Sequence[str]) -> list[Edit]:
-    """Return the edit between two equal parts, if any; a program may start and end anywhere in an answer."""
+    """Return the edit between two matched parts, if there is one.
+
+    Longer parts of the answer that are missing at a program's start or end are not edits, because a program may be any
+    part of an answer.
+    """
     while start < end and instead and one[start] == instead[0]:
         start, instead = start + 1, instead[1:]
     while start < end and instead and one[end - 1] == instead[-1]:
@@ -236,7 +252,7 @@ def _equal(one: Sequence[str], at: int, other: Sequence[str], place: int) -> int
 
 
 def _reverted(program: Program, before: int, edits: Iterable[Edit]) -> str:
-    """Return a program without some edits."""
+    """Return a program with some edits reverted."""
     tokens = list(program.tokens)
     for start, end, instead in sorted(edits, reverse=True):
         tokens[before + start : before + end] = instead
@@ -248,7 +264,10 @@ def _words(words: Iterable[str]) -> list[str]:
 
 
 def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
-    """Yield the windows of a text: unchanged, without comments, and of its code; also backwards if requested."""
+    """Yield the windows of a text, of the text without comments, and of the code in the text.
+
+    If ``backwards``, also yield the windows of the reversed text.
+    """
     words = _WORD.findall(text)
     yield from _windows(words)
     if (bare := without_comments(text)) != text:
@@ -260,7 +279,7 @@ def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
 
 
 def _windows(words: Sequence[str]) -> Iterator[int]:
-    """Yield a hash of every window that does not depend on the choice of names."""
+    """Yield a hash of every window; the hash does not depend on the choice of names."""
     last: dict[str, int] = {}
     marks: list[str | int] = []
     for place, word in enumerate(words):

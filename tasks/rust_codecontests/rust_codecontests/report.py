@@ -1,4 +1,4 @@
-"""The report of a scored submission: the share of problems solved, a message, and details for the log."""
+"""Make a submission's score: the share of problems solved, a message, and details for the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ERRORS_KEPT = 10
 OVERLOADED = 0.5
-"""Others' share of the cores from which the log reports the machine as overloaded."""
+"""Minimum share of the cores used by others at which the log reports the machine as overloaded."""
 
 
 def report(
@@ -30,10 +30,9 @@ def report(
 ) -> RawScore:
     """Return the score.
 
-    ``label`` is the start of the message and names the model.
-
-    The message may reach the submission's author and contains only the number of problems solved: a submission that has
-    seen held-out statements can choose every other figure. Those are in the details.
+    The message consists of ``label``, which names the model, and the number of problems solved. All other figures are
+    only in the details, which the submission's author does not see: a submission that has seen held-out statements
+    could encode them in these figures.
     """
     verdicts = Counter(str(judgement.verdict) for judgement in judgements if judgement)
     solved, problems = verdicts[Verdict.ACCEPTED], len(answers)

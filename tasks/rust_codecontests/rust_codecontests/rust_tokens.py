@@ -1,4 +1,4 @@
-"""Rust source as tokens, and the text made of them, which is the only text that is compiled."""
+"""Split Rust source into tokens, and join tokens into the text that is compiled."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _BLOCK_MARK = re.compile(r"/\*|\*/")
-_MAX_DECLARATION = 200  # in tokens; bounds the time for unterminated ones
+_MAX_DECLARATION = 200  # tokens in a declaration; limits the time for unterminated declarations
 _LIBRARY = ("std", "core", "alloc")
 _PATH_MARKS = ("::", "{", "}", ",", "*")
-_BELONG_TO_USE = ("pub", ")", "]")  # visibility or an attribute before it
+_BELONG_TO_USE = ("pub", ")", "]")  # the last token of a visibility or an attribute before `use`
 # Lints that are errors by default and that a program may allow; `allow` of other lints has no effect here.
 _ERRORS = re.compile(r"arithmetic_\w+|overflowing_\w+|unconditional_panic|\w+_const_eval|invalid_\w+|\w+_transmutes")
 _READS_SOURCE = frozenset({"include_str", "include_bytes", "asm", "global_asm", "naked_asm"})
@@ -44,26 +44,26 @@ class Program(NamedTuple):
     tokens: list[str]
     """The compared tokens."""
     imports: list[str]
-    """Its `use` declarations of the standard library that rename nothing, outside of all brackets."""
+    """The `use` declarations of the standard library that are outside all brackets and rename nothing."""
 
     @property
     def reads_source(self) -> bool:
-        """Whether it could read a file, and thus its imports, during compilation."""
+        """Whether the program could read a file during compilation, and thus text that was not compared."""
         return any(token.removeprefix("r#") in _READS_SOURCE for token in self.tokens)
 
     def source(self, tokens: list[str] | None = None) -> str:
-        """Return the text that is compiled, with other tokens if there are any.
+        """Return the text to compile: ``tokens`` (by default the program's own), then the imports.
 
-        Imports are at the end, where they are declarations even if our tokens differ from the compiler's.
+        At the end, imports are always declarations, even if our tokens differ from the compiler's.
         """
         return "\n".join([" ".join(self.tokens if tokens is None else tokens), *self.imports, ""])
 
 
 def read_program(source: str) -> Program:
-    """Return the program in a source.
+    """Return the tokens and imports of a source.
 
-    Comments, documentation, layout and `allow` attributes of warnings are dropped. Tokens agree with the compiler's in
-    usual programs; where they do not, comparison is still complete, because only tokens are compiled.
+    Comments, documentation, layout and `allow` attributes for warnings are dropped. In unusual programs, the tokens may
+    differ from the compiler's. The comparison is still complete then, because only these tokens are compiled.
     """
     texts = list(_tokens(source))
     program = Program([], [])
@@ -95,7 +95,7 @@ def _tokens(source: str) -> Iterator[str]:
 
 
 def _block_end(source: str, position: int) -> int:
-    """Return where a block comment ends; they can be nested."""
+    """Return the end of a block comment that starts before ``position``; block comments can be nested."""
     depth = 1
     while depth and (mark := _BLOCK_MARK.search(source, position)):
         depth += 1 if mark[0] == "/*" else -1
@@ -104,7 +104,7 @@ def _block_end(source: str, position: int) -> int:
 
 
 def _declaration_end(texts: list[str], start: int, before: list[str]) -> int:
-    """Return the end of ignored text at ``start``, or ``start`` if there is none."""
+    """Return the end of an import or ignored attribute at ``start``, or ``start`` if there is none."""
     belongs = bool(before) and before[-1] in _BELONG_TO_USE
     if texts[start] == "use" and texts[start + 1 : start + 2] and texts[start + 1] in _LIBRARY:
         end = _index(texts, ";", start) + 1
@@ -129,7 +129,7 @@ def _index(texts: list[str], text: str, start: int) -> int:
 
 
 def pieces_of(answer: str) -> list[str]:
-    """Return the parts of a model's answer that may be code: fenced blocks, and similar text outside."""
+    """Return the parts of a model's answer that may be code: fenced blocks, and code-like text outside of them."""
     plain = _FENCE.sub("\n", answer)
     first = _FIRST_LINE.search(plain)
     return [*(match[1] for match in _FENCE.finditer(answer)), *([plain[first.start() :]] if first else [])]

@@ -1,7 +1,7 @@
-"""Run the submission: import its module and solve problems, batch by batch.
+"""Run the submission: import its module, and let it solve one batch of problems.
 
-:func:`begin` calls ``generate_solution`` for every problem of a batch, :func:`work` runs them for some time, repeatedly
-while the scorer's clock allows, and :func:`answers` ends it.
+The scorer calls :func:`load`, then :func:`begin` to start ``generate_solution`` for every problem of the batch, then
+:func:`work` repeatedly until the batch is finished or out of time, and finally :func:`answers`.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ FUNCTION = "generate_solution"
 MAX_TEXT = 500
 
 Failure = Literal["", "exception", "not a string", "not Unicode text", "out of time", "too long"]
-"""Failures of a problem; empty for a program."""
+"""Why there is no program for a problem; empty if there is one."""
 
 _loaded: dict[str, Callable[..., Coroutine[Any, Any, object]]] = {}
 _tasks: list[asyncio.Task[Any]] = []
-# Not asyncio.run, which waits for tasks that resist cancellation.
+# asyncio.run would wait for tasks that resist cancellation.
 _loop = asyncio.new_event_loop()
 
 
@@ -36,19 +36,19 @@ class Reply:
     """The answer to one problem."""
 
     size: int
-    """Bytes of source text in the problem's row; 0 if there is none."""
+    """Number of bytes of source text in the problem's row; 0 for a failure."""
     failure: Failure = ""
     text: str = ""
-    """The submission's text about the failure."""
+    """A text about the failure; the submission can control this text."""
 
 
 def load(directory: Path, name: str) -> None:
     """Import the submission's module, and find its function.
 
     Raises:
-        InvalidSubmissionError: if the module does not follow the instructions.
+        InvalidSubmissionError: if the module does not define ``generate_solution`` as an async function.
     """
-    for module in ("httpx2", "openai"):  # before the submission's path is added, so that it cannot shadow them
+    for module in ("httpx2", "openai"):  # imported first, so that the submission's files cannot shadow them
         importlib.import_module(module)
     os.chdir(directory)
     sys.path.insert(0, str(directory))
@@ -61,12 +61,12 @@ def load(directory: Path, name: str) -> None:
 
 
 def begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int) -> None:
-    """Begin to solve all problems of a batch.
+    """Start ``generate_solution`` for all problems of a batch.
 
     Args:
-        problems: the problems as shown to the submission.
-        socket: the gateway's socket.
-        token: the gateway's token.
+        problems: the problems, in the form that submissions get.
+        socket: path of the gateway's socket.
+        token: the token that authenticates calls to the gateway.
         streams: initial value of the semaphore.
     """
     asyncio.set_event_loop(_loop)
@@ -74,13 +74,13 @@ def begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int
 
 
 def work(seconds: float) -> bool:
-    """Continue with all problems for some time at most, and tell whether they are done."""
+    """Continue with all problems for at most ``seconds``, and return whether all are finished."""
     _done, pending = _loop.run_until_complete(asyncio.wait(_tasks, timeout=seconds))
     return not pending
 
 
 def answers(count: int, size: int) -> tuple[list[Reply], Annotated[NDArray[np.uint8], "count size"]]:
-    """Return the answers to the ``count`` problems, with rows of at most ``size`` bytes of source text."""
+    """Return the replies for the ``count`` problems, and a row of ``size`` bytes of source text for each."""
     rows = np.zeros((count, size), np.uint8)
     return [_answer(task, row) for task, row in zip(_tasks, rows, strict=True)], rows
 
@@ -106,7 +106,7 @@ async def _result(client: Any, semaphore: asyncio.Semaphore, problem: dict[str, 
 
 
 def _answer(task: asyncio.Task[Any], row: NDArray[np.uint8]) -> Reply:
-    """Put a source text into its row, and return its length or the failure."""
+    """Write a finished task's source text into ``row``, and return its size; or return the failure."""
     if not task.done():
         return Reply(0, "out of time")
     result = task.result()

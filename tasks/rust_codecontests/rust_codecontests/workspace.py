@@ -1,4 +1,4 @@
-"""The data and the workspaces of rust_codecontests: problems with all their tests, and the agent's part of them."""
+"""Prepare the problems with all their tests, and add those that are not held out to workspaces."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 def prepare(profile: str, log: Callable[[str], None]) -> None:
-    """Prepare the problems of the profile, unless they exist."""
+    """Prepare the profile's problems, unless they exist."""
 
     def build(directory: Path) -> dict[str, Any]:
         if profile in dataset.OWN:
-            dataset.pinned_checksums(profile)  # fails for changed problems before making their tests
+            dataset.pinned_checksums(profile)  # fail early if problems have changed
         return write(profile, directory, log)
 
     dataset.entry(profile, dataset.SPLITS[profile]).prepare(build, log)
 
 
 def create(profile: str, target: Path) -> None:
-    """Add the problems that are not held out to ``data`` of a workspace."""
+    """Add the problems that are not held out to the ``data`` directory of the workspace ``target``."""
     splits = dataset.SPLITS[profile][:-1]
     entry = dataset.entry(profile, splits)
     entry.open()
@@ -41,7 +41,7 @@ def create(profile: str, target: Path) -> None:
 
 
 def write(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
-    """Write the files of a profile into ``directory``, and return their manifest, without checksums."""
+    """Write the files of a profile into ``directory``, and return the manifest's content, except for checksums."""
     figures = write_splits(profile, dataset.SPLITS[profile], directory, log)
     return {"profile": profile, "key": dataset.key(profile), "figures": figures, "canary": pool.CANARY}
 
@@ -49,7 +49,7 @@ def write(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str
 def write_splits(
     profile: str, splits: Sequence[str], directory: Path, log: Callable[[str], None]
 ) -> dict[str, dict[str, int]]:
-    """Write the file of each split into ``directory``, and return its numbers of problems and tests."""
+    """Write a file for each split into ``directory``, and return the numbers of problems and tests by split."""
     figures = {}
     parts = problems_of(profile, splits)
     for split in splits:
@@ -70,7 +70,7 @@ def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
 
 
 def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Problem]]:
-    """Yield the problems of each split from their source; consume each split before the next."""
+    """Yield an iterable of problems for each split; consume each iterable before the next one."""
     if profile in dataset.OWN:
         directories = [pool.directories([split]) for split in splits]
         made = problem_source.make_problems([*chain(*directories)])  # all splits at once, to keep all cores busy
@@ -81,7 +81,7 @@ def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Proble
 
 
 def pin(log: Callable[[str], None]) -> None:
-    """Make our own problems again and write their checksums into the repository."""
+    """Make our own problems again, and write the checksums of their files to the repository."""
     splits = [*dict.fromkeys(chain(*(dataset.SPLITS[profile] for profile in dataset.OWN)))]
     with tempfile.TemporaryDirectory() as name:
         write_splits(dataset.OWN[0], splits, Path(name), log)

@@ -1,7 +1,7 @@
 """Compile Rust programs and run them on tests: ``python rust_tools.py PROGRAM.rs PROBLEM [--data data/valid.jsonl]``.
 
-A help for you, which your solution may use: rustc is there when it is scored, too. The judge that scores is another
-one; it takes the CPU time and the memory of a run more exactly, and runs every program in a sandbox.
+Your solution may import this module; rustc is also available when your solution is scored. The scorer uses a different
+judge, which measures CPU time and memory more precisely and runs every program in a sandbox.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ COMPILE_S = 10
 OUTPUT_BYTES = 4 << 20
 MESSAGE = 4_000
 TOO_SLOW = "time limit exceeded"
-_THREAD_ID = re.compile(r"^(thread '[^']*') \(\d+\)", re.MULTILINE)  # another one in every run
+_THREAD_ID = re.compile(r"^(thread '[^']*') \(\d+\)", re.MULTILINE)  # the number differs in every run
 
 
 @dataclass(frozen=True)
 class Program:
-    """What became of a source: a file that can be run, or the compiler's message."""
+    """The result of compiling a source: the path of the binary, or the compiler's message."""
 
     path: Path | None
     message: str = ""
@@ -39,18 +39,18 @@ class Program:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a run: its output, or how it failed."""
+    """The result of a run: the output, or the reason for the failure."""
 
     output: str | None
     failure: str = ""
 
 
 class Rust:
-    """Compiles and runs programs, as many at a time as there are cores; make it inside a running event loop.
+    """Compile and run programs; create an instance inside a running event loop.
 
     Args:
-        options: further ones for rustc.
-        jobs: how many programs run at a time.
+        options: additional options for rustc.
+        jobs: how many compilers and programs run at the same time; None for one per core.
     """
 
     def __init__(self, options: Sequence[str] = (), jobs: int | None = None) -> None:
@@ -76,7 +76,14 @@ class Rust:
         return Program(None, said.decode(errors="replace")[:MESSAGE] or f"rustc ended with status {status}")
 
     async def run(self, program: Path, text: str, seconds: float = 2.0, memory_mib: int = 256) -> Run:
-        """Run a compiled program on an input, for at most so many seconds of CPU time, rounded up."""
+        """Run a compiled program on the input ``text``.
+
+        Args:
+            program: the binary.
+            text: the program's stdin.
+            seconds: limit of CPU time, rounded up to whole seconds.
+            memory_mib: memory limit in MiB.
+        """
         directory = self._new_directory()
         async with self._turns:
             status, out, said = await _run((str(program),), directory, text.encode(), seconds, memory_mib)
@@ -90,7 +97,7 @@ class Rust:
     async def failing(
         self, program: Path, tests: dict[str, list[str]], seconds: float = 2.0
     ) -> tuple[str, str, Run] | None:
-        """Return the first of some tests that a program fails: input, expected output and what it did; or None."""
+        """Return the input, the expected output and the run of the first test that a program fails, or None."""
         for text, expected in zip(tests["input"], tests["output"], strict=True):
             run = await self.run(program, text, seconds)
             if run.output is None or run.output.split() != expected.split():
@@ -101,7 +108,7 @@ class Rust:
 async def _run(
     command: Sequence[str], directory: Path, text: bytes, seconds: float, memory_mib: int
 ) -> tuple[int, bytes, bytes]:
-    """Run a command in an empty directory of its own; return its status, negative for a signal, and its outputs."""
+    """Run a command in ``directory``; return its exit status (negative for a signal), stdout and stderr."""
     (directory / "stdin").write_bytes(text)
     cpu = max(1, -(-seconds // 1))
     limits = (f"--cpu={cpu:.0f}", f"--data={memory_mib << 20}", f"--fsize={64 << 20}", "--core=0")
@@ -114,7 +121,7 @@ async def _run(
             "prlimit", *limits, *command, cwd=directory, stdin=stdin, stdout=stdout, stderr=stderr
         )
         try:
-            # CPU time decides; wall-clock time ends only what waits for something.
+            # CPU time is limited by prlimit; this wall-clock limit only stops programs that wait.
             status = await asyncio.wait_for(process.wait(), 10 * cpu + 10)
         except TimeoutError:
             status = -9
@@ -136,7 +143,7 @@ def seconds_of(problem: dict[str, Any]) -> float:
 
 
 async def verdict(rust: Rust, source: str, problem: dict[str, Any]) -> str:
-    """Return ``accepted``, or what is wrong with a program, by all tests of a problem that are there."""
+    """Judge a program on all tests in ``problem``; return ``accepted`` or a description of the failure."""
     program = await rust.compile(source)
     if program.path is None:
         return f"compile error: {program.message}"
@@ -152,16 +159,16 @@ async def verdict(rust: Rust, source: str, problem: dict[str, Any]) -> str:
 
 
 def problems_in(path: Path) -> list[dict[str, Any]]:
-    """Return the problems of a file with one JSON object a line."""
+    """Return the problems in a file with one JSON object per line."""
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
 async def _main() -> None:
-    parser = argparse.ArgumentParser(description="Judge a Rust program by all tests of a problem.")
-    parser.add_argument("program", type=Path, help="the source")
+    parser = argparse.ArgumentParser(description="Judge a Rust program on all tests of a problem.")
+    parser.add_argument("program", type=Path, help="the source file")
     parser.add_argument("problem", help="the problem's name")
-    parser.add_argument("--data", type=Path, default=Path("data/valid.jsonl"), help="where the problem is")
+    parser.add_argument("--data", type=Path, default=Path("data/valid.jsonl"), help="the file with the problem")
     options = parser.parse_args()
     found = [problem for problem in problems_in(options.data) if problem["name"] == options.problem]
     if not found:

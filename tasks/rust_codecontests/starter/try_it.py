@@ -1,7 +1,8 @@
-"""Try your solution on problems whose tests you have: ``python try_it.py [--data data/valid.jsonl] [--first N]``.
+"""Run your solution on problems whose tests you have: ``python try_it.py [--data data/valid.jsonl] [--first N]``.
 
-It asks the model at OPENAI_BASE_URL with the key OPENAI_API_KEY, for batches of 20 problems with 60 seconds each as the
-scorer does, and prints which problems are solved. This is a help for you and no part of the scoring.
+Like the scorer, this script runs your solution on batches of 20 problems, with 60 seconds per batch. It calls the model
+at OPENAI_BASE_URL with the key OPENAI_API_KEY, and prints which problems are solved. This script is only for your
+convenience; it is not part of scoring.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HIDDEN = ("private_tests", "generated_tests", "canary")
 
 
 async def solutions(problems: list[dict[str, Any]]) -> list[object]:
-    """Return what the solution returns or raises for every problem of a batch."""
+    """Return the solution's result, or the exception that it raises, for every problem of a batch."""
     solution = importlib.import_module("solve_code_contests_rust")
     semaphore = asyncio.Semaphore(STREAMS)
     async with openai.AsyncOpenAI() as client:
@@ -32,23 +33,23 @@ async def solutions(problems: list[dict[str, Any]]) -> list[object]:
 
 
 async def solved(rust: Rust, problem: dict[str, Any], source: object) -> bool:
-    """Judge one solution, say what is wrong with it, and tell whether it is accepted."""
+    """Judge one solution, print the verdict, and return whether the solution is accepted."""
     said = await verdict(rust, source, problem) if isinstance(source, str) else f"no program: {source!r}"
     print(f"{problem['name']}: {said.partition(chr(10))[0]}", flush=True)
     return said == "accepted"
 
 
 async def main() -> None:
-    """Do as the command line says."""
-    parser = argparse.ArgumentParser(description="Try the solution on problems whose tests are there.")
-    parser.add_argument("--data", type=Path, default=Path("data/valid.jsonl"), help="the problems")
-    parser.add_argument("--first", type=int, help="how many of them (default: all)")
+    """Parse the command line, run the solution, and print the share of problems solved."""
+    parser = argparse.ArgumentParser(description="Run your solution on problems whose tests you have.")
+    parser.add_argument("--data", type=Path, default=Path("data/valid.jsonl"), help="the file with the problems")
+    parser.add_argument("--first", type=int, help="run only the first N problems (default: all)", metavar="N")
     options = parser.parse_args()
     problems = problems_in(options.data)[: options.first]
     try:
         sources = [s for at in range(0, len(problems), BATCH) for s in await solutions(problems[at : at + BATCH])]
     except openai.OpenAIError as error:
-        sys.exit(f"{error}; set OPENAI_API_KEY, and OPENAI_BASE_URL if it is not OpenAI's own server")
+        sys.exit(f"{error}; set OPENAI_API_KEY, and OPENAI_BASE_URL for a server other than OpenAI's")
     rust = Rust()
     right = sum(await asyncio.gather(*(solved(rust, *pair) for pair in zip(problems, sources, strict=True))))
     share = right / len(problems)

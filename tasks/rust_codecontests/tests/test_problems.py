@@ -90,8 +90,8 @@ FORMS: list[tuple[str, Callable[[Path], object]]] = [
     ("statement.md needs the lines Input and Output", lambda path: edit(path / "statement.md", "\nInput\n", "\nIn\n")),
     ("statement.md has 3 words", lambda path: (path / "statement.md").write_text("Print a number.\n")),
     ("statement.md has the problem's name", lambda path: edit(path / "statement.md", "\nInput", "Badge codes\nInput")),
-    ("statement.md: its first line must hold the canary", lambda path: edit(path / "statement.md", "canary", "")),
-    ("main.rs: its first line must hold the canary", lambda path: edit(path / "correct" / "main.rs", "canary", "")),
+    ("statement.md: its first line must contain the canary", lambda path: edit(path / "statement.md", "canary", "")),
+    ("main.rs: its first line must contain the canary", lambda path: edit(path / "correct" / "main.rs", "canary", "")),
     (
         "wa_lone_letter.rs: its second line must begin with // Flaw:",
         lambda path: edit(path / "wrong" / "wa_lone_letter.rs", "// Flaw:", "// Good:"),
@@ -131,7 +131,7 @@ TESTS: list[tuple[str, str]] = [
     ("the same test twice", "def private():\n    yield from 8 * PUBLIC\n"),
     ("4 public tests, not 1 to 3", "PUBLIC = 4 * ('1\\nAA\\n',)\n"),
     ("an input of more than 300000 bytes", "def private():\n    yield '1\\n' + 400_000 * 'A' + '\\n'\n"),
-    ("makes other inputs when asked again", COUNTED),
+    ("makes different inputs each time", COUNTED),
     ("tests.py: ZeroDivisionError", "def brute(text):\n    return str(1 // 0)\n"),
     ("NameError", "unknown\n"),
 ]
@@ -219,7 +219,7 @@ def test_the_check_lists_the_faults_of_all_problems_and_pins_nothing(python: Any
     assert "    statement.md needs the lines Input and Output" in done.stdout
     assert "    solve and brute differ on" in done.stdout
     assert "ok test/beacon_pairs" in done.stdout
-    assert "these do not: badge_codes, tide_steps" in done.stderr
+    assert "failed: badge_codes, tide_steps" in done.stderr
     assert (task / "rust_codecontests" / "checksums.json").read_bytes() == before
 
 
@@ -230,5 +230,5 @@ def test_the_check_proves_and_pins(python: Any, task: Path) -> None:
     (task / "rust_codecontests" / "checksums.json").unlink()
     done = python(task / "tools" / "check_problems.py", "--pin", PYTHONPATH=str(task))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 problems hold" in done.stderr
+    assert "1 of 1 problems passed" in done.stderr
     assert (task / "rust_codecontests" / "checksums.json").is_file()

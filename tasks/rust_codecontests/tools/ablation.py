@@ -1,11 +1,11 @@
-"""What each step of a system gains with the stand-in model: ``python tools/ablation.py [--seeds 5]``.
+"""Measure the gain from each step of a system with the stand-in model: ``python tools/ablation.py [--seeds 5]``.
 
-The stand-in's odds are ours (``stand_in/program_choice.py``), and so is this table: it shows that the stand-in rewards
-what works with real models, not how much it works with any of them.
+We chose the stand-in's odds (``stand_in/program_choice.py``). The table therefore only shows that the stand-in rewards
+methods that work with real models, not how much these methods gain with a real model.
 
-No answer is judged here. A program is traced back to its pool, where its verdict is known; each program of the pools is
-compiled and run once, on the public tests and on inputs made from them, and the results are kept in the cache.
-The programs are our own and run without a sandbox.
+No answer is judged: each program is looked up in its pool, where its verdict is known. Each program in the pools is
+compiled, and run on the public tests and on inputs generated from them; the cache keeps the results. The programs are
+our own and run without a sandbox.
 """
 
 from __future__ import annotations
@@ -45,15 +45,17 @@ _FENCED = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a program does, as a system can find out: what the compiler says, and the outputs, None if it fails."""
+    """What a system can observe of a program."""
 
     compiler: str
+    """The compiler's message; empty if the program compiles."""
     outputs: tuple[str | None, ...] = ()
+    """The output for each input, or None for a failure."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, what is public of it, and what the programs of its pool do with it."""
+    """A problem, its public tests and generated inputs, and the behaviour of the programs in its pool."""
 
     problem: Problem
     inputs: tuple[str, ...]
@@ -61,21 +63,21 @@ class Case:
     behaviours: dict[str, Behaviour]
 
     def behaviour(self, source: str) -> Behaviour:
-        """Return what a program does; one that is no program of the pool does not compile."""
+        """Return the behaviour of a program; a program that is not in the pool counts as not compiling."""
         return self.behaviours.get(canonical(source), Behaviour("error: expected one of `!` or `::`, found `is`"))
 
     def passes(self, source: str) -> bool:
-        """Tell whether a program gives the expected outputs of the public tests."""
+        """Return whether a program passes the public tests."""
         return self.behaviour(source).outputs[: len(self.expected)] == self.expected
 
     def solved(self, source: str) -> bool:
-        """Tell whether a program is accepted."""
+        """Return whether a program solves the problem."""
         return canonical(source) in {program.canonical for program in self.problem.correct}
 
 
 @dataclass
 class Chat:
-    """Asks the stand-in about one problem, and counts the calls that are left."""
+    """Ask the stand-in about one problem, and count the remaining calls."""
 
     model: StandIn
     case: Case
@@ -83,7 +85,7 @@ class Chat:
     request: str = "Write a Rust program that solves this problem."
 
     async def ask(self, *further: tuple[str, str]) -> str:
-        """Return the answer to the problem, or to further messages after it."""
+        """Return the answer to the problem, followed by further messages if given."""
         tests = zip(self.case.inputs, self.case.expected, strict=False)
         examples = "".join(f"\n\nExample input\n{text}\nExample output\n{output}" for text, output in tests)
         request = f"{self.request}\n\n{self.case.problem.statement}{examples}"
@@ -94,7 +96,7 @@ class Chat:
         return content
 
     async def mend(self, source: str) -> str:
-        """Return the answer to what is wrong with a program, or to the bare problem if nothing seems to be."""
+        """Return the answer to a remark about a program's error; the remark is unspecific if no error is known."""
         return await self.ask(("assistant", f"```rust\n{source}\n```"), ("user", self._remark(source)))
 
     def _remark(self, source: str) -> str:
@@ -109,7 +111,7 @@ class Chat:
 
 
 def program_in(text: str) -> str:
-    """Return the longest fenced program, or what looks like one in a text without any."""
+    """Return the longest fenced program, or the part of the text that looks like a program if none is fenced."""
     fenced = [block for block in _FENCED.findall(text) if "fn main" in block]
     if fenced:
         return str(max(fenced, key=len))
@@ -119,39 +121,39 @@ def program_in(text: str) -> str:
 
 
 async def raw(chat: Chat) -> str:
-    """One call, its answer as it comes."""
+    """Return the answer to one call, unchanged."""
     return await chat.ask()
 
 
 async def stripped(chat: Chat) -> str:
-    """What stands in the first fence, or all of an answer without one."""
+    """Return the first fenced block of an answer, or the whole answer if it has no fence."""
     answer = await chat.ask()
     block = _FENCED.search(answer)
     return block[1] if block else answer
 
 
 async def extracted(chat: Chat) -> str:
-    """The program, whatever the answer looks like."""
+    """Return the program in an answer, with or without a fence."""
     return program_in(await chat.ask())
 
 
 async def compiling(chat: Chat) -> str:
-    """The first program of several answers that compiles."""
+    """Return the first program of several answers that compiles."""
     return await _first(chat, lambda source: not chat.case.behaviour(source).compiler)
 
 
 async def public(chat: Chat) -> str:
-    """The first that passes the public tests."""
+    """Return the first program of several answers that passes the public tests."""
     return await _first(chat, chat.case.passes)
 
 
 async def repairing(chat: Chat) -> str:
-    """The first that passes the public tests, of answers and what comes back when told what is wrong with them."""
+    """Return the first program that passes the public tests, asking the model to repair programs that fail."""
     return (await _candidates(chat, 1))[0]
 
 
 async def voting(chat: Chat) -> str:
-    """One of the largest group with equal outputs on made inputs, of all that pass the public tests."""
+    """Return a program of the largest group that has equal outputs on generated inputs and passes the public tests."""
     candidates = await _candidates(chat, chat.left)
     outputs = [chat.case.behaviour(source).outputs[len(chat.case.expected) :] for source in candidates]
     votes = Counter(outputs)
@@ -159,7 +161,7 @@ async def voting(chat: Chat) -> str:
 
 
 async def reasoning(chat: Chat) -> str:
-    """The same, with the request to reason about the algorithm and the limits first."""
+    """Vote as :func:`voting` does, but ask the model to reason about the limits and the algorithm first."""
     chat.request = f"Think step by step about the limits and the algorithm first. {chat.request}"
     return await voting(chat)
 
@@ -172,7 +174,10 @@ async def _first(chat: Chat, good: Callable[[str], bool]) -> str:
 
 
 async def _candidates(chat: Chat, count: int, depth: int = 2) -> list[str]:
-    """Return programs that pass the public tests, asking afresh and mending by turns; else the last one."""
+    """Return up to ``count`` programs that pass the public tests, or else the last program.
+
+    A failing program is repaired up to ``depth`` times before a new program is requested.
+    """
     passing: list[str] = []
     source = ""
     while chat.left and len(passing) < count:
@@ -199,7 +204,7 @@ RUNGS: tuple[tuple[str, Callable[[Chat], Awaitable[str]]], ...] = (
 
 
 def case_of(directory: Path) -> Case:
-    """Read a problem and find out what its pool's programs do, once."""
+    """Read a problem, and determine the behaviour of the programs in its pool."""
     problem = pool.read(directory)
     tests = runpy.run_path(str(directory / "tests.py"))
     public_inputs: Sequence[str] = tests["PUBLIC"]
@@ -213,11 +218,11 @@ _CHANGES: tuple[Callable[[int, int, random.Random], int], ...] = (
     lambda _number, other, _draw: other,
     lambda number, _other, draw: number * int(10 ** draw.randint(1, 8)),
 )
-"""What becomes of a number of an input; the second argument is another number of it."""
+"""Functions that change a number in an input; the second argument is another number of the same input."""
 
 
 def _made_inputs(public_inputs: Sequence[str], key: str) -> list[str]:
-    """Return public inputs in which some numbers are others, which may be wrong inputs: a system knows no better."""
+    """Return public inputs with some numbers changed; they may be invalid inputs, which a system cannot know."""
     draw = random.Random(key)
     return [_changed(draw.choice(public_inputs), draw) for _ in range(MADE_INPUTS)]
 
@@ -225,7 +230,7 @@ def _made_inputs(public_inputs: Sequence[str], key: str) -> list[str]:
 def _changed(text: str, draw: random.Random) -> str:
     pieces = re.split(r"(-?\d+)", text)
     after_first_line = [index for index in range(1, len(pieces), 2) if "\n" in "".join(pieces[:index])]
-    numbers = after_first_line or list(range(1, len(pieces), 2))  # the first line mostly says how much follows
+    numbers = after_first_line or list(range(1, len(pieces), 2))  # the first line usually contains counts
     change = draw.choice(_CHANGES)
     for index in draw.sample(numbers, min(len(numbers), draw.randint(1, 3))):
         pieces[index] = str(change(int(pieces[index]), int(pieces[draw.choice(numbers)]), draw))
@@ -261,7 +266,7 @@ def _output(binary: Path, text: str) -> str | None:
 
 
 async def solved(cases: Sequence[Case], rung: Callable[[Chat], Awaitable[str]], seed: int, calls: int) -> list[float]:
-    """Return the share of problems that a system solves, and how many calls it makes for each."""
+    """Return the share of problems that a system solves, and the mean number of calls per problem."""
     model = StandIn([case.problem for case in cases], seed=seed)
     chats = [Chat(model, case, calls) for case in cases]
     right = [chat.case.solved(await rung(chat)) for chat in chats]
@@ -269,7 +274,7 @@ async def solved(cases: Sequence[Case], rung: Callable[[Chat], Awaitable[str]], 
 
 
 def table(cases: Sequence[Case], seeds: int, calls: int) -> list[dict[str, Any]]:
-    """Return a row for every rung: its name, mean share of problems solved, the shares by seed, mean calls."""
+    """Return a row for every system: its name, the shares of problems solved by seed, and the mean number of calls."""
     rows = []
     for name, rung in RUNGS:
         runs = [asyncio.run(solved(cases, rung, seed, calls)) for seed in range(seeds)]
@@ -280,10 +285,10 @@ def table(cases: Sequence[Case], seeds: int, calls: int) -> list[dict[str, Any]]
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="What each step of a system gains with the stand-in model.")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds of the stand-in, from 0 on (default 5)")
-    parser.add_argument("--split", choices=pool.SPLITS, default="test", help="whose problems (default test)")
-    parser.add_argument("--calls", type=int, default=12, help="calls a problem at most (default 12)")
+    parser = argparse.ArgumentParser(description="Measure the gain from each step of a system with the stand-in model.")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds of the stand-in (default 5)")
+    parser.add_argument("--split", choices=pool.SPLITS, default="test", help="split of the problems (default test)")
+    parser.add_argument("--calls", type=int, default=12, help="maximum calls per problem (default 12)")
     options = parser.parse_args()
     with ThreadPoolExecutor(2) as workers:
         cases = list(workers.map(case_of, pool.directories([options.split])))

@@ -1,8 +1,8 @@
-"""Proves the problems of profile ``cpu``: ``python tools/check_problems.py [--pin] [NAME ...]``.
+"""Check our own problems: ``python tools/check_problems.py [--pin] [NAME ...]``.
 
-For every problem: its files have their form; the fast and the slow solution agree on small inputs; every correct
-program is accepted, with time to spare; every wrong one gets the verdict that its name says. The judge is the one that
-judges submissions. All faults of all problems are printed, and the exit status is 1 if there are any.
+For every problem, check that its files have the required form, that the fast and the slow solution agree on small
+inputs, that every correct program is accepted with time to spare, and that every wrong program gets the verdict in its
+name. The judge is the same that judges submissions. All faults are printed; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -33,46 +33,48 @@ if TYPE_CHECKING:
 DIFFICULTIES = ("easy", "medium", "hard")
 TIME_S = (1, 3)
 MEMORY_MIB = (16, 512)
-WORDS = (90, 380)  # of a statement
-WRONG = 4  # wrong programs at least
-PUBLIC = (1, 3)  # tests
-PRIVATE, GENERATED = 8, 6  # tests at least
+WORDS = (90, 380)  # in a statement
+WRONG = 4  # minimum number of wrong programs
+PUBLIC = (1, 3)  # number of public tests
+PRIVATE, GENERATED = 8, 6  # minimum numbers of private and generated tests
 INPUT_BYTES = 300_000
-TEST_BYTES = 2_000_000  # inputs of a problem together, and outputs too
+TEST_BYTES = 2_000_000  # maximum for all inputs of a problem, and for all outputs
 ORACLE_S = 20.0
-SMALL = 300  # inputs on which both solutions must agree
-DIFFERENT = 4  # outputs of them at least
+SMALL = 300  # number of inputs on which both solutions must agree
+DIFFERENT = 4  # minimum number of different outputs for these inputs
 MARGIN = 3
-"""A correct program takes at most the time limit over this, a slow one more than the limit times this."""
-_AT_A_TIME = 8  # problems whose programs are judged together, the slowest programs first
+"""Safety factor: correct programs must stay within the time limit divided by this factor, and slow programs must exceed
+the time limit times this factor."""
+_AT_A_TIME = 8  # number of problems whose programs are judged together, slow programs first
 
 
 @dataclass(frozen=True)
 class TestedProblem:
-    """A problem whose tests were made, unless that failed."""
+    """A problem with its tests, and faults found in making them."""
 
     problem: Problem | None
+    """None if the tests could not be made."""
     faults: list[str]
     oracle_s: float = 0.0
-    """CPU seconds that its tests took to make."""
+    """CPU seconds for making the tests."""
 
 
 @dataclass(frozen=True)
 class PoolProgram:
-    """One program of a problem, and the verdict it must get."""
+    """A program of a problem, and the required verdict."""
 
     name: str
     source: str
     verdict: Verdict
 
     def limits(self, problem: Problem) -> Limits:
-        """Return the problem's limits, with a margin on the time limit that makes the verdict sure elsewhere too."""
+        """Return the problem's limits, with a margin on the time limit so that other machines give the same verdict."""
         factor = {Verdict.ACCEPTED: 1 / MARGIN, Verdict.TIME_LIMIT: MARGIN}.get(self.verdict, 1)
         return Limits(problem.time_limit_s * factor, problem.memory_limit_mib)
 
 
 def faults_of_form(directory: Path) -> list[str]:
-    """Look at the files of a problem, and run nothing."""
+    """Return the faults in a problem's files, without running anything."""
     return [*_faults_of_settings(directory), *_faults_of_texts(directory), *_faults_of_names(directory)]
 
 
@@ -99,7 +101,7 @@ def _faults_of_texts(directory: Path) -> Iterator[str]:
         yield "statement.md has the problem's name"
     for path in sorted(path for path in directory.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
         if pool.CANARY not in path.read_text().partition("\n")[0]:
-            yield f"{path.name}: its first line must hold the canary"
+            yield f"{path.name}: its first line must contain the canary"
 
 
 def _faults_of_names(directory: Path) -> Iterator[str]:
@@ -114,7 +116,7 @@ def _faults_of_names(directory: Path) -> Iterator[str]:
 
 
 def make_tested(directory: Path) -> TestedProblem:
-    """Make the tests of a problem twice, and compare its two solutions."""
+    """Make a problem's tests, and check the tests and the two solutions."""
     started = time.process_time()
     try:
         problem = make_problem(directory)
@@ -131,7 +133,7 @@ def make_tested(directory: Path) -> TestedProblem:
 def _faults_of_tests(problem: Problem, oracle: Oracle, oracle_s: float) -> Iterator[str]:
     inputs = [test.input for test in problem.tests]
     if not list(oracle.inputs()) == list(oracle.inputs()) == inputs:
-        yield "tests.py makes other inputs when asked again"
+        yield "tests.py makes different inputs each time"
     if not PUBLIC[0] <= len(problem.public) <= PUBLIC[1]:
         yield f"{len(problem.public)} public tests, not {PUBLIC[0]} to {PUBLIC[1]}"
     if len(problem.private) < PRIVATE or len(problem.generated) < GENERATED:
@@ -165,7 +167,7 @@ def _faults_of_solutions(problem: Problem, oracle: Oracle) -> Iterator[str]:
 
 
 def pool_programs(directory: Path) -> list[PoolProgram]:
-    """Return the programs of a problem, the correct ones first."""
+    """Return the programs of a problem, correct programs first."""
     correct = [(path, Verdict.ACCEPTED) for path in sorted((directory / "correct").glob("*.rs"))]
     wrong = [
         (path, Verdict(pool.VERDICTS[path.stem.split("_")[0]])) for path in sorted((directory / "wrong").glob("*.rs"))
@@ -176,7 +178,10 @@ def pool_programs(directory: Path) -> list[PoolProgram]:
 
 
 def faults_of_programs(problem: Problem, programs: Sequence[PoolProgram], judgements: Sequence[Judgement]) -> list[str]:
-    """Compare judgements, made under :meth:`PoolProgram.limits` on all tests, with what the names of programs say."""
+    """Return the programs whose verdict, under :meth:`PoolProgram.limits` on all tests, is not the required one.
+
+    Also return a fault if the wrong programs do not fail in all the required ways.
+    """
     judged = list(zip(programs, judgements, strict=True))
     faults = [
         f"{program.name}: {judgement.message[:500]} ({judgement.cpu_s:.2f} s), not {program.verdict}"
@@ -213,10 +218,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_progress(f"{sum(verdicts.values())} programs: {', '.join(f'{n} {v}' for v, n in sorted(verdicts.items()))}")
     bad = sorted(name for name, count in faults.items() if count)
     print_progress(
-        f"{len(directories) - len(bad)} of {len(directories)} problems hold, after {time.monotonic() - started:.0f} s"
+        f"{len(directories) - len(bad)} of {len(directories)} problems passed, after {time.monotonic() - started:.0f} s"
     )
     if bad:
-        print_progress(f"these do not: {', '.join(bad)}")
+        print_progress(f"failed: {', '.join(bad)}")
         return 1
     if options.pin:
         pin(print_progress)
@@ -224,9 +229,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Prove the problems of profile cpu.")
-    parser.add_argument("names", metavar="NAME", nargs="*", help="of problems; if none, all")
-    parser.add_argument("--pin", action="store_true", help="then write the checksums of all tests into the repository")
+    parser = argparse.ArgumentParser(description="Check our own problems.")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="names of problems (default: all)")
+    parser.add_argument("--pin", action="store_true", help="if all pass, write the tests' checksums to the repository")
     return parser.parse_args(arguments)
 
 
@@ -240,7 +245,7 @@ def _chosen(names: Sequence[str]) -> list[Path]:
 def _judged(
     judge: Judge, directories: Sequence[Path], tested: Sequence[TestedProblem]
 ) -> list[tuple[Path, TestedProblem, list[PoolProgram], list[Judgement]]]:
-    """Judge the programs of some problems, as far as these could be made."""
+    """Judge the programs of some problems; problems without tests get no judgements."""
     pools = [pool_programs(path) if result.problem else [] for path, result in zip(directories, tested, strict=True)]
     jobs = [(program, result.problem) for programs, result in zip(pools, tested, strict=True) for program in programs]
     order = sorted(range(len(jobs)), key=lambda number: jobs[number][0].verdict is not Verdict.TIME_LIMIT)
@@ -262,7 +267,7 @@ def _judged(
 def _report(
     directory: Path, result: TestedProblem, programs: Sequence[PoolProgram], judgements: Sequence[Judgement]
 ) -> int:
-    """Print what came out for a problem, and return the number of faults."""
+    """Print the results for a problem, and return the number of faults."""
     faults = faults_of_form(directory) + result.faults
     summary = "not judged"
     if result.problem is not None:

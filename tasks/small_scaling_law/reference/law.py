@@ -1,17 +1,20 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Fit the law: a parabola of the loss over ln(width) at every budget, and laws through their lowest points.
+"""Fit the scaling law: a parabola of the loss over ln(width) for each budget, and laws through the parabolas' minima.
 
-1. A parabola in ln(width), through the widths within a factor of two of the best one, gives a budget's best width and
-   its loss (Hoffmann et al., arXiv 2203.15556, approach 2). Losses rise faster than that further away.
-2. The best width grows as the fourth root of compute: their rule that parameters and tokens grow alike, with parameters
-   proportional to the squared width. Budgets within a factor of four are too close to measure that power: a fit gives
-   between 0.07 and 0.37 (5 and 95 per cent of draws, three seeds). The budgets' widths are extrapolated to the target
-   with it and averaged.
+1. For each budget, a parabola in ln(width) gives the best width and its loss (Hoffmann et al., arXiv 2203.15556,
+   approach 2). The parabola is fitted to the widths within a factor of two of the best one, because losses rise faster
+   than a parabola further away.
+2. The best width grows as the fourth root of compute. This follows from Hoffmann et al.'s rule that parameters and
+   tokens grow at the same rate, because parameters are proportional to the squared width. Budgets within a factor of
+   four are too close together to measure the power: fits give 0.07 to 0.37 (5th and 95th percentiles of draws, three
+   seeds). The best width of each budget is extrapolated to the target with the fixed power, and the results are
+   averaged.
 3. The lowest loss falls towards a floor, the irreducible loss, as a power of compute (their approach 3, along the line
-   of best widths); both are measured. Budgets within a factor of four cannot determine a floor; it is 0 then. Small
-   runs are still in the first, steep part of training, which no power law describes, so budgets are weighted by size.
-4. The fit is repeated with losses resampled from the residuals of the parabolas; the spread of the predictions is the
-   law's uncertainty. Only the point estimate is submitted.
+   of best widths). Floor and power are measured; if the budgets are within a factor of eight, they cannot determine a
+   floor, and the floor is 0. Budgets are weighted by their compute, because small runs are still in the steep first
+   part of training, which no power law describes.
+4. To estimate the uncertainty, the fit is repeated with noise added to the losses; the noise has the standard deviation
+   of the parabolas' residuals. Only the point estimate is submitted.
 """
 
 from __future__ import annotations
@@ -21,17 +24,19 @@ import math
 import numpy as np
 
 NEAR = math.log(2)
-"""Maximum distance from the best width, in ln(width), of losses used for the parabola."""
+"""Maximum distance from the best width, in ln(width), of points used for the parabola."""
 WIDTH_POWER = 0.25
+"""The best width grows as this power of compute."""
 FAR = 8.0
-"""Minimum ratio of the largest to the smallest budget for measuring a floor of the loss."""
+"""Minimum ratio of the largest to the smallest budget for measuring the floor of the loss."""
 DRAWS = 300
+"""Number of fits with noise."""
 NOISE = 0.02
-"""Lower bound of a loss's standard deviation, in nats."""
+"""Lower bound of the noise's standard deviation, in nats."""
 
 
 def near_best(losses):
-    """Return the points (ln width, loss) used at one budget, for losses by width."""
+    """Return the points (ln width, loss) near the best width, given the losses by width at one budget."""
     best = min(losses, key=lambda width: np.mean(losses[width]))
     return [
         (math.log(width), loss)
@@ -42,10 +47,10 @@ def near_best(losses):
 
 
 def parabola(points):
-    """Return the lowest point (ln width, loss) of a parabola through points of both, and the residuals."""
+    """Fit a parabola to points (ln width, loss); return its minimum within the points' widths, and the residuals."""
     x, y = np.array(points).T
     curve = np.polyfit(x, y, 2)
-    if curve[0] <= 0:  # no minimum: the lowest point seen
+    if curve[0] <= 0:  # without a minimum, use the lowest point
         lowest = int(np.argmin(y))
         return (x[lowest], y[lowest]), np.zeros(len(y))
     place = min(max(-curve[1] / (2 * curve[0]), x.min()), x.max())
@@ -53,19 +58,25 @@ def parabola(points):
 
 
 def extrapolate(points_of, target):
-    """Return width, loss, the measured powers of both, and the loss's floor, for points by budget."""
+    """Return the best width and its loss at ``target`` FLOPs, their measured powers of compute, and the loss's floor.
+
+    ``points_of`` has the points near the best width for each budget, by FLOPs.
+    """
     flops = np.log(np.array(list(points_of)) / target)
     weights = np.exp(flops)
     widths, losses = np.array([parabola(points)[0] for points in points_of.values()]).T
     width = np.average(widths - WIDTH_POWER * flops, weights=weights)
-    # polyfit squares its weights
+    # The square root is needed because polyfit squares its weights.
     width_power, _width = np.polyfit(flops, widths, 1, w=np.sqrt(weights))
     loss, loss_power, floor = falling(flops, losses, weights)
     return math.exp(width), loss, width_power, loss_power, floor
 
 
 def falling(flops, losses, weights):
-    """Return the loss at ``flops`` 0, the power with which it falls there and the floor, for ln(FLOPs over target)."""
+    """Return the loss at the target, the power of compute with which it falls, and its floor.
+
+    ``flops`` are the budgets as ln(FLOPs / target).
+    """
     if np.ptp(flops) < math.log(FAR):
         power, loss = np.polyfit(flops, np.log(losses), 1, w=np.sqrt(weights))
         return math.exp(loss), power, 0.0
@@ -76,9 +87,9 @@ def falling(flops, losses, weights):
 
 
 def above_floor(power, flops, losses, weights):
-    """Return the error of the best floor + above * FLOPs^power, both at least 0, with floor, above and power.
+    """Fit floor + above * FLOPs^power with a floor of at least 0; return the squared error, floor, above and power.
 
-    The weights' sum is 1.
+    The weights must add up to 1.
     """
     shares = np.exp(power * flops)
     mean_share, mean_loss = weights @ shares, weights @ losses
@@ -91,7 +102,10 @@ def above_floor(power, flops, losses, weights):
 
 
 def predict(losses_of, scale):
-    """Return the answer and a report of its uncertainty, from losses by width by budget."""
+    """Return the answer, and a report of its uncertainty.
+
+    ``losses_of`` maps each budget in FLOPs to the losses by width.
+    """
     points_of = {flops: near_best(losses) for flops, losses in losses_of.items()}
     noise = max(NOISE, float(np.concatenate([parabola(points)[1] for points in points_of.values()]).std()))
     draw = np.random.default_rng(0)
@@ -121,5 +135,5 @@ def predict(losses_of, scale):
 
 
 def nearest(width, scale):
-    """Return the nearest valid width."""
+    """Return the valid width that is nearest to ``width``."""
     return max(1, round(width / scale.n_head)) * scale.n_head

@@ -1,9 +1,9 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The reference: experiments at three budgets, the law of ``law.py`` through them, and its answer.
+"""The reference solution: run experiments at three budgets, fit the law of ``law.py``, and write the answer.
 
-At each budget it trains widths around a guess, two seeds each, and adds widths until the best one has a worse one on
-either side. All runs go through the ledger. Without experiments (profile ``paper``) it uses the published law of
-Hoffmann et al. (arXiv 2203.15556). ``RE_BENCH_SEED`` selects other seeds.
+At each budget, train widths around a guess, with two seeds each, and add widths until there is a worse width on both
+sides of the best one. All runs are charged to the ledger. Profile ``paper``, which has no experiments, uses the
+published law of Hoffmann et al. (arXiv 2203.15556). ``RE_BENCH_SEED`` selects other seeds.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from scales import chosen
 HERE = Path(__file__).parent
 SCALE = chosen(HERE)
 SHARES = (0.25, 0.5, 1.0)
-"""Budgets, as shares of the FLOPs that one run may spend. Smaller runs hardly train."""
+"""Budgets, as shares of the maximum FLOPs of one run; smaller runs hardly train."""
 SEEDS = 2
 """Runs per width and budget."""
 FIRST_SEED = SEEDS * int(os.environ.get("RE_BENCH_SEED", "0")) + 1
 RATIO = 1.4
-"""Ratio of neighbouring widths, before rounding to multiples of the heads."""
+"""Ratio of neighbouring widths, before rounding to multiples of the number of heads."""
 MAX_WIDTHS = 7
-"""Of one budget."""
+"""Maximum number of widths per budget."""
 
 
 def best_guess(flops):
-    """Return a budget's width by Chinchilla's rule of 20 tokens per parameter."""
+    """Return the best width for a budget according to Chinchilla's rule of 20 tokens per parameter."""
     return math.sqrt(math.sqrt(flops / 120) / (12 * SCALE.n_layer))
 
 
 def beside(width, direction):
-    """Return the next different width on one side."""
+    """Return the next valid width above ``width`` (``direction`` 1) or below it (-1)."""
     found = nearest(width * RATIO**direction, SCALE)
     return found if found != width else width + direction * SCALE.n_head
 
 
 def one_run(job):
-    """Run one experiment on one thread."""
+    """Run one experiment with one thread."""
     import torch  # noqa: PLC0415 - the main process does not need torch
     from train import experiment  # noqa: PLC0415
 
@@ -55,7 +55,7 @@ def one_run(job):
 
 
 def explore(pool, flops, guess):
-    """Return the losses by width at one budget, with at least one worse width on either side of the best."""
+    """Return the losses by width at one budget, with a worse width on both sides of the best one if possible."""
     losses, tried = defaultdict(list), set()
     middle = nearest(guess, SCALE)
     wanted = sorted({middle, beside(middle, 1), max(SCALE.n_head, beside(middle, -1))})
@@ -92,7 +92,7 @@ def published_law():
 
 
 def workers():
-    """Return a process pool, or one thread in a sandbox without semaphores, such as ``landlock``."""
+    """Return a process pool, or a pool of one thread in sandboxes without semaphores, such as ``landlock``."""
     try:
         return ProcessPoolExecutor(min(4, len(os.sched_getaffinity(0))), get_context("spawn"))
     except PermissionError:
@@ -100,7 +100,7 @@ def workers():
 
 
 def experiments():
-    """Return the losses by width by budget, from runs charged to the ledger."""
+    """Run the experiments, and return the losses by width for each budget in FLOPs."""
     found, guess, before = {}, 0.0, 0.0
     with workers() as pool:
         for share in SHARES:
@@ -113,7 +113,7 @@ def experiments():
 
 
 def main():
-    """Experiment, fit, answer."""
+    """Run the experiments, fit the law, and write the answer and a report."""
     report = {}
     if SCALE.experiments is None:
         answer = published_law()

@@ -1,1 +1,1 @@
-"""The package of the task small_scaling_law."""
+"""The package of the ``small_scaling_law`` task."""

@@ -1,4 +1,4 @@
-"""Read ``answer.json``: three numbers; anything else gets a one-line reason."""
+"""Read the three numbers in ``answer.json``; refuse anything else with a one-line reason."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FILE = "answer.json"
 KEYS = ("n_embd", "max_iters", "loss_prediction")
 MAX_BYTES = 4096
 MAX_STEPS = 10**12
-"""Maximum width and number of steps: far beyond any budget, and exact in a float."""
+"""Maximum width and number of steps: far beyond any budget, and exact as a float."""
 MAX_LOSS = 1000.0
-"""Maximum prediction, in nats; larger ones could overflow when converted to rewards."""
+"""Maximum predicted loss, in nats; larger values could overflow when converted to rewards."""
 _MAX_SHOWN = 40
 _MAX_DEPTH = 16
 _FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
@@ -34,15 +34,15 @@ class Answer:
     n_embd: int
     max_iters: int
     loss_prediction: float
-    """In nats per token."""
+    """Predicted loss, in nats per token."""
 
 
 def read_answer(path: Path) -> Answer:
     """Return the answer in the file ``path``.
 
     Raises:
-        InvalidSubmissionError: if it is not a regular file of at most 4096 bytes with exactly the three numbers, each
-            in its range.
+        InvalidSubmissionError: if the file is not a regular file of at most 4096 bytes that contains exactly the three
+            numbers, or a number is out of range.
     """
     values = _parsed(_content(path))
     if not isinstance(values, dict):
@@ -58,7 +58,7 @@ def read_answer(path: Path) -> Answer:
 
 
 def _content(path: Path) -> bytes:
-    """Return the file's bytes, after checking its kind and size."""
+    """Return the content of a file, after checking the file's type and size."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -90,7 +90,7 @@ def _parsed(content: bytes) -> Any:
         _refuse(f"{FILE} is not UTF-8, at byte {error.start}")
     except json.JSONDecodeError as error:
         _refuse(f"{FILE} is no JSON: {error}")
-    except ValueError:  # an integer with more digits than Python converts
+    except ValueError:  # an integer with more digits than Python accepts
         _refuse(f"{FILE} has a number of too many digits; {_FORM}")
 
 
@@ -127,13 +127,13 @@ def _loss(value: object) -> float:
 
 
 def _digits(value: float) -> str:
-    """Return a number as text, or its length."""
+    """Return a number as text, or the number of its digits if it is long."""
     text = str(value)
     return text if len(text) <= _MAX_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
 
 
 def _kind(value: object) -> str:
-    """Return the JSON type of a value."""
+    """Return a description of a JSON value for messages: its type, and the value of a number or constant."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):

@@ -1,7 +1,8 @@
-"""Convert a prepared text to bytes, and split off the part on which agents measure losses.
+"""Convert a prepared text to bytes, and split off a validation part, on which losses are measured.
 
-The truth uses the same validation part. It is not the held-out side of the text, because that comes from other
-packages, whose loss an agent cannot measure. It need not be secret: three numbers cannot memorize it.
+Agents and the ground truth use the same validation part. The text's held-out side is not used, because it comes from
+other packages, so agents could not measure the loss that they predict. The validation part does not need to be secret,
+because an answer of three numbers cannot memorize it.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ if TYPE_CHECKING:
 
 FILES = ("train.bin", "valid.bin")
 END = 0
-"""The byte after every document, and its symbol; noise does not replace it."""
+"""The byte and symbol after every document; noise does not replace it."""
 GROUP, EVERY = 20, 50
-"""One of this many groups of this many neighbouring documents is for validation: few have neighbours in training."""
-_VERSION = 2  # raise it with every change of the output
-_PIECE = 1 << 20  # tokens converted at a time
-_DRAWN = 1 << 22  # symbols for which noise is drawn at a time
+"""Of groups of ``GROUP`` neighbouring documents, every ``EVERY``-th is for validation. With groups, few validation
+documents have neighbours in the training part."""
+_VERSION = 2  # raise whenever the output changes
+_PIECE = 1 << 20  # number of tokens converted at a time
+_DRAWN = 1 << 22  # number of symbols that get noise at a time
 
 
 def prepare_bytes(name: str, log: Callable[[str], None]) -> None:
-    """Prepare the text ``name`` and its bytes, unless they exist."""
+    """Prepare the text ``name`` and convert it to bytes, unless both are in the cache."""
     text = prepare_text(name, log=log).text
 
     def build(directory: Path) -> dict[str, Any]:
@@ -48,11 +50,11 @@ def prepare_bytes(name: str, log: Callable[[str], None]) -> None:
 
 
 def open_bytes(name: str) -> Path:
-    """Return the directory with the files ``train.bin`` and ``valid.bin`` of the text, one byte a token, checked.
+    """Return the directory with the text's ``train.bin`` and ``valid.bin``, one byte per token, after verifying them.
 
     Raises:
-        UsageError: if they are not prepared.
-        ReBenchError: if one is damaged.
+        UsageError: if the files are not prepared.
+        ReBenchError: if a file is damaged.
     """
     entry = _entry(open_text(name))
     entry.open()
@@ -67,7 +69,7 @@ def _entry(text: PreparedText) -> CacheEntry:
 
 
 def _build(text: PreparedText, directory: Path) -> dict[str, Any]:
-    """Write the files of the bytes into ``directory`` and return their manifest, without checksums."""
+    """Write the files of bytes into ``directory``, and return the manifest's content, except for checksums."""
     tokenizer = json.loads((text.directory / "tokenizer.json").read_text(encoding="utf-8"))
     content = spelled_out(np.asarray(text.train), vocabulary_bytes(tokenizer["model"]["vocab"]))
     for file, part in zip(FILES, divided(content), strict=True):
@@ -79,10 +81,10 @@ def _build(text: PreparedText, directory: Path) -> dict[str, Any]:
 
 
 def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
-    """Return the bytes of every token of a byte-level vocabulary, the end of a text being :data:`END`.
+    """Return the bytes of every token of a byte-level vocabulary; token 0, the end of a document, becomes :data:`END`.
 
-    Such a vocabulary writes each byte as one character: bytes that are printable in Latin-1 as themselves, the others
-    as the characters from 256 on, in order.
+    Such a vocabulary represents each byte by one character. A byte that is printable in Latin-1 is represented by that
+    Latin-1 character; the other bytes are represented by the characters from 256 on, in order.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -94,7 +96,7 @@ def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
 
 
 def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
-    """Return the concatenated bytes of all tokens."""
+    """Return the concatenated bytes of all tokens, given the bytes of each token of the vocabulary."""
     return b"".join(
         b"".join([words[token] for token in tokens[start : start + _PIECE].tolist()])
         for start in range(0, len(tokens), _PIECE)
@@ -102,9 +104,9 @@ def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
 
 
 def divided(content: bytes) -> tuple[bytes, bytes]:
-    """Split into training and validation: whole documents, in groups of neighbours spread over the text.
+    """Split a text into a training part and a validation part, each consisting of whole documents.
 
-    Near-copies are removed from the validation part.
+    Near-copies of training documents are removed from the validation part.
     """
     documents = content.removesuffix(bytes([END])).split(bytes([END]))
     training: list[bytes] = []
@@ -125,8 +127,9 @@ def _joined(documents: list[bytes]) -> bytes:
 def text_of(content: NDArray[np.uint8], fixed: Experiments, instance: int, part: str) -> NDArray[np.uint8]:
     """Return an instance's symbols for one part of a text, ``train`` or ``valid``.
 
-    Every byte except :data:`END` is mapped to one of ``fixed.symbols - 1`` symbols, and a share ``fixed.noise`` of
-    these is replaced, drawn through SHA-256 and Philox's raw numbers, which numpy guarantees not to change.
+    Every byte except :data:`END` is mapped to one of ``fixed.symbols - 1`` symbols, and a share ``fixed.noise`` of the
+    symbols is replaced by random ones. The random choices come from SHA-256 and from Philox's raw numbers, which NumPy
+    guarantees never to change.
     """
     if fixed.symbols is None:
         return content

@@ -1,7 +1,7 @@
-"""Fit the truth of a profile to its sweep.
+"""Fit a ground truth to a sweep.
 
-A truth is refused if the best width is at the edge of the sweep or not clearly better than widths further away, or if
-more compute does not help.
+The ground truth is rejected if the best width is at the edge of the sweep or not clearly better than widths further
+away, or if more compute does not lower the loss.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     Runs = Sequence[dict[str, Any]]
 
 OUTLIER = 0.05
-"""Residuals above this, in nats, count less than squared."""
+"""Residuals above this many nats count less than their square."""
 NEAREST = 0.5
-"""Minimum share of the target of runs used for the surface; smaller runs are for extrapolation."""
+"""The surface is fitted to runs with at least this share of the target's FLOPs."""
 MARGIN = 3.0
-"""Seed spreads by which the best width must beat those two widths away."""
+"""The best width must beat the widths two steps away by this many times the spread between seeds."""
 
 
 def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]]:
-    """Return the surface fitted to the runs, and its residuals.
+    """Return the surface fitted to the runs, and figures on the quality of the fit.
 
     Args:
-        runs: lines of the sweep; those near the target that did not diverge are used.
-        scale: the profile.
-        name: the origin of the truth, one line.
+        runs: lines of the sweep; only runs near the target that did not diverge are used.
+        scale: the sizes of the instance.
+        name: the origin of the ground truth, in one line.
 
     Raises:
         ReBenchError: if there are fewer than two runs per coefficient.
@@ -84,7 +84,7 @@ def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]
 
 
 def seed_spread(runs: Runs) -> float | None:
-    """Return the standard deviation between seeds, pooled over otherwise equal runs."""
+    """Return the pooled standard deviation between runs that differ only in the seed; None without such runs."""
     by_run = defaultdict(list)
     for run in runs:
         by_run[run["n_embd"], run["max_iters"]].append(run["loss"])
@@ -93,10 +93,11 @@ def seed_spread(runs: Runs) -> float | None:
 
 
 def problems(runs: Runs, surface: Surface) -> list[str]:
-    """Return the reasons why the truth is not sound, one line each.
+    """Return the reasons for rejecting the ground truth, one line each.
 
-    At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
-    spread between seeds at that budget. More compute must lower the loss at the best width, and raise it at no edge.
+    At every budget, the width with the best mean loss must be strictly inside the sweep, and must beat the widths two
+    steps away by ``MARGIN`` times the spread between seeds. More compute must lower the loss at the best width, and
+    must not raise the loss at the sweep's edges.
     """
     budgets: dict[float, list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
@@ -112,7 +113,7 @@ def problems(runs: Runs, surface: Surface) -> list[str]:
 
 
 def problems_of_budget(share: float, runs: Runs) -> list[str]:
-    """Return the problems at one budget, one line each."""
+    """Return the reasons for rejection at one budget, one line each."""
     spread = seed_spread(runs)
     if spread is None:
         return [f"at {share:g} of the target no run has a second seed, so that nothing is known of the spread"]
@@ -133,10 +134,10 @@ def problems_of_budget(share: float, runs: Runs) -> list[str]:
 
 
 def write_fit(runs: Runs, scale: Scale, path: Path) -> Surface:
-    """Fit the truth to runs, and write it to the file ``path``, next to the runs.
+    """Fit the ground truth to runs, and write it to the file ``path``, next to the file of the runs.
 
     Raises:
-        ReBenchError: if it is not sound; nothing is written then.
+        ReBenchError: if the ground truth is rejected; nothing is written then.
     """
     surface, quality = fitted(runs, scale, f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs")
     if reasons := problems(runs, surface):

@@ -1,6 +1,6 @@
-"""The truth: the cost of an answer, and the loss of any run that it may name. No sandbox shows this.
+"""Compute the cost of an answer, and look up its loss in the ground truth.
 
-The files of the truths are in ``truth``, next to the runs that they were fitted to.
+No sandbox shows the ground truths. Their files are in ``truth``, next to the runs that they were fitted to.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from small_scaling_law.profiles import Scale
 
 TERMS = ((0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1))
-"""Exponents of x and y in a :class:`Surface`, one pair for each coefficient."""
-_STEP = 1e-6  # in ln(width), for a slope
+"""Exponents of x and y in a :class:`Surface`, one pair per coefficient."""
+_STEP = 1e-6  # step in ln(width) for computing a slope
 
 
 @dataclass(frozen=True)
@@ -38,33 +38,33 @@ class Run:
 
 @dataclass(frozen=True)
 class Line:
-    """A published truth: losses by steps, along the line of widths and steps with equal cost.
+    """A published ground truth: losses by number of steps, for runs with equal FLOPs.
 
-    The width follows from the steps, so an answer's width does not affect its loss. The scorer checks the cost.
+    The width follows from the steps, so an answer's width does not affect its loss; the scorer only checks its FLOPs.
     """
 
     name: str
-    """Where it comes from, in a line."""
+    """The origin of the ground truth, in one line."""
     steps: tuple[int, ...]
     losses: tuple[float, ...]
     flops_of_a_step: float
-    """At width 1."""
+    """FLOPs of one step at width 1."""
     target_flops: float
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the truth in a file of kind ``line``."""
+        """Return the ground truth in a file of kind ``line``."""
         steps, losses = zip(*sorted(content["losses"]), strict=True)
         return cls(content["name"], steps, losses, content["flops_of_a_step"], content["target_flops"])
 
     @cached_property
     def best(self) -> Run:
-        """The lowest loss of the table, which is the lowest of all."""
+        """The run with the lowest loss in the table; no interpolated loss is lower."""
         loss, steps = min(zip(self.losses, self.steps, strict=True))
         return Run(round(math.sqrt(self.target_flops / self.flops_of_a_step / steps)), steps, loss)
 
     def loss(self, _n_embd: int, max_iters: int) -> float:
-        """Return the loss after a number of steps: linear in its logarithm, constant beyond the ends of the table."""
+        """Return the loss after ``max_iters`` steps: linear in ln(steps), and constant beyond the table's ends."""
         after = bisect_right(self.steps, max_iters)
         if after in (0, len(self.steps)):
             return self.losses[0 if after == 0 else -1]
@@ -75,43 +75,43 @@ class Line:
 
 @dataclass(frozen=True)
 class Surface:
-    """A measured truth: the loss as a smooth surface over width and compute, fitted to a sweep around the target.
+    """A measured ground truth: the loss as a smooth function of width and compute, fitted to a sweep near the target.
 
-    With x = ln(width / centre) and y = ln(FLOPs / target), the loss is a polynomial in both: cubic in x, because an
-    iso-FLOP curve is a parabola that rises faster on one side, and linear in y, because answers spend between 0.5 and
-    1.1 times the target. A law of Chinchilla's form, E + A / N^a + B / D^b (Hoffmann et al., arXiv 2203.15556, approach
-    3), fits our small byte models worse: its residual over the sweep of profile ``gpu`` is 0.041 nats root mean square,
-    that of the cubic 0.010. The truth is only evaluated near the sweep.
+    The loss is a polynomial in x = ln(width / centre) and y = ln(FLOPs / target). It is cubic in x, because an iso-FLOP
+    curve is a parabola that rises faster on one side, and linear in y, because answers spend only 0.5 to 1.1 times the
+    target's FLOPs. A law of Chinchilla's form, E + A / N^a + B / D^b (Hoffmann et al., arXiv 2203.15556, approach 3),
+    fits our small byte models worse: over the sweep of profile ``gpu``, its residuals have a root mean square of 0.041
+    nats, those of the cubic polynomial 0.010. The surface is only evaluated near the sweep.
 
-    Beyond the widths of the sweep it continues as a line that does not fall. More compute never raises it: where the
-    polynomial would, at narrow widths, compute is ignored.
+    Beyond the sweep's widths, the loss continues as a line that never falls outwards. More compute never raises the
+    loss: at narrow widths, where the polynomial would rise with compute, compute is ignored.
     """
 
     name: str
-    """Where it comes from, in a line."""
+    """The origin of the ground truth, in one line."""
     coefficients: tuple[float, ...]
     """Coefficients of :data:`TERMS`."""
     centre: float
     """The width at which x is 0."""
     widths: tuple[int, int]
-    """The narrowest and the widest run of the sweep."""
+    """The smallest and the largest width of the sweep."""
     target_flops: float
     flops_of_a_step: float
-    """At width 1."""
+    """FLOPs of one step at width 1."""
     multiple_of: int
-    """Widths that an answer may name are multiples of this."""
+    """Valid widths are multiples of this."""
     most_share: float
-    """Shares of the target's FLOPs that an answer may spend."""
+    """Maximum share of the target's FLOPs that an answer may spend."""
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the truth in a file of kind ``surface``, without residuals and origin."""
+        """Return the ground truth in a file of kind ``surface``."""
         values = {field.name: content[field.name] for field in fields(cls)}
         return cls(**values | {"coefficients": tuple(content["coefficients"]), "widths": tuple(content["widths"])})
 
     @cached_property
     def best(self) -> Run:
-        """The lowest loss among the swept widths that answers may name, at the maximum FLOPs."""
+        """The run with the lowest loss among all valid widths within the sweep, at the maximum FLOPs."""
         first = -(-self.widths[0] // self.multiple_of) * self.multiple_of
         runs = []
         for width in range(first, self.widths[1] + 1, self.multiple_of):
@@ -120,7 +120,7 @@ class Surface:
         return min(runs, key=lambda run: run.loss)
 
     def loss(self, n_embd: int, max_iters: int) -> float:
-        """Return the loss of a run in nats per token: the polynomial, or the line."""
+        """Return the loss of a run in nats per token, from the polynomial or from the line beyond the sweep."""
         x = math.log(n_embd / self.centre)
         y = math.log(self.flops_of_a_step * n_embd**2 * max_iters / self.target_flops)
         low, high = (math.log(width / self.centre) for width in self.widths)
@@ -142,32 +142,32 @@ Truth = Line | Surface
 
 
 def truth_file(profile: str, instance: int = 0) -> Path:
-    """Return the path of an instance's truth: in the package if it is shipped, otherwise in the cache."""
+    """Return the path of an instance's ground truth: in the package if it is shipped, otherwise in the cache."""
     name = f"{profile}-{instance}.json" if instance else f"{profile}.json"
     shipped = Path(__file__).parent / "truth" / name
     return shipped if shipped.is_file() or not instance else cache_directory() / "small_scaling_law" / "truth" / name
 
 
 def runs_file(truth: Path) -> Path:
-    """Return the path of the runs that a truth is fitted to, one line each."""
+    """Return the path of the runs that the ground truth in the file ``truth`` is fitted to, one line per run."""
     return truth.with_name(f"{truth.stem}-runs.jsonl")
 
 
 def open_truth(profile: str, instance: int = 0) -> Truth:
-    """Return the truth of an instance.
+    """Return the ground truth of an instance.
 
     Raises:
-        UsageError: if there is none.
+        UsageError: if the instance has no ground truth.
     """
     content = _content(profile, instance)
     return Line.from_json(content) if content["kind"] == "line" else Surface.from_json(content)
 
 
 def open_anchors(profile: str, instance: int) -> RunAnchors | None:
-    """Return the anchors stored with the truth of an instance; None for instance 0, which has the profile's.
+    """Return the anchors stored with an instance's ground truth; None for instance 0, which uses the profile's anchors.
 
     Raises:
-        UsageError: if there are none yet.
+        UsageError: if the instance has no anchors.
     """
     if instance == 0:
         return None
@@ -192,18 +192,18 @@ def _remedy(profile: str, instance: int) -> str:
 
 
 def rebuild_command(profile: str, instance: int) -> str:
-    """Return the command that makes the truth of an instance."""
+    """Return the command that makes an instance's ground truth."""
     return f"python -m small_scaling_law.rebuild --profile {profile}" + (f" --instance {instance}" if instance else "")
 
 
 def losses_of(truth: Truth, answer: Answer) -> tuple[float, float]:
-    """Return an answer's loss of raw score, in nats: its regret and the error of its prediction."""
+    """Return what is subtracted from an answer's raw score, in nats: its regret, and the error of its prediction."""
     loss = truth.loss(answer.n_embd, answer.max_iters)
     return loss - truth.best.loss, abs(answer.loss_prediction - loss)
 
 
 def raw_score(truth: Truth, answer: Answer) -> float:
-    """Return an answer's raw score, in nats; at most 1."""
+    """Return an answer's raw score, at most 1."""
     return 1 - sum(losses_of(truth, answer))
 
 
@@ -211,7 +211,7 @@ def share_of_target(answer: Answer, scale: Scale) -> float:
     """Return the answer's share of the target's FLOPs.
 
     Raises:
-        InvalidSubmissionError: if the width or the share is not allowed.
+        InvalidSubmissionError: if the width is not a multiple of the number of heads, or the share is out of range.
     """
     if answer.n_embd % scale.n_head:
         raise InvalidSubmissionError(f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}")

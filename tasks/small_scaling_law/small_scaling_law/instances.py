@@ -1,7 +1,7 @@
-"""Instances of a profile: variants whose truths say little about each other.
+"""Instances of a profile: variants whose ground truths say little about each other.
 
-Instance 0 is the profile in ``profiles.py``. The settings of other instances are drawn from their number. Number and
-settings are public; the truth is secret and takes a sweep at the target's compute.
+Instance 0 is the profile in ``profiles.py``. For other instances, the number determines the settings. Number and
+settings are public. The ground truth is secret, and measuring it takes a sweep at the target's compute.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ SIZES: dict[str, dict[str, Sequence[Any]]] = {
     "cpu": {"n_layer": (2, 3, 4, 5, 6), "context": (48, 64, 96, 128), "batch": (8, 12, 16)},
     "gpu": {"n_layer": (2, 3, 4, 5, 6), "context": (96, 128, 192), "batch": (8, 12)},
 }
-"""The choices for the sizes of an instance, by profile."""
+"""Possible sizes of an instance, by profile."""
 SETTINGS: dict[str, Sequence[Any]] = {
-    "learning_rate": (0.7, 0.85, 1.2, 1.4),  # of the profile's
-    "rate_power": (0.7, 1.0, 1.2),  # of the profile's
+    "learning_rate": (0.7, 0.85, 1.2, 1.4),  # times the profile's value
+    "rate_power": (0.7, 1.0, 1.2),  # times the profile's value
     "noise": (0.0, 0.01, 0.02, 0.03),
     "symbols": (20, 28, 40, 56, 80),
 }
 HARDER = 0.3
-"""Nats added to the starting answer's prediction, because the text of an instance is noisier."""
+"""Nats added to the starting answer's predicted loss, because an instance's text is noisier."""
 
 
 def scale_of(profile: str, instance: int = 0) -> Scale:
-    """Return the sizes of an instance of a profile; profiles without experiments have only instance 0.
+    """Return the sizes and settings of an instance; profiles without experiments have only instance 0.
 
     Raises:
         ValueError: if there is no such instance.
@@ -63,6 +63,6 @@ def scale_of(profile: str, instance: int = 0) -> Scale:
 
 
 def drawn_number(below: int, *purpose: str | int) -> int:
-    """Return a number from 0 to ``below`` - 1 that depends only on the purpose."""
+    """Return a pseudorandom number from 0 to ``below`` - 1 that depends only on ``purpose``."""
     digest = sha256(" ".join(map(str, purpose)).encode()).digest()
     return int.from_bytes(digest[:16], "big") % below

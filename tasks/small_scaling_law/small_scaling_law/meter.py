@@ -1,7 +1,7 @@
-"""The meter: makes and charges experiments for an untrusted sandbox.
+"""The meter: make and charge experiments on behalf of an untrusted sandbox.
 
-Ledger, text and code are in a workspace that no sandbox sees; each run is made there by the same ``train.py``. A meter
-that is restarted in the same directory continues its ledger.
+The meter has its own workspace, with the ledger, the text and the code, which no sandbox shows. It makes each run there
+with the same ``train.py`` that agents have. A meter that is restarted in the same directory continues the ledger.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ except RefusedError as error:
 
 
 def open_meter(setup: Setup[Scale], directory: Path) -> Meter:
-    """Return the function that runs a request ``[n_embd, max_iters, seed]`` in the trusted workspace ``directory``."""
+    """Return a function that makes the run ``[n_embd, max_iters, seed]`` in the trusted workspace ``directory``."""
     if not (directory / "profile.json").exists():
         create_whole(setup, directory)
     one_thread = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}  # the models are small

@@ -1,6 +1,7 @@
-"""The sizes of the task: one entry for each profile, which scorer, preparation, sweep and workspace all read.
+"""The sizes and budgets of each profile, for the scorer, the sweep and the workspaces.
 
-It stands alone, because agents get a copy of it, as ``scales.py``. Further instances of a profile: ``instances.py``.
+Workspaces contain a copy of this module, ``scales.py``; therefore it imports only the standard library. The package's
+``instances.py`` derives further instances from these profiles.
 """
 
 from __future__ import annotations
@@ -13,68 +14,68 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MIN_SHARE, MAX_SHARE = 0.5, 1.1
-"""Of the target's FLOPs that an answer may spend; the upper one is the original's."""
+"""Minimum and maximum share of the target's FLOPs that an answer may spend; the maximum is the original task's."""
 
 
 @dataclass(frozen=True)
 class Experiments:
-    """What a run consists of beside width and steps, and how much of it an agent may spend."""
+    """The fixed settings of a run, apart from its sizes, and the budgets of experiments."""
 
     text: str
-    """The prepared text whose bytes are the tokens, by its name for ``re_bench.text.open_text``."""
+    """Name of the prepared text whose bytes are the tokens, for ``re_bench.text.open_text``."""
     run_flops: float
-    """The most of one run."""
+    """Maximum FLOPs of one run."""
     total_flops: float
-    """The most of all runs together."""
+    """Maximum FLOPs of all runs together."""
     learning_rate: float
-    """The highest at width ``rate_width``; it goes with the width to the power ``-rate_power``."""
+    """Peak learning rate at width ``rate_width``; it is proportional to the width to the power ``-rate_power``."""
     rate_width: int
     rate_power: float
     bfloat16_from: int | None = None
-    """The width from which on products are in bfloat16; None for never."""
+    """Smallest width that is trained with bfloat16 autocast; None for no width."""
     validation_windows: int = 2_048
     vocabulary: int = 256
     symbols: int | None = None
-    """To which the bytes of the text are reduced, the end of a document included; None leaves them as they are."""
+    """Number of symbols to which the text's bytes are reduced, including the end of a document; None to keep bytes."""
     noise: float = 0.0
-    """Share of the symbols that are replaced by random ones."""
+    """Share of the symbols that are replaced by random symbols."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One profile."""
+    """The sizes of one profile or instance."""
 
     target_flops: float
-    """Of the run whose outcome is to be predicted."""
+    """FLOPs of the run to predict."""
     context: int
-    """Tokens of a window."""
+    """Tokens per window."""
     batch: int
-    """Windows of a step."""
+    """Windows per training step."""
     default: tuple[int, int, float]
-    """The starting solution: n_embd, max_iters, loss_prediction."""
+    """The starting answer: n_embd, max_iters, loss_prediction."""
     experiments: Experiments | None
-    """None if there are none: profile ``paper`` does not know how the published runs were trained."""
+    """None in profile ``paper``, because it is not known how the published runs were trained."""
     n_layer: int = 4
     n_head: int = 1
-    """The width must be a multiple of it."""
+    """Number of heads; the width must be a multiple of this number."""
 
     def tokens(self, max_iters: int) -> int:
-        """Return the tokens that so many steps train on."""
+        """Return the number of tokens in ``max_iters`` training steps."""
         return self.batch * self.context * max_iters
 
     def flops(self, n_embd: int, max_iters: int) -> int:
-        """Return the floating-point operations of a run by the original's formula.
+        """Return the floating-point operations (FLOPs) of a run according to the original task's formula.
 
-        6 for each of the 12 n_layer n_embd^2 parameters of the blocks and each token; embeddings and attention are
-        not counted.
+        They are 6 per token and per parameter of the blocks, which have 12 n_layer n_embd^2 parameters. Embeddings and
+        attention are not counted.
         """
         return 72 * self.n_layer * n_embd**2 * self.tokens(max_iters)
 
     def experiment_flops(self, n_embd: int, max_iters: int) -> int:
-        """Return what an experiment is charged: its training, but no less than the measurement of its loss.
+        """Return the FLOPs that an experiment is charged: those of its training, or of measuring its loss if higher.
 
-        That is a forward pass over the validation windows, 2 for each parameter of the blocks and each token. So time
-        follows the charge within a factor of two also where a run has few steps.
+        The loss is measured by a forward pass over the validation windows: 2 FLOPs per token and parameter of the
+        blocks. With this minimum, even runs with few steps take at most twice the time that their charge suggests.
 
         Raises:
             ValueError: if the profile has no experiments.
@@ -85,7 +86,7 @@ class Scale:
         return max(self.flops(n_embd, max_iters), validation)
 
     def steps(self, n_embd: int, flops: float) -> int:
-        """Return the number of steps of this width that comes nearest to ``flops``; at least one."""
+        """Return the number of steps, at least 1, with which a run of width ``n_embd`` is nearest to ``flops``."""
         return max(1, round(flops / self.flops(n_embd, 1)))
 
 
@@ -123,11 +124,11 @@ SCALES = {
     ),
     "paper": Scale(target_flops=5e17, context=1024, batch=64, default=(1000, 20_000, 4.4), experiments=None),
 }
-"""The profiles by name. An answer has no score in one without a file in ``truth``."""
+"""The profiles by name. Scores need a ground truth, a file in ``truth``."""
 
 
 def chosen(workspace: Path) -> Scale:
-    """Return the sizes of a workspace, which are in its ``profile.json``."""
+    """Return the sizes in the ``profile.json`` of a workspace."""
     values = json.loads((workspace / "profile.json").read_text(encoding="utf-8"))["scale"]
     experiments = values["experiments"]
     values["default"] = tuple(values["default"])

@@ -1,8 +1,9 @@
-"""Make a truth, ``python -m small_scaling_law.rebuild --profile cpu [--instance N]``: sweep, fit, measure anchors.
+"""Make a ground truth: ``python -m small_scaling_law.rebuild --profile cpu [--instance N]``.
 
-``re-bench calibrate`` does this for instance 0 and measures its anchors. The anchors of other instances are measured
-here, with three references in the sandbox, and stored with the truth. An instance that is not in the repository is
-private: its runs, truth and anchors are only in the cache. Existing runs made in the same way are kept.
+The command makes the sweep's runs, except for existing runs made in the same way, and fits the ground truth. For
+instance 0, ``re-bench calibrate`` does the same and then measures the anchors. For other instances, this command also
+measures the anchors, with three references in the sandbox, and stores them with the ground truth. An instance that is
+not in the repository is private: its runs, ground truth and anchors are only in the cache.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
 
 REFERENCES = 3
 MAX_DISTANCE = 0.1
-"""Maximum distance of a reference from the mean of all, in rewards."""
+"""Maximum difference between a reference's reward and the mean reward of all references."""
 MIN_MEAN = 0.8
-"""Minimum mean raw score of references; below it, experiments do not predict the target's run."""
+"""Minimum mean raw score of the references; if it is lower, experiments do not predict the target's run."""
 
 
 def rebuild(
@@ -51,18 +52,18 @@ def rebuild(
     first_seed: int = 1,
     out: Path | None = None,
 ) -> None:
-    """Make the truth of an instance, unless it is published.
+    """Make the ground truth of an instance; do nothing for profile ``paper``, whose ground truth is published.
 
     Args:
         profile: the profile's name.
         instance: number of the instance.
         cluster: address of a Ray cluster for the runs; None for this machine.
-        workers: runs at a time on each machine; None for one per core.
+        workers: number of parallel runs on each machine; None for one per core.
         first_seed: first seed of the runs.
-        out: file for a comparison truth without anchors; None for the instance's own.
+        out: file for a ground truth without anchors, for comparison; None for the instance's file.
 
     Raises:
-        ReBenchError: if the truth is not sound, or the references differ too much.
+        ReBenchError: if the ground truth is rejected, or the references are bad or differ too much.
     """
     if SCALES[profile].experiments is None:
         return
@@ -79,10 +80,12 @@ def rebuild(
 
 
 def measure_anchors(profile: str, instance: int) -> Anchors:
-    """Return the raw score of the starting answer, and the mean of three references in the sandbox.
+    """Return the anchors: the raw score of the starting answer, and the mean raw score of three references.
+
+    The references run in the sandbox.
 
     Raises:
-        ReBenchError: if the references differ too much.
+        ReBenchError: if the references are bad or differ too much.
     """
     pin_instances({f"{TASK}/{profile}": instance})
     task, truth = open_task(FOLDER), open_truth(profile, instance)
@@ -109,10 +112,12 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
 
 
 def check_references(starting: float, references: Sequence[float]) -> None:
-    """Check that the references are good and agree; otherwise the instance's experiments are not informative enough.
+    """Check that the references' raw scores are high and close to each other.
+
+    If they are not, the instance's experiments do not predict the target's run well enough.
 
     Raises:
-        ReBenchError: if they are not.
+        ReBenchError: if the mean is below :data:`MIN_MEAN`, or a reward differs by more than :data:`MAX_DISTANCE`.
     """
     mean = statistics.fmean(references)
     rewards = ", ".join(f"{normalise(raw, starting, mean):.2f}" for raw in references)
@@ -124,7 +129,7 @@ def check_references(starting: float, references: Sequence[float]) -> None:
 
 
 def main() -> None:
-    """Read the command line and rebuild."""
+    """Parse the command line and make the ground truth."""
     parser = argparse.ArgumentParser(description="Make the truth of a profile, or of one of its instances, again.")
     parser.add_argument("--profile", choices=list(SCALES), required=True)
     parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")

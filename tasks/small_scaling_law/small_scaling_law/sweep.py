@@ -1,7 +1,7 @@
-"""Make the runs behind the truth of a profile, with the agents' ``experiment.py``; resumable.
+"""Make the runs of a sweep, to which ``fit.py`` fits the ground truth, with the agents' ``experiment.py``.
 
-Every run is one JSON line of ``truth/PROFILE-runs.jsonl`` with everything needed to repeat it, written when it is
-done. Existing runs of the same code and text are kept. ``fit.py`` fits the truth.
+Each finished run is one JSON line of ``truth/PROFILE-runs.jsonl``, with everything needed to repeat the run. A sweep
+can be resumed: runs of the same code and text are kept.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ REWORDED = {
     "6d33d7b2bfdfa1d66034e314afba5ed97e9319386494ad04aaf0c660b446463a": _CODE,
     "f9db4c0949b5fc2ee9a45a296e3a1fb2cbbbc484130c0203ce02a4baff310a55": _CODE,
 }
-"""Earlier checksums of the code, mapped to the current one if only texts changed (both earlier ones are of the bytes).
+"""Earlier checksums of code that computes the same, mapped to the current checksum.
 
-Before adding an entry, compare the code statement by statement, or repeat some runs and compare them bit by bit. Remove
-all entries if the computation changes.
+(The earlier checksums in this table are of the files' bytes, including docstrings.) Before adding an entry, compare the
+code statement by statement, or repeat some runs and compare them bit by bit. If the computation changes, remove all
+entries.
 """
 
 
@@ -62,8 +63,9 @@ class Row:
     """Share of the target's FLOPs."""
     widths: tuple[int, ...]
     edges: tuple[int, ...] = ()
-    """Widths far from the best, with one seed only."""
+    """Widths far from the best one, with only one seed."""
     seeds: int = 2
+    """Number of seeds for each of ``widths``."""
 
 
 SWEEPS = {
@@ -75,28 +77,30 @@ SWEEPS = {
         Row(1.0, (40, 52, 64, 80), (32, 100, 128)),
     ),
 }
-"""Sweeps of instance 0, by profile. The truth is fitted to the rows near the target; the others, within the agents'
-budgets, show whether extrapolation works."""
+"""Sweeps of instance 0, by profile. The ground truth is fitted to the rows near the target. The other rows are within
+agents' budgets and show whether extrapolation works."""
 CENTRES = {
     "cpu": {0.005: 15, 0.01: 17, 0.02: 20, 0.5: 46, 1.0: 58},
     "gpu": {0.005: 25, 0.01: 30, 0.02: 36, 0.5: 88, 1.0: 105},
 }
-"""Approximate best widths of instance 0 by profile and share of the target, where sweeps of other instances start. A
-sweep extends a row while the best width is at its edge."""
+"""Approximate best widths of instance 0, by profile and share of the target. Sweeps of other instances start around
+these widths, and extend a row while the best width is at the row's edge."""
 RATIO = {"cpu": 1.3, "gpu": 1.5}
-"""Ratio of neighbouring widths of such a sweep, before rounding to multiples of the heads."""
+"""Ratio of neighbouring widths in sweeps of other instances, before rounding to multiples of the number of heads."""
 POWERS = {"cpu": (-2, -1, 0, 1, 2), "gpu": (-1, 0, 1, 2)}
-"""Powers of that ratio: the widths that a sweep starts with. On a GPU narrow runs are slow, so it starts from above."""
+"""A row starts with the approximate best width times these powers of the ratio. Narrow runs are slow on a GPU, so the
+row for ``gpu`` starts with fewer narrow widths."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run."""
+    """A run to make."""
 
     n_embd: int
     max_iters: int
     seed: int
     share: float
+    """Share of the target's FLOPs."""
 
 
 def rows_of(profile: str, instance: int) -> list[Row]:
@@ -115,7 +119,7 @@ def rows_of(profile: str, instance: int) -> list[Row]:
 
 
 def widened(row: Row, lines: Sequence[dict[str, Any]], scale: Scale, ratio: float) -> Row:
-    """Return the row with one more width beyond the edge if the best run is at an edge; otherwise the row itself."""
+    """Return ``row`` with one more width beyond the edge if the best width is at an edge; otherwise ``row`` itself."""
     losses = defaultdict(list)
     for line in lines:
         if line["share"] == row.share and line["loss"] is not None:
@@ -132,7 +136,7 @@ def widened(row: Row, lines: Sequence[dict[str, Any]], scale: Scale, ratio: floa
 
 
 def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
-    """Return all runs, longest first so that workers finish together, with further seeds last."""
+    """Return all runs, ordered by seed and then by length, longest first, to keep all workers busy until the end."""
     unordered = [
         Job(width, scale.steps(width, row.share * scale.target_flops), first_seed + repeat, row.share)
         for row in rows
@@ -143,13 +147,13 @@ def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
 
 
 def code_checksum() -> str:
-    """Return the SHA-256 of the code that a run consists of, without its docstrings."""
+    """Return the SHA-256 of the code that computes a run, without docstrings."""
     sources = [*(path for name, path in COPIED.items() if name != "scales.py"), FOLDER / "starter" / "experiment.py"]
     return hashlib.sha256("\n".join(_without_docstrings(path) for path in sources).encode()).hexdigest()
 
 
 def _without_docstrings(path: Path) -> str:
-    # By lines, since what ast.unparse writes depends on Python's version.
+    # Remove lines instead of using ast.unparse, whose output depends on Python's version.
     text = path.read_text(encoding="utf-8")
     docstrings: set[int] = set()
     for node in ast.walk(ast.parse(text)):
@@ -165,7 +169,7 @@ def _is_text(part: ast.stmt) -> bool:
 
 
 def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
-    """Return what a run depends on besides its job: checksums of code and text, and the fixed settings."""
+    """Return what a run depends on, apart from its job: checksums of code and text, and the fixed settings."""
     scale = scale_of(profile, instance)
     assert scale.experiments is not None
     manifest = json.loads((open_bytes(scale.experiments.text) / "manifest.json").read_text(encoding="utf-8"))
@@ -179,7 +183,7 @@ def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
 
 
 def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the lines of runs made in the same way; an incomplete last line of a killed sweep is removed."""
+    """Return the lines of runs made as in ``made``; remove an incomplete last line, which a killed sweep leaves."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -191,7 +195,7 @@ def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_made_alike(line: dict[str, Any], made: dict[str, Any]) -> bool:
-    """Tell whether a line's run was made as in ``made``, or by equivalent code in :data:`REWORDED`."""
+    """Return whether a line's run was made as in ``made``, or by equivalent code in :data:`REWORDED`."""
     code = line.get("code", "")
     alike = line | {"code": made["code"] if REWORDED.get(code) == made["code"] else code}
     return {key: alike.get(key) for key in made} == made
@@ -206,18 +210,18 @@ def sweep(
     workers: int | None = None,
     instance: int = 0,
 ) -> Iterator[dict[str, Any]]:
-    """Make the runs that are missing in ``path``, append a line for each, and yield the lines.
+    """Make the runs that are missing in the file ``path``, append a line for each run, and yield the lines.
 
     Args:
         profile: the profile's name.
-        planned: all runs.
-        path: the file of lines.
+        planned: all runs of the sweep.
+        path: the file with one line per run.
         executor: executes the runs.
-        workers: runs at a time; None for one per core.
+        workers: number of parallel runs; None for one per core.
         instance: number of the instance.
 
     Raises:
-        UsageError: if a GPU is needed, and the executor uses other machines.
+        UsageError: if the runs need a GPU, and the executor uses other machines.
         ReBenchError: if a run fails.
     """
     prepare_text_of(scale_of(profile, instance))
@@ -237,10 +241,10 @@ def sweep(
 
 
 def run_job(profile: str, instance: int, job: Job) -> dict[str, Any]:
-    """Make a run in its own workspace and process, with one thread, and return its result.
+    """Make a run with one thread, in its own workspace and process, and return the run's result.
 
     Raises:
-        ReBenchError: if it fails.
+        ReBenchError: if the run fails.
     """
     scale, started = scale_of(profile, instance), dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     prepare_text_of(scale)
@@ -257,7 +261,7 @@ def run_job(profile: str, instance: int, job: Job) -> dict[str, Any]:
 
 
 def prepare_text_of(scale: Scale) -> None:
-    """Prepare the text of an instance, unless it exists."""
+    """Prepare an instance's text, unless it exists."""
     assert scale.experiments is not None
     prepare_bytes(scale.experiments.text, print_progress)
 
@@ -265,7 +269,7 @@ def prepare_text_of(scale: Scale) -> None:
 def sweep_all(
     profile: str, instance: int, path: Path, executor: Executor, *, workers: int | None = None, first_seed: int = 1
 ) -> list[dict[str, Any]]:
-    """Sweep an instance, go on beyond the edges of a row while its best width is there, and return all lines."""
+    """Sweep an instance, extend rows while the best width is at an edge, and return all lines."""
     scale = scale_of(profile, instance)
     rows: list[Row] = []
     wider = rows_of(profile, instance)

@@ -1,4 +1,4 @@
-"""The data and the workspaces of small_scaling_law: the text as bytes, and the workspace of an instance."""
+"""Prepare the text as bytes, and create an instance's workspaces."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ COPIED = {
     "batches.py": Path(batches.__file__),
     "scales.py": Path(profiles.__file__),
 }
-"""Modules copied into workspaces, by their names there; they import nothing else of re_bench."""
+"""Modules copied into workspaces, by file name; they import no other module of re_bench."""
 
 
 def prepare(setup: Setup[Scale]) -> None:
-    """Prepare the bytes of the profile's text, if it has experiments.
+    """Prepare the bytes of the profile's text, if the profile has experiments.
 
     Raises:
-        UsageError: if there is no such instance, or it has no truth.
+        UsageError: if there is no such instance, or the instance has no ground truth.
     """
     profile, instance = setup.profile_name, setup.instance
     try:
@@ -53,13 +53,13 @@ def prepare(setup: Setup[Scale]) -> None:
 
 
 def create_whole(setup: Setup[Scale], directory: Path) -> None:
-    """Make a workspace with the starter files outside all sandboxes, for the meter or a sweep."""
+    """Create a workspace including the starter files, for use outside sandboxes by the meter or a sweep."""
     shutil.copytree(FOLDER / "starter", directory, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     create(setup, directory)
 
 
 def create(setup: Setup[Scale], directory: Path) -> None:
-    """Add text, modules, sizes and the starting answer of an instance to a workspace."""
+    """Add the text, the modules, the sizes and the starting answer of an instance to a workspace."""
     profile, instance = setup.profile_name, setup.instance
     scale = scale_of(profile, instance)
     if scale.experiments is not None:

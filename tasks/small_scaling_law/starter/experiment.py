@@ -1,4 +1,4 @@
-"""One run: everything but width and steps is fixed here, and must stay as it is."""
+"""Make one run. Everything except width and steps is fixed in this file; do not change it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ HERE = Path(__file__).parent
 WARMUP_SHARE, LEAST_WARMUP = 0.05, 20
 FINAL = 0.05
 POINTS = 50
-"""Of a learning curve."""
+"""Number of points on a learning curve."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave."""
+    """The result of a run."""
 
     loss: float | None
-    """On the validation text at the end, in nats a byte; None if the training diverged."""
+    """Final loss on the validation text, in nats per byte; None if the training diverged."""
     curve: list[tuple[int, float]]
-    """Steps, and the mean training loss since the point before."""
+    """Points of the learning curve: the step, and the mean training loss since the previous point."""
     seconds: float
     settings: dict
 
 
 def run(n_embd: int, max_iters: int, seed: int = 0, scale: Scale | None = None) -> Outcome:
-    """Train a model of width ``n_embd`` for ``max_iters`` steps and measure its loss."""
+    """Train a model of width ``n_embd`` for ``max_iters`` steps, and measure its loss."""
     scale = scale or chosen(HERE)
     fixed = scale.experiments
     started = time.monotonic()
@@ -57,7 +57,7 @@ def run(n_embd: int, max_iters: int, seed: int = 0, scale: Scale | None = None) 
 
 
 def settings_of(n_embd: int, max_iters: int, fixed: Experiments) -> Settings:
-    """Return how a run of this width is trained."""
+    """Return the training settings of a run."""
     return Settings(
         steps=max_iters,
         learning_rate=fixed.learning_rate * (fixed.rate_width / n_embd) ** fixed.rate_power,
@@ -70,10 +70,11 @@ def settings_of(n_embd: int, max_iters: int, fixed: Experiments) -> Settings:
 
 @torch.no_grad()
 def initialised(model: GPT) -> GPT:
-    """Draw initial values that leave the model of every width on the same scale, which GPT-2's do not.
+    """Initialise the parameters so that, unlike with GPT-2's values, models of all widths have the same scale.
 
-    Linear layers have a standard deviation of 1/sqrt(inputs), divided by sqrt(2 n_layer) where they add to the
-    residual, the embedding, which is the unembedding too, 1/sqrt(width), and positions 0.3/sqrt(width).
+    The standard deviation of linear layers is 1/sqrt(inputs), divided by sqrt(2 n_layer) for layers that add to the
+    residual stream. It is 1/sqrt(width) for the embedding, which is also the unembedding, and 0.3/sqrt(width) for
+    positions.
     """
     for name, parameter in model.named_parameters():
         if parameter.ndim < 2:  # noqa: PLR2004 - biases and norms stay
@@ -89,7 +90,7 @@ def initialised(model: GPT) -> GPT:
 
 @torch.no_grad()
 def validation_loss(model: GPT, scale: Scale, device: str) -> float:
-    """Return the mean loss over windows that are evenly spread over the validation text."""
+    """Return the mean loss on windows that are evenly spread over the validation text."""
     model.eval()
     windows = np.concatenate(list(consecutive_windows(text("valid.bin"), 256, scale.context)))
     count = min(len(windows), scale.experiments.validation_windows)
@@ -99,5 +100,5 @@ def validation_loss(model: GPT, scale: Scale, device: str) -> float:
 
 
 def text(name: str) -> np.ndarray:
-    """Return a text, a byte a token."""
+    """Return the text in the file ``name``, one byte per token."""
     return np.memmap(HERE / "data" / name, np.uint8, "r")

@@ -1,7 +1,7 @@
-"""The ledger of experiments: the cost of each run, recorded before it starts.
+"""The ledger of experiments: it records the cost of each run before the run starts.
 
-``train.py`` keeps it and refuses runs over the limits. A run that is stopped early is charged in full. This is an
-honour system: only the rules of the task forbid training without it.
+``train.py`` charges each run to the ledger, and the ledger refuses runs over the limits. A run that is stopped early is
+charged in full. This is an honour system: only the task's rules forbid training without the ledger.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["Ledger", "LedgerError"]
 
 
 TOO_LARGE = 1 << 64
-"""Neither torch nor the batches accept larger seeds."""
+"""Numbers must be smaller than this, because neither torch nor the batches accept larger seeds."""
 
 
 class LedgerError(Exception):
-    """A run that is not allowed, or a ledger that was modified."""
+    """The run is not allowed, or the ledger was modified."""
 
 
 class Ledger:
@@ -36,7 +36,7 @@ class Ledger:
         self._path, self._scale = path, scale
 
     def charge(self, n_embd: int, max_iters: int, seed: int) -> int:
-        """Record a run before it starts and return its number, from 1.
+        """Record a run before it starts, and return the run's number, from 1.
 
         Raises:
             LedgerError: if the run, or all runs including it, would exceed a budget.
@@ -51,7 +51,7 @@ class Ledger:
             if spent + cost > limits.total_flops:
                 left = limits.total_flops - spent
                 raise LedgerError(
-                    f"the run costs {cost:.4g} FLOPs, and of {limits.total_flops:g} in all {left:.4g} are left"
+                    f"the run costs {cost:.4g} FLOPs, but only {left:.4g} of {limits.total_flops:g} are left"
                 )
             line = {"run": len(runs) + 1, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": cost,
                     "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}  # fmt: skip
@@ -60,14 +60,14 @@ class Ledger:
         return line["run"]
 
     def spent(self) -> int:
-        """Return the FLOPs of all runs."""
+        """Return the FLOPs of all recorded runs."""
         return sum(run["flops"] for run in self.runs())
 
     def runs(self) -> list[dict]:
-        """Return all runs.
+        """Return all recorded runs.
 
         Raises:
-            LedgerError: if a line, including its cost, was not written by this program.
+            LedgerError: if a line is malformed, or its number or cost is wrong.
         """
         lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
         return [self._read(number, line) for number, line in enumerate(lines, 1)]

@@ -1,6 +1,6 @@
 """Plot the experiments: ``python plot.py [FILE.png]``; needs matplotlib.
 
-Left: learning curves. Right: final losses over the width, one line per budget.
+The left plot shows the learning curves, the right plot the final loss over the width, with one line per budget.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Read ``runs``, plot, save."""
+    """Plot the results in ``runs``, and save the figure."""
     try:
         import matplotlib as mpl  # noqa: PLC0415
     except ModuleNotFoundError:

@@ -1,7 +1,7 @@
 """Run one experiment: ``python train.py [CONFIG] [--seed N]``; the default config is ``example_config.py``.
 
-The run is charged to the ledger; its result is saved as ``runs/NNN.json`` and printed. If ``RE_BENCH_EXPERIMENTS``
-names a socket, the server behind it makes the run with the same program and keeps the ledger.
+The run is charged to the ledger, and its result is saved as ``runs/NNN.json`` and printed. If ``RE_BENCH_EXPERIMENTS``
+names a socket, the server at this socket (the meter) makes the run, with the same code, and keeps the ledger.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ METER = "RE_BENCH_EXPERIMENTS"
 
 
 class RefusedError(Exception):
-    """A run that is not allowed."""
+    """The run is not allowed, or the meter cannot make it."""
 
 
 def experiment(n_embd: int, max_iters: int, seed: int = 0) -> dict:
-    """Make a run, here or through the meter, save its result, and return it.
+    """Make a run in this process or through the meter, save the result, and return it.
 
     Raises:
-        RefusedError: if it is over the limits.
+        RefusedError: if the run is over the limits, or the meter cannot make it.
     """
     result = ask(n_embd, max_iters, seed) if os.environ.get(METER) else make(n_embd, max_iters, seed)
     (HERE / "runs").mkdir(exist_ok=True)
@@ -36,14 +36,14 @@ def experiment(n_embd: int, max_iters: int, seed: int = 0) -> dict:
 
 
 def make(n_embd: int, max_iters: int, seed: int) -> dict:
-    """Charge a run to the ledger and make it here."""
-    # Torch is imported late: it is slow, and a run may be refused first.
+    """Charge a run to the ledger, and make the run in this process."""
+    # Import torch, which takes long, only after the ledger has accepted the run.
     from ledger import Ledger, LedgerError  # noqa: PLC0415
     from scales import chosen  # noqa: PLC0415
 
     scale = chosen(HERE)
     if scale.experiments is None:
-        raise RefusedError("this profile has no experiments: how the published runs were trained is not known")
+        raise RefusedError("this profile has no experiments: it is not known how the published runs were trained")
     try:
         number = Ledger(HERE / "ledger.jsonl", scale).charge(n_embd, max_iters, seed)
     except LedgerError as error:
@@ -56,7 +56,7 @@ def make(n_embd: int, max_iters: int, seed: int) -> dict:
 
 
 def ask(n_embd: int, max_iters: int, seed: int) -> dict:
-    """Have the meter make a run, which may wait for others."""
+    """Ask the meter to make a run, and wait for the result; the meter may make other runs first."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(os.environ[METER])
@@ -73,9 +73,9 @@ def ask(n_embd: int, max_iters: int, seed: int) -> dict:
 
 
 def main() -> None:
-    """Read the command line and make the experiment."""
+    """Parse the command line and run the experiment."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("config", nargs="?", default="example_config.py", help="a Python file: n_embd and max_iters")
+    parser.add_argument("config", nargs="?", default="example_config.py", help="Python file with n_embd and max_iters")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     config = runpy.run_path(options.config)

@@ -1,4 +1,4 @@
-"""The starting solution: correct, in plain torch operators."""
+"""The starting solution: correct, with plain torch operators."""
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ import torch
 
 
 def prefix_sum(x: torch.Tensor) -> torch.Tensor:
-    """Sum, up to each place, the elements before which an odd number of elements is positive.
+    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
 
     Args:
-        x: one-dimensional int32 tensor of any length from 1.
+        x: one-dimensional int32 tensor with at least one element.
 
     Returns:
         A new tensor of the same shape, dtype and device; ``y[0]`` is 0.

@@ -1,29 +1,32 @@
-"""Our solution: one pass over memory; tiles find what lies before them by looking back at their neighbours.
+"""The reference solution: one pass over memory, in which each tile looks back at the tiles before it.
 
-Whether an element counts depends on the parity of the positive values before it. Any run of elements is summed up by
-three numbers: the parity of its positive values, and the sum of its counted elements if the parity before the run is
-even, or odd. Such summaries combine associatively, so the problem is a scan, and needs each element read and written
-once. What keeps the instructions few:
+Whether an element counts depends on the parity of the number of positive values before it. Three numbers summarise any
+run of elements: the parity of its number of positive values, the sum of its counted elements if the parity before the
+run is even, and this sum if the parity is odd. Such summaries combine associatively, so the problem is a scan, and each
+element has to be read and written only once.
+
+Three techniques keep the number of instructions low:
 
 - A thread owns rows of 32 consecutive elements. The signs of a row are packed into one word, whose prefix parities
-  take five shifts and exclusive-ors; sums within a row are serial additions in registers.
-- Across the rows of a tile there is one scan, of three numbers a row.
-- Rows are put together again before they are stored, so that the compiler stores whole sectors.
+  take five shifts and exclusive-ors. Sums within a row are serial additions in registers.
+- The rows of a tile need only one scan, of three numbers per row.
+- Results are rearranged into whole rows before they are stored, so that the compiler stores whole sectors.
 
-And what keeps the waiting short:
+Two techniques keep waits short:
 
-- The thread that owns a tile's last row publishes the tile's summary as soon as it has it, by atomic exchange, which
-  others see sooner than a store. Then it reads those of up to WINDOW tiles before it, both words of each in one
-  access, until it finds one whose total from the start is known, and publishes its own total.
+- The thread that owns a tile's last row publishes the tile's summary as soon as it is known, by atomic exchange, which
+  becomes visible sooner than a store. The thread then reads the summaries of up to WINDOW preceding tiles, both words
+  of each in one access, until it finds a tile whose total from the start is known. It then publishes its own total.
 - Loads and stores of the array are marked as used once, so that published words stay in the cache.
 
-Tiles are handed out in order by a ticket, so that a tile waits only for tiles that run already or have ended, however
-few run at a time. Each word carries its own flag, so no order between words is needed. All arithmetic is int32, which
-wraps around as the task defines. ``docs/tasks/triton_cumsum.md`` tells what each step gained.
+Tiles are assigned in order, by a ticket. A tile therefore waits only for tiles that are already running or finished,
+however few programs run at a time. Each word has its own flag, so the order in which words become visible does not
+matter. All arithmetic is int32, which wraps around as the task requires. ``docs/tasks/triton_cumsum.md`` lists the gain
+from each technique.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
-# ruff: noqa: FBT003, PLR0915, PLR0917 - kernels take and do what they need, and branch on constants only
+# ruff: noqa: FBT003, PLR0915, PLR0917 - kernels have many statements and arguments, and take boolean constants
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ ROW = 32
 WINDOW = 128
 WARPS = 4
 
-# A published word: a sum in the low 32 bits, the parity above it, and above that what it is (0: nothing yet).
+# A published word has a sum in the low 32 bits, then a parity, then the word's kind (0 if nothing is published yet).
 PARITY = tl.constexpr(32)
 FLAG = tl.constexpr(33)
 SUMMARY = tl.constexpr(1)
@@ -60,13 +63,13 @@ def add_two(a, b, x, y):
 
 @triton.jit
 def word(total, parity, what: tl.constexpr):
-    """Return a word to publish."""
+    """Return the word that publishes a sum, a parity and their kind."""
     return (total.to(tl.int64) & 0xFFFFFFFF) + (parity.to(tl.int64) << PARITY) + (what << FLAG)
 
 
 @triton.jit
 def load_quarter(x, place, length, shift: tl.constexpr, FULL: tl.constexpr):
-    """Load four elements of each row, from ``shift`` on."""
+    """Load four elements of each row, starting ``shift`` elements into the row."""
     if FULL:
         values = tl.load(x + place + shift, eviction_policy="evict_first")
     else:
@@ -76,38 +79,38 @@ def load_quarter(x, place, length, shift: tl.constexpr, FULL: tl.constexpr):
 
 @triton.jit
 def signs(values, column, shift: tl.constexpr):
-    """Return for each row a word with a bit set for each positive value."""
+    """Return for each row a word in which a bit is set for each positive value."""
     return tl.sum((values > 0).to(tl.int32) << (column + shift), axis=1)
 
 
 @triton.jit
 def counted(values, parities, column, shift: tl.constexpr):
-    """Return those values before which the parity is odd, zero for the others."""
+    """Return the values before which the parity is odd, and zero in place of the others."""
     return tl.where(((parities[:, None] >> (column + shift)) & 1) != 0, values, 0)
 
 
 @triton.jit
 def scanned(values, parities, column, before, shift: tl.constexpr):
-    """Return the results for four elements of each row, and the sum after them."""
+    """Return the results for four elements of each row, and the sum after these elements."""
     own = counted(values, parities, column, shift)
     return before[:, None] + tl.cumsum(own, axis=1), before + tl.sum(own, axis=1)
 
 
 @triton.jit
 def beside(left, right, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """Put two blocks of ``COLUMNS`` columns side by side."""
+    """Join two blocks of ``COLUMNS`` columns side by side."""
     return tl.reshape(tl.permute(tl.join(left, right), (0, 2, 1)), (ROWS, 2 * COLUMNS))
 
 
 @triton.jit
 def look_back(words, tile, WINDOW: tl.constexpr):
-    """Return the parity and the sum of everything before ``tile``, once its neighbours have published enough."""
+    """Return the parity and the sum of everything before ``tile``, once the preceding tiles have published enough."""
     distance = tl.arange(0, WINDOW)
     neighbour = tile - 1 - distance
     place = 2 * neighbour[:, None] + tl.arange(0, 2)[None, :]
     published = tl.zeros((WINDOW, 2), tl.int64)
     first = 1
-    while first % 2 == 1:  # a word of a near tile is missing, or no total is in sight
+    while first % 2 == 1:  # a word of a nearer tile is missing, or no total is within the window
         published = tl.load(words + place, mask=place >= 0, other=0, volatile=True)
         even, odd = tl.split(published)
         missing = (even == 0) | (odd == 0)
@@ -124,7 +127,7 @@ def look_back(words, tile, WINDOW: tl.constexpr):
 
 @triton.jit
 def scan_tile(x, y, words, tile, length, ROWS: tl.constexpr, WINDOW: tl.constexpr, FULL: tl.constexpr):
-    """Compute one tile of ``32 * ROWS`` elements; ``FULL`` says that all of them exist."""
+    """Compute one tile of ``32 * ROWS`` elements; ``FULL`` says that the whole tile is within the array."""
     row = tl.arange(0, ROWS)
     column = tl.arange(0, 4)[None, :]
     start = tile.to(tl.int64) * (32 * ROWS)
@@ -146,7 +149,7 @@ def scan_tile(x, y, words, tile, length, ROWS: tl.constexpr, WINDOW: tl.constexp
     bits ^= bits << 8
     bits ^= bits << 16
     own_parity = (bits >> 31) & 1
-    bits = bits << 1  # bit i: the parity before element i of the row, if that before the row is even
+    bits = bits << 1  # bit i: the parity before element i of the row if the parity before the row is even
 
     all_own = tl.sum(v0 + v1 + v2 + v3 + v4 + v5 + v6 + v7, axis=1)
     lower = counted(v0, bits, column, 0) + counted(v1, bits, column, 4)
@@ -157,7 +160,7 @@ def scan_tile(x, y, words, tile, length, ROWS: tl.constexpr, WINDOW: tl.constexp
     own_odd = all_own - own_even
 
     parity, even, odd = tl.associative_scan((own_parity, own_even, own_odd), 0, then)
-    last = row == ROWS - 1  # the only row that publishes: its scan is the tile's summary
+    last = row == ROWS - 1  # only the last row publishes, because its scan is the tile's summary
     here = words + 2 * tile + 0 * row
     parity_before = tl.zeros((), tl.int32)
     sum_before = tl.zeros((), tl.int32)
@@ -193,7 +196,7 @@ def scan_tile(x, y, words, tile, length, ROWS: tl.constexpr, WINDOW: tl.constexp
 
 @triton.jit
 def scan(x, y, ticket, words, length, ROWS: tl.constexpr, WINDOW: tl.constexpr):
-    """Take the next tile and compute it."""
+    """Draw the number of the next tile, and compute that tile."""
     tile = tl.atomic_add(ticket, 1, sem="relaxed").to(tl.int32)
     if (tile.to(tl.int64) + 1) * (32 * ROWS) <= length:
         scan_tile(x, y, words, tile, length, ROWS, WINDOW, True)
@@ -202,10 +205,10 @@ def scan(x, y, ticket, words, length, ROWS: tl.constexpr, WINDOW: tl.constexpr):
 
 
 def prefix_sum(x: torch.Tensor) -> torch.Tensor:
-    """Sum, up to each place, the elements before which an odd number of elements is positive.
+    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
 
     Args:
-        x: one-dimensional int32 tensor of any length from 1.
+        x: one-dimensional int32 tensor with at least one element.
 
     Returns:
         A new tensor of the same shape, dtype and device; ``y[0]`` is 0.

@@ -1,8 +1,8 @@
 """Compare solution.py with a plain loop: ``python check.py [--device cuda] [--time] [--profile]``.
 
 On a CPU, Triton kernels run in Triton's interpreter, which is exact but slow. On a GPU, ``--time`` also prints the
-median time of ten calls at 100,000,000 elements, and ``--profile`` writes a profile of the kernels to a file. This is
-not part of the scoring.
+median time of ten calls at 100,000,000 elements, and ``--profile`` writes a profile of the kernels to a file. This
+script is only for your convenience; it is not part of scoring.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LENGTHS = (1, 2, 3, 100, 1023, 1025, 8192, 20_000, 70_001)
 
 
 def expected(values: list[int]) -> list[int]:
-    """Return the answer for ``values``, one element at a time, with the wrap-around of int32."""
+    """Compute the right result for ``values`` one element at a time, wrapping around as int32 does."""
     result, positives, total = [], 0, 0
     for index, value in enumerate(values):
         if index > 0 and positives % 2 == 1:
@@ -30,7 +30,7 @@ def expected(values: list[int]) -> list[int]:
 
 
 def check(solution: Any, torch: Any, device: str, length: int) -> bool:
-    """Compare the solution with the loop on random values and print the outcome."""
+    """Compare the solution with the loop on random values, and print the result."""
     x = torch.randint(-10, 10, (length,), dtype=torch.int32, device=device)
     y = solution.prefix_sum(x)
     right = y.dtype == torch.int32 and y.shape == x.shape and y.tolist() == expected(x.tolist())
@@ -39,7 +39,7 @@ def check(solution: Any, torch: Any, device: str, length: int) -> bool:
 
 
 def median_ms(solution: Any, torch: Any) -> float:
-    """Return the median time of ten calls at 100,000,000 elements in milliseconds."""
+    """Return the median time of ten calls at 100,000,000 elements, in milliseconds."""
     times: list[float] = []
     for _ in range(13):
         x = torch.randint(-10, 10, (100_000_000,), dtype=torch.int32, device="cuda")
@@ -52,7 +52,7 @@ def median_ms(solution: Any, torch: Any) -> float:
 
 
 def main() -> int:
-    """Run the checks; the exit status is 0 if all results are right."""
+    """Run the checks; return 0 if all results are right and no requested profile failed, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--time", action="store_true")
@@ -61,7 +61,7 @@ def main() -> int:
     if options.profile and options.device == "cpu":
         parser.error("--profile needs --device cuda: in Triton's interpreter there are no kernels to profile")
     if options.device == "cpu":
-        # Triton reads this when it is imported.
+        # Triton reads this variable when it is imported.
         os.environ["TRITON_INTERPRET"] = "1"
     sys.path.insert(0, str(Path(__file__).parent))
     torch, solution = importlib.import_module("torch"), importlib.import_module("solution")

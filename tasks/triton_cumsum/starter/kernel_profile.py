@@ -1,7 +1,8 @@
 """Profile the kernels of solution.py: ``python check.py --device cuda --profile`` writes a text file.
 
-Uses Nsight Compute if it is installed and may read the GPU's counters, otherwise torch.profiler (CUPTI), which reports
-the kernels with their times and shapes but no counters. This is not part of the scoring.
+The script uses Nsight Compute if it is installed and allowed to read the GPU's counters. Otherwise it uses
+torch.profiler (CUPTI), which reports the kernels with their times and launch shapes, but no counters. The script is
+only for your convenience; it is not part of scoring.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ COLUMNS = ("us a call", "launches", "grid", "block", "registers", "shared bytes"
 
 
 class NoProfileError(Exception):
-    """A profiler is unavailable; the text gives the reason."""
+    """The profiler is unavailable; the message gives the reason."""
 
 
 def write_profile(file: Path) -> int:
-    """Write the profile of a call at 100,000,000 elements; return the exit status, 1 without a profiler."""
+    """Write the profile of calls at 100,000,000 elements to ``file``; return 0, or 1 if no profiler is available."""
     for name, profile in (("Nsight Compute", by_ncu), ("torch.profiler", by_torch)):
         try:
             text = profile()
@@ -48,11 +49,11 @@ def by_ncu() -> str:
     """Return the output of Nsight Compute for the kernels of one call.
 
     Raises:
-        NoProfileError: if it is missing, or may not read the counters.
+        NoProfileError: if Nsight Compute is missing, or may not read the counters.
     """
     ncu = shutil.which("ncu") or max(NSIGHT.glob("*/ncu"), default=None)
     if ncu is None:
-        raise NoProfileError(f"there is no ncu, neither on the PATH nor in {NSIGHT}")
+        raise NoProfileError(f"ncu was not found on the PATH or in {NSIGHT}")
     sections = [word for section in SECTIONS for word in ("--section", section)]
     command = [str(ncu), "--clock-control", "none", "--profile-from-start", "off", *sections, sys.executable, __file__]
     try:
@@ -67,10 +68,10 @@ def by_ncu() -> str:
 
 
 def by_torch() -> str:
-    """Return a table of CUPTI's records of a few calls.
+    """Return a table of CUPTI's records of ``CALLS`` calls.
 
     Raises:
-        NoProfileError: if it recorded nothing.
+        NoProfileError: if CUPTI recorded nothing.
     """
     torch, function, x = prepare()
     with tempfile.TemporaryDirectory() as directory:
@@ -91,7 +92,7 @@ def by_torch() -> str:
 
 
 def describe(device: str, events: list[dict[str, Any]]) -> str:
-    """Return a table of the events of CALLS calls, given in Chrome's trace format."""
+    """Return a table of the kernels of ``CALLS`` calls, whose events are in Chrome's trace format."""
     groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for event in events:
         details = event.get("args", {})
@@ -109,7 +110,7 @@ def describe(device: str, events: list[dict[str, Any]]) -> str:
 
 
 def prepare() -> tuple[Any, Any, Any]:
-    """Return torch, the solution's function, and an input on the GPU, with its kernels compiled."""
+    """Return torch, the solution's function and an input on the GPU, after compiling the kernels."""
     sys.path.insert(0, str(Path(__file__).parent))
     torch, solution = importlib.import_module("torch"), importlib.import_module("solution")
     x = torch.randint(-10, 10, (ELEMENTS,), dtype=torch.int32, device="cuda")

@@ -1,8 +1,8 @@
-"""Measure the clock of profile ``gpu`` on this machine's GPU: the cost of transferring inputs, and its accuracy.
+"""Measure the clock of profile ``gpu`` on this machine's GPU: the cost of transferring inputs, and the accuracy.
 
-``measure_clock.py handover`` transfers memory to a second process repeatedly, as a turn does, and prints the
-duration of each step. ``measure_clock.py score [--times N]`` scores a solution N times, the reference if none is named,
-and compares the clock with the CUDA events of the solution's own process. One line of JSON each, at once.
+``measure_clock.py handover`` repeatedly transfers memory to a second process, as a turn does, and prints the duration
+of each step. ``measure_clock.py score [--times N]`` scores a solution (by default the reference) N times, and compares
+the clock with the CUDA events of the solution's process. Each result is printed at once, as one line of JSON.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 TASK = Path(__file__).parents[1]
 ROW = 191 << 21
-"""Bytes of an input of 10^8 int32, in whole pages of 2 MiB."""
+"""Bytes of an input of 10^8 int32, rounded up to whole pages of 2 MiB."""
 
 
 def main() -> None:
-    """Read the command line and measure."""
+    """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     commands = parser.add_subparsers(dest="command", required=True)
     handover = commands.add_parser("handover", help="time the driver's calls")
-    handover.add_argument("--rows", type=int, nargs="+", default=[64, 32], help="inputs of a turn")
+    handover.add_argument("--rows", type=int, nargs="+", default=[64, 32], help="inputs per turn")
     handover.add_argument("--times", type=int, default=20)
     handover.add_argument("--receive", type=int, help=argparse.SUPPRESS)
     scoring = commands.add_parser("score", help="score a solution several times")
     scoring.add_argument("--times", type=int, default=10)
-    scoring.add_argument("--jobs", type=int, default=1, help="scorings that start while another is timed, and that one")
+    scoring.add_argument("--jobs", type=int, default=1, help="scoring runs in parallel; one at a time is timed")
     scoring.add_argument("--solution", type=Path, default=TASK / "reference")
     options = parser.parse_args()
     if options.command == "score":
@@ -59,7 +59,7 @@ def log(**values: Any) -> None:
 
 
 def hand_over(rows: int, times: int) -> None:
-    """Transfer ``rows`` inputs in one piece of memory to another process, and print the milliseconds of each step."""
+    """Transfer memory with ``rows`` inputs to another process ``times`` times, and print the duration of each step."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     program = [sys.executable, __file__, "handover", "--receive", str(theirs.fileno())]
     with subprocess.Popen(program, pass_fds=[theirs.fileno()]) as process:
@@ -83,7 +83,7 @@ def hand_over(rows: int, times: int) -> None:
         ours.close()
         process.wait(20)
     for step, milliseconds in taken.items():
-        rest = milliseconds[1:] or milliseconds  # the first is slower
+        rest = milliseconds[1:] or milliseconds  # the first transfer is slower
         log(
             rows=rows,
             step=step,
@@ -94,7 +94,7 @@ def hand_over(rows: int, times: int) -> None:
 
 
 def receive(channel: socket.socket) -> None:
-    """Map memory received over ``channel``, as the harness does, until it is closed; reply with times."""
+    """Map memory received over ``channel``, as a runner does, and reply with durations, until the channel is closed."""
     torch.zeros(1, device="cuda")
     window = None
     while True:
@@ -127,7 +127,7 @@ def _take(window: AddressRange, request: dict[str, Any], descriptor: int) -> dic
         values = torch.as_tensor(type("Part", (), {"__cuda_array_interface__": part})(), device="cuda")
         wrong = [row for row in range(rows) if int(values[row * ROW // 4]) != request["value"]]
         if wrong:
-            raise RuntimeError(f"rows {wrong} do not hold what was written")
+            raise RuntimeError(f"rows {wrong} do not contain the written values")
         torch.cuda.synchronize()
     finally:
         timed("unmap", window.unmap)
@@ -135,7 +135,7 @@ def _take(window: AddressRange, request: dict[str, Any], descriptor: int) -> dic
 
 
 def score(solution: Path, times: int, jobs: int) -> None:
-    """Score ``solution`` several times and print how the clock agrees with the events of its own process."""
+    """Score ``solution`` several times, and print how well the clock agrees with its process's CUDA events."""
 
     def once(number: int) -> dict[str, Any]:
         program = [sys.executable, str(TASK / "score.py"), "--solution", str(solution), "--profile", "gpu", "--json"]
@@ -158,11 +158,11 @@ def score(solution: Path, times: int, jobs: int) -> None:
 
 
 def summary(scored: dict[str, Any]) -> dict[str, Any]:
-    """Return the relevant figures of a score; ``events_ms`` is claimed by the submission's process."""
+    """Return the relevant figures of a score; the submission's process claims ``events_ms``, which is not trusted."""
     if scored["status"] != "valid":
         return {key: scored[key] for key in ("status", "message", "seconds")}
     details = scored["details"]
-    clock, events = details["clock_ms"]["submission"], details["claimed_ms"] or None  # 0 is no time either
+    clock, events = details["clock_ms"]["submission"], details["claimed_ms"] or None  # 0 is not a time
     phases, times = details["phases_s"], details["times"]
     locked = sum(seconds for name, seconds in phases.items() if "waiting" not in name)
     return {

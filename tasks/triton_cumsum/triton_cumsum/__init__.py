@@ -1,1 +1,1 @@
-"""The task triton_cumsum: a conditional prefix sum over int32, as fast as the agent can make it on a GPU."""
+"""The ``triton_cumsum`` task: make a conditional prefix sum over int32 as fast as possible on a GPU."""

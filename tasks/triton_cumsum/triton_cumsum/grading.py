@@ -1,4 +1,4 @@
-"""The truth: the function in NumPy, and the inputs on which a submission must agree exactly."""
+"""The function in NumPy, as ground truth, and the inputs on which a submission's results must be exact."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 LENGTHS = (1, 2, 3, 1023, 1024, 1025, 65_537, 1_000_003)
 """Lengths of the inputs of uniform values."""
 MODERATE_LENGTH = 20_011
-"""Length of all other inputs of a correctness check."""
+"""Length of all other inputs of the correctness check."""
 OUTLIERS = 64
 BLOCKS = (32, 1024, 8192)
-"""Block sizes at whose ends a solution may be wrong."""
+"""Common block sizes; solutions may be wrong at the ends of their blocks."""
 INT32 = np.iinfo(np.int32)
 
 
@@ -33,10 +33,9 @@ class Case:
 
 
 def prefix_sum(x: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the sums of those earlier-or-same elements before which the count of positive elements is odd.
+    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
 
-    ``y[i]`` is the sum over ``1 <= j <= i`` of those ``x[j]`` for which an odd number of ``x[0..j-1]`` is greater
-    than zero, modulo 2^32 as int32. Input and output are one-dimensional and of equal length.
+    Sums wrap around as int32. Input and output are one-dimensional and of equal length.
     """
     included = np.zeros(x.shape, dtype=bool)
     included[1:] = np.cumsum(x[:-1] > 0, dtype=np.int64) % 2 == 1
@@ -44,14 +43,14 @@ def prefix_sum(x: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def uniform(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """Return ``length`` uniform integers from -10 to 9: the distribution of the timed input."""
+    """Return ``length`` uniform integers from -10 to 9, the distribution of nearly all timed values."""
     return generator.integers(-10, 10, length, dtype=np.int32)
 
 
 def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """Return :func:`uniform` values with at most :data:`OUTLIERS` values of the full range at random places.
+    """Return :func:`uniform` values, with at most :data:`OUTLIERS` of them replaced by values of the full range.
 
-    They are too few to change the counts, but solutions for small values only fail on them.
+    The replaced values are too few to change the counts, but solutions that are only right for small values fail.
     """
     x = uniform(generator, length)
     x[generator.integers(0, length, OUTLIERS)] = generator.integers(INT32.min, INT32.max, OUTLIERS, endpoint=True)
@@ -59,7 +58,7 @@ def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArra
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Yield the inputs of a correctness check, drawn from the secret ``seed``."""
+    """Yield the inputs of a correctness check, which are random with the secret ``seed``."""
     generator = np.random.default_rng(seed)
     for length in LENGTHS:
         yield Case(f"{length} uniform values", uniform(generator, length))
@@ -96,7 +95,7 @@ def _wrapping(generator: np.random.Generator) -> Iterator[Case]:
 
 
 def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
-    """Yield inputs whose positive values are only at the last, or first, places of blocks."""
+    """Yield inputs whose positive values are only at the last, or only at the first, positions of blocks."""
     for block in BLOCKS:
         for name, start in (("last", block - 1), ("first", 0)):
             x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)
@@ -105,7 +104,7 @@ def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
 
 
 def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> None:
-    """Raise ``InvalidSubmissionError`` with the first index at which the arrays differ."""
+    """Raise ``InvalidSubmissionError`` if the arrays differ; the message has the first index that differs."""
     wrong = np.flatnonzero(got != expected)
     if wrong.size:
         first = int(wrong[0])

@@ -1,11 +1,12 @@
-"""Profile ``cpu``: check a submission in Triton's interpreter, count what its steps move, and model its time.
+"""Profile ``cpu``: check a submission in Triton's interpreter, count the bytes that it moves, and model its time.
 
-One sandboxed process calls the submission and records its steps, the other replays them on other values and counts; see
-:mod:`triton_cumsum.sandboxed.cpu`. Only this process has truth, model and score.
+One sandboxed process (the runner) calls the submission and records its steps. Another one (the meter) replays the steps
+on other values and counts the bytes; see :mod:`triton_cumsum.sandboxed.cpu`. Only the scorer's process has the ground
+truth, the model and the score.
 
-The model is a roofline. All counts are taken at one fixed length and scaled in proportion, so the score is the same in
-each scoring and nothing can be hidden at shorter lengths. Steps specialized for that length must be right there and are
-counted there; a secret length is also checked.
+The model is a roofline. All counts are taken at one fixed length and scaled in proportion to the length. The score is
+therefore the same in every scoring run, and a submission cannot hide traffic at shorter lengths. Steps specialized for
+the fixed length must be right and are counted at that length; results are also checked at a secret length.
 """
 
 from __future__ import annotations
@@ -32,24 +33,24 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Job
 
 STEADY_WAITS = 3
-"""Waits of a look-back that overlap with other programs, whatever the length of the input."""
+"""Number of waits of a look-back that overlap with other programs' work, for inputs of any length."""
 MORE_PROGRAMS = 3
-"""Programs count as fixed-size if their number grows by this factor for four times the length."""
+"""If the number of programs grows by at least this factor for four times the length, programs have a fixed size."""
 
 
 def score(job: Job[Cpu]) -> RawScore:
     """Return the score of a submission.
 
     Raises:
-        InvalidSubmissionError: if it is wrong or refused, or its time is below the floor.
+        InvalidSubmissionError: if a result is wrong, a step is refused, or the time is below the floor.
     """
     environment = job.profile.environment
     with job.sandbox(cpu, environment=environment) as runner:
         runner.call(cpu.load_submission, job.submission)
-        # Inputs are made only now: the submission cannot have seen them.
+        # Inputs are made after the import, so the submission's module cannot have seen them.
         inputs = _inputs(job.profile)
         label, x, other = next(inputs)
-        trace = record(job, runner, x, label)  # refused before the second process starts if there is no trace
+        trace = record(job, runner, x, label)  # fails before the second process starts if there is no trace
         with job.sandbox(cpu, environment=environment, submission=False) as meter:
             runs = [replay(job, meter, other, trace, label)]
             for label, x, other in inputs:
@@ -59,7 +60,7 @@ def score(job: Job[Cpu]) -> RawScore:
 
 
 def _inputs(profile: Cpu) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield labels, values to record and values to replay on; the last two inputs are counted."""
+    """Yield for each input a label, the values to record and the values to replay; the last two inputs are counted."""
     for case, other in zip(*(grading.cases(secrets.randbits(64)) for _ in range(2)), strict=True):
         yield case.label, case.x, other.x
     generator = np.random.default_rng(secrets.randbits(128))
@@ -70,7 +71,7 @@ def _inputs(profile: Cpu) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.i
 
 
 def record(job: Job[Cpu], runner: SandboxedProcess, x: NDArray[np.int32], label: str) -> str:
-    """Have the submission compute one input, compare it with the truth, and return the unread trace.
+    """Call the submission on one input, compare the result with the ground truth, and return the trace unparsed.
 
     Raises:
         InvalidSubmissionError: if the result is wrong, or there is no trace.
@@ -81,10 +82,10 @@ def record(job: Job[Cpu], runner: SandboxedProcess, x: NDArray[np.int32], label:
 
 
 def replay(job: Job[Cpu], meter: SandboxedProcess, x: NDArray[np.int32], trace: str, label: str) -> list[Step]:
-    """Run the recorded steps in the other process, and return their costs.
+    """Replay the recorded steps in the meter, check the result, and return the steps' costs.
 
     Raises:
-        InvalidSubmissionError: if the steps are refused, or their result is wrong.
+        InvalidSubmissionError: if a step is refused, or the result is wrong.
     """
     result, steps = meter.call_within(job.profile.replay_s, cpu.replay, x, trace)
     what = (
@@ -96,12 +97,12 @@ def replay(job: Job[Cpu], meter: SandboxedProcess, x: NDArray[np.int32], trace: 
 
 
 def floor(device: Device = H200) -> float:
-    """Return the minimum seconds of any solution: one launch that reads and writes each element once."""
+    """Return the minimum time of any solution, in seconds: one launch that reads and writes each element once."""
     return device.launch_s + BYTES_PER_ELEMENT * ELEMENTS / device.bandwidth
 
 
 def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step], device: Device = H200) -> float:
-    """Return the modelled seconds at :data:`ELEMENTS` from the steps at ``length`` and at a quarter of it."""
+    """Return the modelled seconds at :data:`ELEMENTS`, given the steps at ``length`` and at a quarter of it."""
     growth = ELEMENTS / length
     launches = len(steps) + max(0, len(steps) - len(quarter)) * (growth - 1) * 4 / 3
     before = [*quarter, *steps[len(quarter) :]]
@@ -110,15 +111,15 @@ def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step]
 
 
 def _step_seconds(step: Step, programs: int, device: Device) -> float:
-    """Return the seconds of a step whose kernel has ``programs`` programs at a quarter of the length."""
-    # If the number of programs does not grow, each grows, and its cache hits do not scale.
+    """Return the seconds of a step without its launch; ``programs`` is its number at a quarter of the length."""
+    # If the number of programs does not grow, each program grows, and its cache hits do not scale.
     share = 1 + step.found / step.bytes if step.found and step.programs < MORE_PROGRAMS * programs else 1.0
     moved = max(share * step.bytes / device.bandwidth, share * step.largest / device.program_bandwidth)
     return max(moved, step.flops / device.flops) + max(0.0, step.waited_s - STEADY_WAITS * device.wait_s)
 
 
 def scored(length: int, quarter: Sequence[Step], steps: Sequence[Step]) -> RawScore:
-    """Return the score from the steps at ``length`` and at a quarter of it.
+    """Return the score, given the steps at ``length`` and at a quarter of it.
 
     Raises:
         InvalidSubmissionError: if the time is below the floor.

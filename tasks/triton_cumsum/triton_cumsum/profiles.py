@@ -1,4 +1,4 @@
-"""Sizes, limits and tolerances of the profiles ``cpu`` and ``gpu``."""
+"""The sizes, limits and tolerances of the profiles ``cpu`` and ``gpu``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ELEMENTS = 100_000_000
-"""Elements of the timed input."""
+"""Number of elements of a timed input."""
 BYTES_PER_ELEMENT = 8
-"""Minimum traffic: each int32 is read once and written once."""
+"""Minimum traffic per element: each int32 is read once and written once."""
 GIB = 1 << 30
 
 
@@ -20,16 +20,16 @@ class Cpu:
     """Profile ``cpu``: Triton's interpreter, and a modelled time."""
 
     call_s: float = 30.0
-    """Wall-clock limit of one call; a sensible kernel takes a second or two in the interpreter."""
+    """Wall-clock limit of one call, in seconds; a sensible kernel takes a second or two in the interpreter."""
     replay_s: float = 90.0
-    """Wall-clock limit of one replay."""
+    """Wall-clock limit of one replay, in seconds."""
     environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"})
-    """Extra environment variables of the sandboxed processes."""
+    """Additional environment variables of the sandboxed processes."""
     length: int = 1 << 20
-    """The length at which costs are counted; launches are also counted at a quarter of it. A greater length
+    """The length at which costs are counted; launches are also counted at a quarter of this length. A greater length
     may need higher limits here and in ``task.toml``."""
     checked: range = range(100_000, 500_000)
-    """Range of the secret checked length."""
+    """Range of the secret length, at which results are also checked."""
 
 
 @dataclass(frozen=True)
@@ -37,37 +37,38 @@ class Gpu:
     """Profile ``gpu``: the time on this machine's GPU, in turns with our baseline and reference."""
 
     rounds: int = 7
-    """Rounds in each of which baseline, reference and submission have a turn; the median over rounds counts."""
+    """Number of rounds. In each round, baseline, reference and submission have a turn; the median over rounds
+    counts."""
     rounds_slow: int = 3
-    """Rounds if the submission takes more than :attr:`slow` times as long as the reference."""
+    """Number of rounds if the submission takes more than :attr:`slow` times as long as the reference."""
     slow: float = 4.0
     """See :attr:`rounds_slow`."""
     rounds_alone: int = 5
-    """Rounds of baseline and reference before the submission is loaded."""
+    """Number of rounds of baseline and reference before the submission is loaded."""
     baseline_calls: int = 26
-    """Calls per turn of the baseline, as for a submission of its speed."""
+    """Calls per turn of the baseline, the same number as for a submission of the baseline's speed."""
     max_slowdown: float = 0.02
-    """Share by which baseline and reference may slow down once the submission is loaded."""
+    """Share by which baseline and reference may become slower after the submission is loaded."""
     max_control_growth: float = 1.05
-    """Maximum control of a turn, relative to the one before the submission was loaded."""
+    """Maximum control of a turn, relative to the control before the submission was loaded."""
     max_host_share: float = 0.5
-    """Cores that the submission may keep busy during turns of the baseline and reference."""
+    """Average number of cores that the submission may keep busy during turns of the baseline and the reference."""
     call_s: float = 20.0
-    """Wall-clock limit of one call, as in the original task."""
+    """Wall-clock limit of one call in seconds, as in the original task."""
     profile_s: float = 10.0
-    """Wall-clock limit of the profile of one call, after the turns."""
+    """Wall-clock limit in seconds for profiling one call, after the turns."""
     longest_turn_s: float = 0.1
-    """Approximate seconds of a turn of a slow submission, which has fewer calls."""
+    """Approximate duration of a slow submission's turn in seconds; its number of calls is reduced accordingly."""
     calls: range = range(4, 65)
-    """Range of calls per turn, depending on free memory."""
+    """Possible numbers of calls per turn; the number depends on free memory."""
     check_shortening: int = 1 << 16
-    """Maximum difference between the lengths of the long checked inputs and the timed ones."""
+    """A long input of the correctness check is shorter than a timed input by up to this many elements."""
     probes: int = 65_536
-    """Places of each result that are read before the clock stops."""
+    """Number of positions in each result that are read before the clock stops."""
     signal_s: float = 1.0
     """Seconds to wait for the results before asking the runner to synchronize."""
     wide_values: int = 64
-    """Values of each input that are of the full range of int32."""
+    """Number of values of the full range of int32 in each input."""
     spare_bytes: int = 4 * GIB
     """Bytes for intermediate tensors in addition to the results, in each of the two arenas."""
     reserved_bytes: int = 4 * GIB

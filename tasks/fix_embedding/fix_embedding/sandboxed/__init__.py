@@ -1,7 +1,7 @@
-"""The functions that run in sandboxes: one process reads the submitted file, another evaluates a model with its values.
+"""Functions that run in two sandboxes: a reader of the submitted file, and an evaluator of the model.
 
-The scorer therefore parses no file. The evaluating process sees no code and no file of the submission, so it may have
-the held-out tokens. Values can still make it slow; the limits of the sandbox stop it then.
+The scorer therefore parses no file. The evaluator receives only the tensors' values, never the submission's code or
+files, so it may have the held-out tokens. If the values make the evaluator slow, the sandbox's limits stop it.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ _model: dict[str, Any] = {}
 
 
 def read_submission(directory: Path, sizes: dict[str, int], dtype: str) -> FileName:
-    """Read the submission, check that its tensors are those of a model of these sizes, and return its file name."""
+    """Read the submission, check that its tensors fit a model of these sizes, and return its file name."""
     from fix_embedding.sandboxed import checks  # noqa: PLC0415 - imports torch, which the scorer does not need
 
     tensors = checks.described(empty_model(sizes), dtype)
@@ -32,40 +32,41 @@ def read_submission(directory: Path, sizes: dict[str, int], dtype: str) -> FileN
 
 
 def tensor(name: str, size: int) -> Annotated[NDArray[np.uint8], "size"]:
-    """Return the bytes of a tensor, ``size`` in all."""
+    """Return the bytes of the submission's tensor ``name``; ``size`` is the number of bytes."""
     del size
     array: NDArray[np.uint8] = _tensors[name].numpy().reshape(-1).view(np.uint8)
     return array
 
 
 def empty_model(sizes: dict[str, int]) -> Any:
-    """Return a model without values, on torch's device ``meta``."""
+    """Return a model without values, on torch's ``meta`` device."""
     import torch  # noqa: PLC0415 - the scorer imports this module without torch
 
     from re_bench.lm.gpt import GPT, GPTConfig  # noqa: PLC0415 - as above
 
     with torch.device("meta"):
-        return GPT(GPTConfig(**sizes))  # type: ignore[arg-type] # the sizes are numbers, and none is `bias`
+        return GPT(GPTConfig(**sizes))  # type: ignore[arg-type] # all sizes are integers; `bias` is not among them
 
 
 def build_model(sizes: dict[str, int]) -> dict[str, list[int]]:
-    """Make the model, and return the shapes of its tensors by name."""
+    """Create the model without values, and return the shapes of its tensors by name."""
     import torch  # noqa: PLC0415
 
-    torch.set_flush_denormal(True)  # before other threads start, which inherit it; otherwise 100 times slower
+    # Subnormal numbers would slow the model down 100 times. torch's threads, which start later, inherit this setting.
+    torch.set_flush_denormal(True)
     _model.update(model=empty_model(sizes), values={})
     return {name: list(tensor.shape) for name, tensor in _model["model"].state_dict().items()}
 
 
 def set_tensor(name: str, shape: list[int], dtype: str, values: Annotated[NDArray[np.uint8], "size"]) -> None:
-    """Take the values of one tensor."""
+    """Store the bytes of one tensor as the model's values."""
     import torch  # noqa: PLC0415
 
     _model["values"][name] = torch.from_numpy(values.view(dtype).reshape(shape).copy())
 
 
 def finish_model(device: str) -> None:
-    """Put the values into the model."""
+    """Load the stored values into the model, and move it to ``device``."""
     put_into(_model["model"], _model["values"], device)
 
 
@@ -77,7 +78,7 @@ def token_losses(
 
 
 def put_into(model: Any, state: dict[str, Any], device: str) -> None:
-    """Load ``state`` of any dtype into ``model``, in float32 without TF32."""
+    """Load ``state`` into ``model`` on ``device``, converting any dtype to float32, and disable TF32."""
     import torch  # noqa: PLC0415
 
     torch.set_float32_matmul_precision("highest")
@@ -86,9 +87,9 @@ def put_into(model: Any, state: dict[str, Any], device: str) -> None:
 
 
 def losses(model: Any, windows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the loss of each next token of ``windows`` [windows, length], in nats, [windows, length - 1].
+    """Return the loss in nats of each next token: [windows, length - 1] for ``windows`` of shape [windows, length].
 
-    The largest logit is subtracted first. Otherwise huge logits, which float32 cannot distinguish, would cost nothing,
+    The largest logit is subtracted first. Without this, huge logits that are equal in float32 would give a loss of 0,
     because rounding drops the logarithm of the sum.
     """
     import torch  # noqa: PLC0415

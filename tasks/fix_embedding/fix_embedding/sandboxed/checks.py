@@ -1,8 +1,7 @@
-"""Check a submission: one file with exactly the tensors of the large model. The scorer uses the same checks.
+"""Check a submission: one file with exactly the tensors of the large model.
 
-This file imports nothing of re_bench, because agents get a copy of it.
-
-``read(directory, tensors)`` finds the file and returns its tensors, or raises :class:`RefusedError` with the reason.
+The scorer and the workspaces use this same file, so it imports nothing from re_bench. ``read(directory, tensors)``
+finds the submitted file and returns its tensors, or raises :class:`RefusedError` with the reason.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ if TYPE_CHECKING:
 
 FILES = ("fixed_model.safetensors", "fixed_model.pth")
 HEADER = 1 << 20
-"""Bytes that a file may have in addition to the tensors."""
+"""Bytes that a file may contain in addition to the tensors."""
 
 _NAMED = 5
 _REASON = 200
 
 
 class RefusedError(ValueError):
-    """The submission has the wrong form; the message says what to do."""
+    """The submission is invalid; the message says how to fix it."""
 
 
 def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, torch.Tensor]]:
     """Return the name of the submitted file and its tensors.
 
     Args:
-        directory: the directory of the file.
-        tensors: the expected tensors: for each name the ``shape`` and the ``dtype``, such as ``"float32"``.
+        directory: the directory that contains the file.
+        tensors: the expected ``shape`` and ``dtype`` (such as ``"float32"``) of each tensor, by name.
 
     Raises:
-        RefusedError: if there is no such file, or it has the wrong form.
+        RefusedError: if there is no valid file.
     """
     path = find(directory)
     check_size(path, tensors)
@@ -49,10 +48,10 @@ def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str
 
 
 def find(directory: Path) -> Path:
-    """Return the one submitted file, a regular one.
+    """Return the path of the submitted file.
 
     Raises:
-        RefusedError: if there is none, or both, or it is not a regular file.
+        RefusedError: if neither or both of :data:`FILES` exist, or the file is not a regular one.
     """
     modes = {name: (directory / name).lstat().st_mode for name in FILES if os.path.lexists(directory / name)}
     if len(modes) != 1:
@@ -68,7 +67,7 @@ def find(directory: Path) -> Path:
 
 
 def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise RefusedError if the file is larger than the tensors and a generous header."""
+    """Raise RefusedError if the file is larger than the tensors plus :data:`HEADER`."""
     most = HEADER + sum(
         math.prod(expected["shape"]) * getattr(torch, expected["dtype"]).itemsize for expected in tensors.values()
     )
@@ -80,17 +79,17 @@ def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def parse(path: Path) -> Mapping[str, Any]:
-    """Return the content of the file, loaded without running code from it.
+    """Load the file without running code from it, and return its content.
 
     Raises:
-        RefusedError: if it cannot be loaded this way.
+        RefusedError: if the file is malformed, contains code, or is not a mapping.
     """
     try:
         if path.suffix == ".safetensors":
             state = load_file(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # noqa: BLE001 - the parsers raise many kinds, all for malformed files
+    except Exception as error:  # noqa: BLE001 - the parsers raise many types, always for malformed files
         how = "a safetensors file" if path.suffix == ".safetensors" else "a plain state dict (weights_only=True)"
         raise RefusedError(f"{path.name} cannot be read as {how}: {_first_line(error)}") from None
     if not isinstance(state, Mapping):
@@ -117,10 +116,10 @@ def check_names(file: str, state: Mapping[str, Any], tensors: Mapping[str, Any])
 
 
 def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.Tensor:
-    """Return the tensor, dense in memory.
+    """Return ``tensor``, detached and contiguous.
 
     Raises:
-        RefusedError: unless it is a plain tensor of the expected shape and dtype with finite values.
+        RefusedError: unless it is a plain, dense CPU tensor of the expected shape and dtype, with finite values.
     """
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise RefusedError(f"{name} is a {type(tensor).__name__}; it must be a plain tensor")
@@ -138,5 +137,5 @@ def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.T
 
 
 def described(model: torch.nn.Module, dtype: str) -> dict[str, dict[str, Any]]:
-    """Return the ``shape`` and ``dtype`` of a model's tensors by name, for :func:`read` and agents."""
+    """Return the ``shape`` of each of a model's tensors and the given ``dtype``, by name, as :func:`read` expects."""
     return {name: {"shape": list(tensor.shape), "dtype": dtype} for name, tensor in model.state_dict().items()}

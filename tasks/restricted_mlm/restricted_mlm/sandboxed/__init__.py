@@ -1,1 +1,1 @@
-"""The functions that run in sandboxes. A submission may see everything here."""
+"""Functions that run in sandboxes. A submission can read every file of this package."""

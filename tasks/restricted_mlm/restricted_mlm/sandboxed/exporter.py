@@ -20,14 +20,14 @@ class Exported:
     """An exported model."""
 
     graph: str
-    """As JSON."""
+    """The graph as JSON."""
     size: int
-    """Bytes of the tensors as safetensors, which :func:`tensors` returns."""
+    """Number of bytes that :func:`tensors` returns."""
 
 
 def export(directory: Path, shape: list[int]) -> Exported:
-    """Import the model in ``directory`` and export it for tokens of ``shape`` [batch, length]."""
-    import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
+    """Import the model in ``directory``, and export it for tokens of ``shape`` [batch, length]."""
+    import torch  # noqa: PLC0415 - the scorer imports this module without torch
     from safetensors.torch import save  # noqa: PLC0415
 
     from restricted_mlm.sandboxed.restricted import export as exports  # noqa: PLC0415
@@ -47,6 +47,6 @@ def export(directory: Path, shape: list[int]) -> Exported:
 
 
 def tensors(size: int) -> Annotated[NDArray[np.uint8], "size"]:
-    """Return the model's tensors as safetensors, ``size`` bytes."""
+    """Return the tensors of the exported model as safetensors; ``size`` is the number of bytes."""
     del size
     return np.frombuffer(_kept[0], np.uint8)

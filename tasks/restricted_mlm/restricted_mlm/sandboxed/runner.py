@@ -1,4 +1,4 @@
-"""Run the graph in a process that has nothing else of the submission."""
+"""Run an exported graph, in a process that has no code and no other files of the submission."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ _models: list[Any] = []
 
 @dataclass(frozen=True)
 class Model:
-    """Required shape and limits of a model."""
+    """The required shape and the limits of a model."""
 
     shape: list[int]
-    """Shape of its tokens, [batch, length]."""
+    """Shape of the tokens, [batch, length]."""
     vocabulary: int
     elements: int
     """Maximum elements of a tensor."""
@@ -27,12 +27,12 @@ class Model:
     bytes: int
     """Maximum bytes of all tensors."""
     device: str
-    """Device that it runs on."""
+    """Device that the model runs on."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Size of a model, and its work per batch."""
+    """The size of a model, and its work per batch."""
 
     parameters: int
     operators: int
@@ -41,7 +41,7 @@ class Figures:
 
 @contextmanager
 def _faults_are_the_models() -> Iterator[None]:
-    """Turn any exception into a refusal, because the submission controls the graph."""
+    """Turn any exception into InvalidSubmissionError, because the submission controls the graph."""
     try:
         yield
     except Exception as error:
@@ -50,14 +50,18 @@ def _faults_are_the_models() -> Iterator[None]:
 
 
 def load(graph: bytes, tensors: Annotated[NDArray[np.uint8], "size"], model: Model) -> Figures:
-    """Read and check graph and tensors, and run them on random tokens, with full error messages."""
-    import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
+    """Read and check a graph and its tensors, and run the graph once on random tokens.
+
+    Errors have full messages, because no held-out data is involved yet.
+    """
+    import torch  # noqa: PLC0415 - the scorer imports this module without torch
 
     from restricted_mlm.sandboxed.restricted import graph as graphs  # noqa: PLC0415
     from restricted_mlm.sandboxed.restricted import plan as plans  # noqa: PLC0415
     from restricted_mlm.sandboxed.restricted.interpret import Interpreter, load_tensors  # noqa: PLC0415
 
-    torch.set_flush_denormal(True)  # before other threads start, which inherit it; otherwise 100 times slower
+    # Subnormal numbers would slow the model down 100 times. torch's threads, which start later, inherit this setting.
+    torch.set_flush_denormal(True)
     with _faults_are_the_models():
         parsed = graphs.parse(graph.decode())
         if parsed.bytes > model.bytes:
@@ -77,7 +81,7 @@ def logits(
     positions: Annotated[NDArray[np.int64], "positions"],
     vocabulary: int,
 ) -> Annotated[NDArray[np.float32], "positions vocabulary"]:
-    """Return the logits at the ``positions`` of the flattened batch."""
+    """Return the logits of ``tokens`` at ``positions``, which index the flattened batch."""
     import torch  # noqa: PLC0415
 
     del vocabulary

@@ -1,4 +1,4 @@
-"""Compile in the sandbox, each source once, even if it fails."""
+"""Compile Rust sources in a sandbox, with a cache of binaries and compiler messages."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
 MAX_SOURCE = 256 << 10
-"""Maximum source size, in bytes of UTF-8."""
+"""Maximum size of a source, in bytes of UTF-8."""
 
 OPTIONS = (
     *("--crate-name", "main", "--crate-type", "bin", "--color", "never", "--error-format", "human"),
-    # One code generation unit takes a quarter less CPU time than the default of 16, and the second core has its own
-    # program to compile. Without symbols a binary has 0.4 MB instead of 4.4 MB.
+    # One code generation unit takes a quarter less CPU time than the default of 16; other cores compile other programs.
+    # Stripping symbols reduces a binary from 4.4 MB to 0.4 MB.
     *("-C", "opt-level=2", "-C", "debuginfo=0", "-C", "codegen-units=1", "-C", "strip=symbols"),
-    # No --cap-lints: lints that are errors by default, such as a literal out of range, are errors here too.
+    # Without --cap-lints, lints that are errors by default, such as a literal out of range, remain errors.
     *("-A", "warnings"),
 )
-"""Arguments of rustc besides the edition and the files."""
+"""Arguments of rustc, except for the edition and the files."""
 _MEMORY_MIB = 1024
 _BINARY_MIB = 64
 _MESSAGE = 4000
@@ -51,21 +51,23 @@ class Compiled:
     """The result of compiling a source."""
 
     program: Path | None
-    """The binary, or None if there is none."""
+    """The binary, or None after a failure."""
     message: str = ""
-    """The reason if there is none, for the source's author."""
+    """The reason for the failure, which may be shown to the source's author."""
 
 
 class Compiler:
-    """``rustc`` in a sandbox without network and files of the host, with a cache by content.
+    """``rustc`` in a sandbox without network or host files.
+
+    Each source is compiled only once, even if its compilation fails.
 
     Args:
-        backend: the sandbox.
-        edition: of the Rust language.
+        backend: the sandbox backend.
+        edition: edition of Rust.
         cache: an existing directory for binaries and compiler messages; several processes may share it.
 
     Raises:
-        UsageError: for an unknown edition, or without a Rust toolchain.
+        UsageError: if the edition is unknown, or there is no Rust toolchain.
     """
 
     def __init__(self, backend: Backend, edition: str, cache: Path) -> None:
@@ -77,17 +79,17 @@ class Compiler:
         self._cache = cache
         self._lock = threading.Lock()
         self._key_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._outcomes: dict[str, Compiled] = {}  # including stopped compilers, which are not retried
+        self._outcomes: dict[str, Compiled] = {}  # also of stopped compilers, to avoid retries
         self.compilations = 0
-        """Number of starts of rustc."""
+        """How often rustc was started."""
 
     def compile(self, source: str, compile_s: float, edition: str | None = None) -> Compiled:
-        """Return the binary of ``source``, or the reason for none; results are cached.
+        """Compile ``source``, or return the cached result.
 
         Args:
-            source: one file of Rust.
-            compile_s: CPU seconds for the compiler.
-            edition: edition of this source, if different.
+            source: the text of a Rust file.
+            compile_s: the compiler's limit of CPU time, in seconds.
+            edition: edition of this source; None for the compiler's edition.
         """
         try:
             text = source.encode()
@@ -127,7 +129,7 @@ class Compiler:
             if finished.status == 0 and not finished.stopped and binary is not None:
                 return Compiled(self._keep(key, binary, 0o755))
         message = _message(finished, compile_s)
-        if finished.status == _FAILED and not finished.stopped:  # a stopped compiler would be stopped again
+        if finished.status == _FAILED and not finished.stopped:  # timeouts are not stored, because they may not recur
             self._keep(f"{key}.txt", message.encode(), 0o644)
         return Compiled(None, message)
 
@@ -146,7 +148,7 @@ class Compiler:
         return SandboxSpec(visible, {str(out): out}, _PATH, directory=str(directory), limits=bounds, hidden=hidden)
 
     def _keep(self, name: str, content: bytes, mode: int) -> Path:
-        """Put a file into the cache atomically."""
+        """Write a file to the cache atomically, and return its path."""
         path = self._cache / name
         with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as file:
             file.write(content)
@@ -156,7 +158,7 @@ class Compiler:
 
 
 def _binary(path: Path) -> bytes | None:
-    """Return the compiler's output file, after checking that it is a regular file."""
+    """Return the content of the compiler's output, or None if it is not a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -166,7 +168,7 @@ def _binary(path: Path) -> bytes | None:
 
 
 def _message(finished: Finished, compile_s: float) -> str:
-    """Return the beginning of rustc's output, or the reason for none."""
+    """Return the beginning of rustc's messages, or the reason why the compiler was stopped or crashed."""
     message = finished.stderr.strip()
     if finished.stopped:
         message = f"the compiler was stopped: {finished.stopped}"

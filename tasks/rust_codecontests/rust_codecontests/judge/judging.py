@@ -1,4 +1,4 @@
-"""Judge a source: compile it, run the tests, return a verdict."""
+"""Judge programs: compile each source, run its tests, and return a verdict."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _STDERR_SHOWN = 500
 
 
 class Judge:
-    """Judges Rust programs in the sandbox; a context manager that keeps compiled programs while it is open.
+    """Judge Rust programs in sandboxes; a context manager that caches compiled programs while it is open.
 
     Args:
-        backend: the sandbox or its name; by default as :func:`re_bench.sandbox.spec.open_backend` chooses.
-        edition: of the Rust language.
-        cache: directory that keeps compiled programs for later judges; by default they are removed with this one.
-        jobs: programs that :meth:`judge_all` judges at a time; by default one per available core.
+        backend: the sandbox backend or its name; None for the default of :func:`re_bench.sandbox.open_backend`.
+        edition: edition of Rust.
+        cache: directory that keeps compiled programs for later judges; None for a directory that is removed at the end.
+        jobs: number of programs that :meth:`judge_all` judges in parallel; None for one per available core.
 
     Raises:
-        UsageError: without Rust or a sandbox, or for an unknown edition.
+        UsageError: if Rust or the sandbox is not available, or the edition is unknown.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Judge:
             directory = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-judge-")))
             directory.mkdir(parents=True, exist_ok=True)
             self._compiler = Compiler(self._backend, edition, directory.resolve())
-            # Compiled concurrently with other work before the first program.
+            # Compile the harness in the background, while the scorer collects answers.
             self._harness = stack.enter_context(ThreadPoolExecutor(1)).submit(self._compiled_harness)
             self._stack = stack.pop_all()
 
@@ -78,24 +78,25 @@ class Judge:
     def judge(
         self, source: str, tests: Sequence[Test], limits: Limits, public: int = 0, deadline: float = math.inf
     ) -> Judgement:
-        """Compile one program and run it on ``tests`` until it fails one.
+        """Compile one program, and run it on ``tests`` until the first failure.
 
-        The time limit is CPU time; wall-clock time only ends programs that wait for something other than a core. A
-        failed allocation or a peak above the limit is "memory limit". Too much output is a runtime error.
+        The time limit is a limit on CPU time; the wall-clock limit only stops programs that wait for something other
+        than a core. A failed allocation or a peak above the limit gives the verdict "memory limit"; too much output is
+        a runtime error.
 
         Args:
-            source: one file of Rust that uses only the standard library.
-            tests: the tests in order.
-            limits: the limits.
-            public: number of tests, from the first on, whose details may be shown to its author.
-            deadline: by ``time.monotonic``; after it neither the compiler nor a test is started, and a running test
-                ends within :data:`~rust_codecontests.judge.runner.LAST_TEST_S` seconds.
+            source: the text of a Rust file that uses only the standard library.
+            tests: the tests, in order.
+            limits: the program's limits.
+            public: number of leading tests whose details may be shown to the program's author.
+            deadline: time by ``time.monotonic`` after which neither the compiler nor a test is started; a running test
+                is stopped at most :data:`~rust_codecontests.judge.runner.LAST_TEST_S` seconds later.
 
         Raises:
             ReBenchError: if the harness does not compile.
         """
         raise_if_stop_requested()
-        harness = self._harness.result()  # first, so that no program is charged for it
+        harness = self._harness.result()  # before the clock starts, so the program is not charged for the harness
         started = time.monotonic()
         if started > deadline:
             return Judgement(Verdict.NOT_JUDGED, None, Verdict.NOT_JUDGED, 0, 0.0, 0.0)
@@ -125,14 +126,17 @@ class Judge:
         return Judgement(Verdict.ACCEPTED, None, "accepted", len(tests), cpu_s, time.monotonic() - started)
 
     def compiles(self, source: str) -> bool:
-        """Tell whether a program compiles within the usual limits."""
+        """Return whether a program compiles within the default limits."""
         raise_if_stop_requested()
         return self._compiler.compile(source, Limits.compile_s).program is not None
 
     def judge_all(
         self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]], deadline: float = math.inf
     ) -> list[Judgement]:
-        """Judge many programs, each with the arguments of :meth:`judge`, and return the judgements in their order."""
+        """Judge programs in parallel, and return the judgements in the same order.
+
+        Each program is a tuple of the arguments ``source``, ``tests``, ``limits`` and ``public`` of :meth:`judge`.
+        """
 
         def judged(program: tuple[str, Sequence[Test], Limits, int]) -> Judgement:
             source, tests, limits, public = program
@@ -156,7 +160,10 @@ class Judge:
 
 
 def _run(runner: Runner, test: Test, limits: Limits, deadline: float) -> tuple[Verdict, str, float, float]:
-    """Return the verdict on one test, the reason for a public one, and the CPU and wall-clock seconds used."""
+    """Return the verdict on one test, the reason for the verdict, and the CPU and wall-clock seconds used.
+
+    Only for a public test may the program's author see the reason.
+    """
     try:
         outcome = runner.run(test.input, deadline)
     except SandboxEndedError as error:
@@ -171,7 +178,7 @@ def _run(runner: Runner, test: Test, limits: Limits, deadline: float) -> tuple[V
 
 
 def _excess(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
-    """Return which limit was exceeded, if any."""
+    """Return the verdict and the reason if the program exceeded a limit, otherwise None."""
     if outcome.cpu_s > limits.time_s or outcome.end == CPU_TIME:
         return Verdict.TIME_LIMIT, f"it used more than {limits.time_s:g} s of CPU time"
     if outcome.end == WALL_CLOCK:
@@ -187,7 +194,7 @@ def _too_much_memory(limits: Limits) -> str:
 
 
 def _fault(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
-    """Return how the program failed, if it did."""
+    """Return the verdict and the reason if the program did not exit with status 0, otherwise None."""
     if outcome.status == 0:
         return None
     if outcome.status == -signal.SIGXFSZ:

@@ -1,6 +1,7 @@
 """Run a compiled program in its own sandbox, one test after another.
 
-``harness.rs`` describes the protocol; replies are bounded and otherwise trusted (see the package).
+``harness.rs`` describes the protocol. The sizes of its replies are limited; apart from that, the replies are trusted
+(the package's docstring says why).
 """
 
 from __future__ import annotations
@@ -24,50 +25,50 @@ if TYPE_CHECKING:
     from rust_codecontests.judge.verdicts import Limits
 
 HARNESS = Path(__file__).with_name("harness.rs")
-BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # as in the harness
+BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # the same numbers as in harness.rs
 
 _REQUEST = struct.Struct("<QIIIQ")
 _REPLY = struct.Struct("<iIQQQII")
 LAST_TEST_S = 20.0
-"""Seconds that a running test may continue after the deadline of a judging."""
+"""Seconds that a running test may continue after the judge's deadline."""
 _START_S = 60.0
 _GRACE_S = 10.0
 _END_S = 1.0
-_PATIENCE = 9  # the harness's own, plus one
-_BESIDE_MIB = 128  # for the main thread's stack, the harness and its copies of input and output
+_PATIENCE = 9  # one more than PATIENCE in harness.rs
+_BESIDE_MIB = 128  # for the main thread's stack, and the harness with its copies of input and output
 _PROCESSES = 64
 _STDERR_KEPT = 2048
 
 
 class SandboxEndedError(Exception):
-    """The program's sandbox ended or sent an invalid reply during a test; the text is the reason, if known."""
+    """The program's sandbox ended, or sent an invalid reply, during a test; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result and resource use of one run."""
+    """The result and the resource use of one run."""
 
     status: int
     """Exit status; negative for a signal."""
     end: int
-    """Reason for its end, one of :data:`BY_ITSELF`, :data:`WALL_CLOCK` and :data:`CPU_TIME`."""
+    """Why the run ended: :data:`BY_ITSELF`, :data:`WALL_CLOCK` or :data:`CPU_TIME`."""
     cpu_s: float
     elapsed_s: float
-    """Wall-clock seconds without waits for a core."""
+    """Wall-clock seconds, without waits for a core."""
     peak_mib: float
-    """Peak memory of one of its processes, in MiB."""
+    """Peak memory of the program's largest process, in MiB."""
     stdout: bytes
     stderr: bytes
-    """The end of it."""
+    """The end of stderr."""
 
 
 class Runner:
-    """One program in its sandbox; leaving the ``with`` block ends it and its processes.
+    """One program in its sandbox; leaving the ``with`` block stops the sandbox and all its processes.
 
     Args:
-        backend: the sandbox.
+        backend: the sandbox backend.
         harness: the compiled ``harness.rs``.
-        program: the binary.
+        program: the program's binary.
         limits: the limits of each test.
         tests: maximum number of tests.
 
@@ -99,15 +100,15 @@ class Runner:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._channel.close()  # at which the harness ends
+        self._channel.close()  # the harness then exits
         self._running.wait_at_most(_END_S)
         self._stack.close()
 
     def run(self, text: str, deadline: float = math.inf) -> Outcome:
-        """Run the program on the input ``text``, until :data:`LAST_TEST_S` after ``deadline`` at the latest.
+        """Run the program on the input ``text``, at most until :data:`LAST_TEST_S` seconds after ``deadline``.
 
         Raises:
-            SandboxEndedError: if there is no reply, which is the program's fault.
+            SandboxEndedError: if the harness does not reply, because the program stopped it or made it fail.
         """
         limits, data = self._limits, text.encode()
         times = (math.ceil(limits.time_s * 1e6), math.ceil(limits.wall_s * 1e3))
@@ -130,7 +131,7 @@ class Runner:
         ended = self._running.wait_at_most(_END_S)
         if ended is None:
             return "it gave no answer"
-        self._running.kill()  # after which all output of the harness has arrived
+        self._running.kill()  # afterwards, all output of the harness has arrived
         stderr = self._running.stderr.text().strip()[-_STDERR_KEPT:]
         return self._running.stopped or f"what runs it ended with {describe_exit(ended)}" + (
             f": {stderr}" if stderr else ""
@@ -140,7 +141,7 @@ class Runner:
         limits = self._limits
         return Bounds(
             wall_s=_START_S + tests * self._longest,
-            cpu_s=math.ceil(limits.time_s) + 60,  # per process; the harness needs a little for every test
+            cpu_s=math.ceil(limits.time_s) + 60,  # per process; the harness itself uses a little per test
             memory_mib=limits.memory_mib + _BESIDE_MIB,
             processes=_PROCESSES,
             open_files=256,

@@ -1,4 +1,4 @@
-"""The Rust toolchain of this machine, and the parts of the system hidden from compilers and programs."""
+"""Find this machine's Rust toolchain, and the paths to hide from compilers and from programs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 EDITIONS = ("2015", "2018", "2021", "2024")
 
 _PACKAGE = Path(__file__).parents[1]
-_TASK = _PACKAGE if (_PACKAGE / "task.toml").is_file() else _PACKAGE.parent  # in a wheel they are the same directory
+_TASK = _PACKAGE if (_PACKAGE / "task.toml").is_file() else _PACKAGE.parent  # the same directory in a wheel
 _REMEDY = "install Rust from https://rustup.rs or as your system's package `rustc`"
 _TIMEOUT_S = 60.0
 _UNNEEDED = (Path("/usr/share"), Path("/usr/src"), Path("/usr/games"), Path("/usr/libexec"))
 _LOCAL = Path("/usr/local")
 _COMMANDS = (Path("/usr/bin"), Path("/usr/sbin"), Path("/bin"), Path("/sbin"))
-_LAUNCHERS = ("prlimit", "setpriv")  # by which bubblewrap starts a program, inside
+_LAUNCHERS = ("prlimit", "setpriv")  # bubblewrap starts programs with these commands, inside the sandbox
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Toolchain:
 
     @property
     def rustc(self) -> Path:
-        """The compiler itself, not rustup's wrapper."""
+        """Path of the compiler itself, not of rustup's wrapper."""
         return self.sysroot / "bin" / "rustc"
 
 
@@ -48,7 +48,7 @@ def find_toolchain() -> Toolchain:
     """Return the toolchain of the ``rustc`` on ``PATH``.
 
     Raises:
-        UsageError: if there is none, it fails, or its linker is missing.
+        UsageError: if ``rustc`` or its linker is missing, or ``rustc`` fails.
     """
     if shutil.which("rustc") is None:
         raise UsageError(f"rustc not found: Rust programs cannot be judged here; {_REMEDY}")
@@ -62,20 +62,23 @@ def find_toolchain() -> Toolchain:
 
 @lru_cache(maxsize=1)
 def hidden_from_programs() -> Sequence[Path]:
-    """Return the paths hidden from a program under test: Python, tasks, all commands."""
+    """Return the paths to hide from a program under test: Python, tasks, and all commands."""
     return (*hidden_from_compilers(), _LOCAL, *_COMMANDS)
 
 
 @lru_cache(maxsize=1)
 def shown_to_programs(backend: str) -> dict[str, Path]:
-    """Return the commands that stay visible because the sandbox ``backend`` starts programs with them."""
+    """Return the commands that must stay visible because the sandbox backend starts programs with them."""
     paths = map(shutil.which, _LAUNCHERS if backend == "bubblewrap" else ())
     return {path: Path(path).resolve() for path in paths if path is not None}
 
 
 @lru_cache(maxsize=1)
 def hidden_from_compilers() -> Sequence[Path]:
-    """Return the paths hidden from a compiler: Python, tasks, most of ``/usr``, a ``/usr/local`` without linker."""
+    """Return the paths to hide from a compiler: Python, tasks, and unneeded parts of ``/usr``.
+
+    ``/usr/local`` is hidden unless it contains the linker.
+    """
     linker = Path(shutil.which("cc") or "cc").resolve()
     whole = (*python_directories(), *_UNNEEDED, *([] if linker.is_relative_to(_LOCAL) else [_LOCAL]))
     tops = [path.resolve() for path in whole]

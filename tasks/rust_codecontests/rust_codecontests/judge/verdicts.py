@@ -1,4 +1,4 @@
-"""Tests, limits and verdicts of the judge, and the comparison of outputs."""
+"""Define tests, limits and verdicts, and compare outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOKEN_SHOWN = 60
 class Test:
     """One test of a problem."""
 
-    __test__ = False  # not a class of pytest tests
+    __test__ = False  # pytest must not collect this class
 
     input: str
     """The program's stdin."""
@@ -23,30 +23,29 @@ class Test:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a program, per test except for :attr:`compile_s` and :attr:`total_s`.
+    """A program's limits, per test except for :attr:`compile_s` and :attr:`total_s`.
 
     Raises:
-        ValueError: for a limit that is not positive and finite.
+        ValueError: if a limit is not positive and finite.
     """
 
     time_s: float
-    """CPU seconds, user and system together, of all threads and processes."""
+    """CPU seconds of all threads and processes, user and system time together."""
     memory_mib: int
-    """Memory, in MiB: what each process allocates, touched or not, stacks of threads included, and what all of them
-    together hold."""
+    """Memory in MiB. It limits both what each process allocates (even if unused, and including thread stacks) and what
+    all processes use together."""
     wall_s: float = 0.0
-    """Wall-clock seconds; 0 for ``time_s + 1``. Time in which the program waits for a core does not count, up to
-    eight times the limit."""
+    """Wall-clock seconds; 0 means ``time_s + 1``. Waits for a core do not count, up to eight times the limit."""
     total_s: float = 0.0
-    """Seconds for all tests together; 0 for ``15 * time_s``. A test counts with its CPU time, or with its wall-clock
-    time without waits for a core if that is more."""
+    """Seconds for all tests together; 0 means ``15 * time_s``. Each test counts with its CPU time or its wall-clock
+    time (without waits for a core), whichever is larger."""
     compile_s: float = 10.0
     """CPU seconds of the compiler; its wall-clock limit is ``3 * compile_s + 2``."""
     output_kib: int = 4096
-    """Maximum output to stdout, and to stderr, in KiB; more is a runtime error."""
+    """Maximum output in KiB, for stdout and stderr each; more output is a runtime error."""
 
     def __post_init__(self) -> None:
-        """Fill in the wall-clock limit and check all of them."""
+        """Fill in the default limits, and check all limits."""
         if self.wall_s == 0:
             object.__setattr__(self, "wall_s", self.time_s + 1)
         if self.total_s == 0:
@@ -76,30 +75,31 @@ class Judgement:
 
     verdict: Verdict
     test: int | None
-    """The first test that failed, counted from 0."""
+    """Index of the first test that failed, from 0; None if no test failed."""
     message: str
-    """The message for the program's author, counting tests and tokens from 1. For a compile error: the beginning of the
-    compiler's message. For a public test: how it failed. For another test: the verdict and the test's number."""
+    """Message for the program's author, in which tests and tokens are numbered from 1. It contains the beginning of the
+    compiler's message for a compile error, the reason for the failure of a public test, and only the verdict and the
+    test's number for a hidden test."""
     tests_passed: int
     cpu_s: float
     """CPU seconds of all runs, without the compiler."""
     seconds: float
-    """Wall-clock seconds of judging, including compilation."""
+    """Wall-clock seconds spent on judging, including compilation."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between an output and the expected one."""
+    """The first difference between an output and the expected output."""
 
     number: int
     """Number of the token, from 1."""
     expected: bytes | None
-    """None if the output has too many tokens."""
+    """The expected token; None if the output has too many tokens."""
     actual: bytes | None
-    """None if it has too few."""
+    """The token in the output; None if the output has too few tokens."""
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return a description of the difference."""
         if self.actual is None:
             return f"token {self.number} is missing, expected {_quoted(self.expected)}"
         if self.expected is None:
@@ -108,9 +108,9 @@ class Difference:
 
 
 def first_difference(output: bytes, expected: str) -> Difference | None:
-    """Compare an output with the expected one by tokens, and return the first difference or None.
+    """Compare an output with the expected output token by token, and return the first difference or None.
 
-    Tokens are separated by ASCII whitespace and compared byte by byte, so that an output need not be UTF-8.
+    Tokens are separated by ASCII whitespace and compared as bytes, so an output need not be valid UTF-8.
     """
     tokens, expected_tokens = output.split(), expected.encode().split()
     if tokens == expected_tokens:

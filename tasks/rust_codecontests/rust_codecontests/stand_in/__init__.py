@@ -1,14 +1,15 @@
-"""A model that stands in for a weak chat model asked for Rust programs, so that the task runs offline.
+"""A stand-in for a weak chat model that writes Rust programs, so that the task runs offline.
 
-It rewards what works with real models: extracting the program from the text around it, sampling more than
-once, running public tests, feeding errors back, voting. It has a pool of programs and recognises problems by
-their statements. Whatever is measured with it is labelled stand-in; all odds are ours (``program_choice``).
+The stand-in recognises problems by their statements, and answers with programs from a pool. It rewards methods that
+work with real models: extracting the program from the text around it, sampling several answers, running the public
+tests, feeding errors back, and voting. We chose all probabilities (``program_choice``), so every result measured with
+the stand-in is labelled as such.
 
-====================  ===============================================================
-``model``             from a request to a completion
-``prompt_reading``    which problem a conversation states, what it asks for and shows
-``program_choice``    which program it gets
-``reply_text``        in which words
-``problems``          problems and programs
-====================  ===============================================================
+====================  ==============================================================================
+``model``             turn a request into a completion
+``prompt_reading``    find the problem, the request and the shown program in a conversation
+``program_choice``    choose the program for a reply
+``reply_text``        write the text of a reply
+``problems``          problems and their programs
+====================  ==============================================================================
 """

@@ -1,4 +1,4 @@
-"""The stand-in model: from the body of a chat completion request to a whole completion."""
+"""The stand-in model: turn the body of a chat completion request into a completion."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
     from rust_codecontests.stand_in.problems import Problem
 
 FINGERPRINT = "stand-in"
-"""``system_fingerprint`` of every completion."""
-CONTEXT_TOKENS, ANSWER_TOKENS = 16_385, 4_096  # as gpt-3.5-turbo-0125
+"""The ``system_fingerprint`` of every completion."""
+CONTEXT_TOKENS, ANSWER_TOKENS = 16_385, 4_096  # the limits of gpt-3.5-turbo-0125
 _TOKEN_BYTES, _MESSAGE_TOKENS = 4, 4
 
 
 def tokens(text: str) -> int:
-    """Return a text's number of tokens: its bytes / 4, rounded up."""
+    """Return the number of tokens that a text counts as: one per 4 bytes, rounded up."""
     return -(-len(text.encode()) // _TOKEN_BYTES)
 
 
 def prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return the number of tokens of messages: those of their texts, and 4 per message."""
+    """Return the number of tokens that messages count as: those of their texts, plus 4 per message."""
     return sum(tokens(text_of([message])) + _MESSAGE_TOKENS for message in messages)
 
 
 class StandIn:
-    """Answers like a weak chat model that is asked for Rust programs, from a pool of programs.
+    """Answer like a weak chat model that is asked for Rust programs, with programs from a pool.
 
-    An answer depends only on the messages, the seeds and how often these messages were sent before. Callers must not
-    know ``secret``, which determines which question gets a right answer. At temperature 0, and with a request's own
-    ``seed``, repetitions do not matter. Each of ``n`` choices counts as one repetition. ``max_tokens``,
+    An answer depends only on the messages, ``seed``, ``secret``, and how often the same messages were sent before; each
+    of ``n`` choices counts as one repetition. If the request has temperature 0 or a ``seed``, repetitions do not
+    matter. Callers must not know ``secret``, because it determines which prompts get right answers. ``max_tokens``,
     ``max_completion_tokens`` and ``stop`` truncate an answer; other sampling parameters, tools and response formats are
     ignored.
 
     Args:
-        problems: the known problems.
-        seed: seed of the model's abilities, which are the same for every answer to a problem.
-        secret: seed of single answers.
-        odds: odds by difficulty.
+        problems: the problems that the model knows.
+        seed: seed of the model's abilities, which are the same for all answers to a problem.
+        secret: seed of individual answers.
+        odds: the model's odds, by difficulty.
 
     Raises:
-        ValueError: if a problem has a difficulty without odds.
+        ValueError: if there are no odds for a problem's difficulty.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class StandIn:
         """Return a ``chat.completion`` for the body of a request.
 
         Raises:
-            UpstreamError: if prompt and answer may exceed the context, with the real server's message.
+            UpstreamError: if prompt and answer may exceed the context; the message is that of the real server.
         """
         messages = request["messages"]
         limit = _first_number(request, "max_completion_tokens", "max_tokens")
@@ -105,7 +105,7 @@ class StandIn:
         return [reply_with(chooser.choose(prompt, draw).source, prompt, draw) for draw in draws]
 
     def _draws(self, identity: str, request: Mapping[str, Any]) -> list[random.Random]:
-        """Return the random generator of every choice."""
+        """Return the random generator for every choice."""
         count = _first_number(request, "n") or 1
         prefix = f"{self._seed} {identity}"
         if request.get("temperature") == 0:
@@ -119,7 +119,7 @@ class StandIn:
 
 
 def _first_number(request: Mapping[str, Any], *names: str) -> int | None:
-    """Return the first integer that a request has among some keys."""
+    """Return the value of the first key in ``names`` that the request has, or None."""
     return next((int(request[name]) for name in names if request.get(name) is not None), None)
 
 
@@ -130,7 +130,7 @@ def _stopped(text: str, stop: object) -> str:
 
 
 def _choice(index: int, text: str, room: int) -> dict[str, Any]:
-    """Return a choice of at most ``room`` tokens."""
+    """Return a choice with ``text``, truncated to ``room`` tokens."""
     truncated = tokens(text) > room
     content = text.encode()[: room * _TOKEN_BYTES].decode(errors="ignore") if truncated else text
     return {

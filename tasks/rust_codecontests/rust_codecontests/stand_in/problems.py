@@ -1,4 +1,4 @@
-"""The stand-in model's problems, recognised by their statements, each with a pool of complete programs."""
+"""The problems that the stand-in model knows, each with a pool of complete programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
 
 _WORD = re.compile(r"[a-z0-9]+")
-# Works line by line and ignores strings, so that programs inside other text give the same result as alone.
+# Does not recognise string literals, so that a program in other text gives the same result as the program alone.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -22,21 +22,22 @@ def words(text: str) -> list[str]:
 
 
 def without_comments(text: str) -> str:
-    """Return the text without comments of any program in it."""
+    """Return a text without the comments of programs in it."""
     return _COMMENT.sub(" ", text)
 
 
 def canonical(text: str) -> str:
-    """Return the words and marks of a text; those of a program are contained in those of a text with it.
+    """Return the words and punctuation marks of a text, joined by single spaces, without comments.
 
-    Words broken by white space or comments are different words, as in comparing prompts with programs.
+    If a text contains a program, the result for the text contains the result for the program. A word that is split by
+    white space or a comment becomes two words, as when prompts are compared with programs.
     """
     return " ".join(_TOKEN.findall(without_comments(text)))
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a pool."""
+    """A program in a problem's pool."""
 
     source: str
     verdict: str
@@ -45,20 +46,20 @@ class Program:
 
     @cached_property
     def canonical(self) -> str:
-        """Its words and marks, without comments."""
+        """The program's words and punctuation marks, without comments."""
         return canonical(self.source)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of the stand-in model, without a name.
+    """A problem that the stand-in model knows.
 
     Raises:
-        ValueError: if the pool has no accepted or no wrong program.
+        ValueError: if the pool has no accepted program or no flawed program.
     """
 
     statement: str
-    """The text by which it is recognised."""
+    """The text by which the stand-in recognises the problem."""
     difficulty: str
     """A key of the odds, such as "easy"."""
     programs: tuple[Program, ...]
@@ -69,7 +70,7 @@ class Problem:
 
     @cached_property
     def key(self) -> str:
-        """Key of the problem's random draws: its statement without layout."""
+        """Hash of the statement without layout; seeds random choices for the problem."""
         return hashlib.sha256(" ".join(words(self.statement)).encode()).hexdigest()[:32]
 
     @property

@@ -1,8 +1,8 @@
-"""Choose the program of a problem's pool with which the stand-in model answers.
+"""Choose the program in a problem's pool that the stand-in model answers with.
 
-All odds are in :data:`ODDS` and the constants below it. **They are our choice**, with the order of magnitude of a weak
-chat model, and set so that each step of a careful system has an effect. A score measures how well a system uses such a
-model, not how well any real model does.
+:data:`ODDS` and the constants below it define all probabilities. **We chose them** to have the order of magnitude of a
+weak chat model, and to make each step of a careful system have an effect. A score measures how well a system uses such
+a model, not how good a real model is.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Odds:
-    """Probabilities of a difficulty, before the model's ability and the prompt."""
+    """Probabilities for one difficulty, before the model's ability and the prompt change them."""
 
     first: float
-    """Probability that a program is right with a plain prompt."""
+    """Probability of a right program for a plain prompt."""
     blind: float
-    """Probability that the model misses the idea of a problem: it is never right without a report."""
+    """Probability that the model misses the idea of a problem, and is never right without a report."""
     mended: float
-    """Probability that a program that does not compile is fixed, given the compiler's message."""
+    """Probability that a program that does not compile is repaired, given the compiler's message."""
     mended_right: float
-    """Probability that it is right then, if it is not the most similar program."""
+    """Probability that a repaired program is right, unless it is the most similar program of the pool."""
     tested: float
     """Probability of a right program, given a failing test."""
 
@@ -52,29 +52,29 @@ FLAWS: Mapping[str, float] = {
     "runtime error": 0.05,
     "memory limit": 0.02,
 }
-"""Shares of the verdicts among flawed answers, if the pool has them."""
+"""Shares of the verdicts among flawed answers; verdicts that a pool lacks are left out."""
 
 REASONING = 1.25
-"""Factor of all odds of a right answer if the prompt asks to reason about algorithm and limits first."""
+"""Factor on the odds of a right answer if the prompt asks to reason about the algorithm and the limits first."""
 COMPLAINT = 1.2
-"""Factor of the odds of a right answer if a wrong one is shown with a complaint only."""
+"""Factor on the odds of a right answer if a program is shown with nothing but a complaint."""
 BLIND = 0.25
-"""Factor of the odds of a right answer to a report, on a problem whose idea the model misses."""
+"""Factor on the odds of a right answer to a report, for a problem whose idea the model misses."""
 LIKEST = 0.5
-"""Probability that a repaired program is the compiling one that shares most lines with the one shown."""
+"""Probability that the repaired program is the compiling program that shares the most lines with the shown program."""
 STUBBORN = 0.4
-"""Probability that an answer to a report that is no better is the same program again."""
+"""Probability that the answer to a report, if not right, is the same program again."""
 KEPT = 0.85
-"""Probability that a shown program is returned if the prompt does not criticise it."""
+"""Probability that a shown program is returned unchanged if the prompt does not criticise it."""
 HIGHEST = 0.9
-"""Maximum odds of a right answer."""
+"""Maximum probability of a right answer."""
 
 
 class ProgramChooser:
-    """Chooses among the programs of one problem.
+    """Choose among the programs of one problem.
 
-    Problem and seed fix the model's ability: whether it misses the idea, a factor from 0.5 to 1.5 for the odds of right
-    answers, and a weight of every program, because a model repeats its mistakes.
+    Problem and seed determine the model's ability: whether it misses the idea, a factor from 0.5 to 1.5 on the odds of
+    right answers, and a weight for every program, because a model repeats its mistakes.
     """
 
     def __init__(self, problem: Problem, odds: Odds, seed: int) -> None:
@@ -85,10 +85,10 @@ class ProgramChooser:
         self._habits = {program: draw.uniform(0.3, 1.7) for program in problem.programs}
 
     def choose(self, prompt: Prompt, draw: random.Random) -> Program:
-        """Choose the program for a prompt with ``draw``.
+        """Choose the program for a prompt, with the random generator ``draw``.
 
-        Neither the probability that a shown program is returned nor its replacement depends on its verdict, because a
-        model cannot know whether it is right. Only compile errors are visible.
+        Whether a shown program is returned, and what replaces it, does not depend on the program's verdict, because a
+        model cannot know whether the program is right. Only compile errors are visible to the model.
         """
         shown, report = prompt.shown, prompt.report
         factor = self._ability * (REASONING if prompt.reasoning else 1.0)
@@ -105,19 +105,19 @@ class ProgramChooser:
         return self._again(shown, self._odds.tested * aided if report is Report.TEST else unaided * COMPLAINT, draw)
 
     def _afresh(self, right: float, draw: random.Random) -> Program:
-        """Answer independently of a shown program: a right one with the probability ``right``."""
+        """Choose a program independently of a shown program; it is right with the probability ``right``."""
         return self._likely(
             self._problem.correct if draw.random() < min(right, HIGHEST) else self._problem.flawed, draw
         )
 
     def _again(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Answer to criticism of a program: a right one, the same one, or a flawed one."""
+        """Choose the answer to criticism of a program: a right program, the same one, or another flawed one."""
         if draw.random() < min(right, HIGHEST):
             return self._likely(self._problem.correct, draw)
         return shown if draw.random() < STUBBORN else self._likely(self._problem.flawed, draw)
 
     def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Answer to a compiler's message: the most similar compiling program, a right one or a flawed one."""
+        """Choose the answer to a compiler's message: the most similar compiling program, a right or a flawed one."""
         compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
         if draw.random() < LIKEST:
             return nearest(shown, compiling)
@@ -125,9 +125,9 @@ class ProgramChooser:
         return self._likely(self._problem.correct if draw.random() < min(right, HIGHEST) or not wrong else wrong, draw)
 
     def _likely(self, programs: Sequence[Program], draw: random.Random) -> Program:
-        """Choose one of the programs by verdict, then by habit."""
+        """Choose a verdict according to :data:`FLAWS`, then a program with this verdict according to the weights."""
         verdicts = sorted({program.verdict for program in programs})
-        # "accepted" has no share because it is alone.
+        # "accepted" needs no share, because accepted programs are never mixed with others.
         verdict = draw.choices(verdicts, [FLAWS.get(verdict, 1.0) for verdict in verdicts])[0]
         candidates = [program for program in programs if program.verdict == verdict]
         return draw.choices(candidates, [self._habits[program] for program in candidates])[0]
@@ -135,7 +135,7 @@ class ProgramChooser:
 
 @cache
 def nearest(program: Program, candidates: tuple[Program, ...]) -> Program:
-    """Return the candidate that shares most lines with a program."""
+    """Return the candidate that shares the most lines with a program."""
     lines = program.source.splitlines()
 
     def similarity(candidate: Program) -> float:

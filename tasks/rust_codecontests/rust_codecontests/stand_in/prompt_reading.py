@@ -1,7 +1,4 @@
-"""Read a conversation: the problem, the request, and a program that is shown.
-
-Other wording is ignored.
-"""
+"""Read a conversation: find the problem, the request, and a shown program. Everything else is ignored."""
 
 from __future__ import annotations
 
@@ -21,12 +18,13 @@ if TYPE_CHECKING:
 
 _WIDTH = 3
 _SHARE = 0.45
-"""Of a statement's shingles: half of its words, less the shingles that cuts and small changes break."""
+"""Share of a statement's shingles (sequences of words) that a text must contain to state the problem. The share is less
+than a half because cuts and small changes break some shingles in half of a statement."""
 
 _MAIN = re.compile(r"^\s*(?:pub )?fn main\b", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 
-# These are searched in words: lower case, no punctuation.
+# These patterns are searched in lower-case text without punctuation.
 _REASON = re.compile(
     r"\b(reason|reasoning|think|thinking|step by step|plan|explain|outline|analy[sz]e|consider|discuss)\b"
 )
@@ -55,11 +53,11 @@ _ENDED = re.compile(
     r"|timed out|took too long|too slow|too much memory|memory limit exceeded|tle|mle)\b"
 )
 _COMPLAINT = re.compile(r"\b(wrong|incorrect|not right|fail(s|ed|ing)?|errors?|again|bugs?|fix|mistakes?|slow)\b")
-_COMPILER = re.compile(r"error\[E\d{4}\]|^\s*error: ", re.MULTILINE)  # in the unchanged text
+_COMPILER = re.compile(r"error\[E\d{4}\]|^\s*error: ", re.MULTILINE)  # searched in the unchanged text
 
 
 class Report(Enum):
-    """A prompt's report about the shown program, in order of helpfulness."""
+    """Kinds of reports about the shown program, from the least to the most helpful."""
 
     NONE = "nothing"
     COMPLAINT = "a complaint without anything to go by"
@@ -69,10 +67,10 @@ class Report(Enum):
 
 @dataclass(frozen=True)
 class Prompt:
-    """The request of a conversation."""
+    """What a conversation requests."""
 
     problem: Problem | None
-    """The problem that is stated last, or None."""
+    """The last problem in the conversation, or None."""
     reasoning: bool
     """Whether to reason about the algorithm and the limits first."""
     bare: bool
@@ -80,15 +78,15 @@ class Prompt:
     no_code: bool
     """Whether to answer without code."""
     rust: int
-    """Insistence on Rust: 0 not mentioned, 1 mentioned, 2 emphasised."""
+    """Emphasis on Rust: 0 not mentioned, 1 mentioned, 2 emphasised."""
     shown: Program | None
-    """The program of the problem's pool that is shown last."""
+    """The last program in the conversation that is in the problem's pool, or None."""
     report: Report
-    """The last message's report about that program."""
+    """The last message's report about the shown program."""
 
 
 class PromptReader:
-    """Reads conversations about some problems, which it recognises by runs of words of their statements."""
+    """Read conversations about some problems, which are recognised by sequences of words in their statements."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._problems = tuple(problems)
@@ -101,10 +99,11 @@ class PromptReader:
                 self._numbers[shingle].append(number)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
-        """Return the request in some messages."""
+        """Return what some messages request."""
         text = text_of(messages)
         stated, problem = self._stated(text)
-        # Text of users and system outside statements; for the last message, also outside programs.
+        # Search for wishes in user and system messages without statements, and for reports in the last message without
+        # programs and statements.
         own = "\n".join(text_of([message]) for message in messages if message.get("role") != "assistant")
         wishes = self._without_statements(own, stated)
         last = _FENCED.sub(lambda block: "" if _MAIN.search(block[1]) else block[0], text_of(messages[-1:]))
@@ -120,7 +119,7 @@ class PromptReader:
         )
 
     def _stated(self, text: str) -> tuple[set[int], Problem | None]:
-        """Return the numbers of problems with at least half of their statement in the text, and the last of them."""
+        """Return the numbers of the problems that the text states at least half of, and the last such problem."""
         positions: dict[int, dict[tuple[str, ...], int]] = defaultdict(dict)
         for position, shingle in enumerate(_shingles(words(text))):
             for number in self._numbers.get(shingle, ()):
@@ -132,7 +131,7 @@ class PromptReader:
         return set(stated), None if last is None else self._problems[last]
 
     def _without_statements(self, text: str, stated: set[int]) -> str:
-        """Return the words of a text that do not come from the statements of some problems."""
+        """Return the words of a text that do not come from the statements of the ``stated`` problems."""
         all_words = words(text)
         covered = set[int]()
         for position, shingle in enumerate(_shingles(all_words)):
@@ -142,7 +141,7 @@ class PromptReader:
 
 
 def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of some messages."""
+    """Return the text of all messages, separated by blank lines."""
     return "\n\n".join(_content(message.get("content")) for message in messages)
 
 
@@ -157,10 +156,10 @@ def _shingles(text: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _shown(text: str, problem: Problem) -> Program | None:
-    """Return the program of the problem's pool that a text shows last, whatever its comments and layout."""
+    """Return the last program in a text that is in the problem's pool, ignoring comments and layout."""
     text = canonical(text)
     starts = {program: text.rfind(program.canonical) for program in problem.programs}
-    # A program without an import may be the end of one with it: take the longest of those that end last.
+    # One program may be the end of another one that adds an import, so take the longest of those that end last.
     ends = {
         program: (start + len(program.canonical), len(program.canonical))
         for program, start in starts.items()
@@ -170,9 +169,14 @@ def _shown(text: str, problem: Problem) -> Program | None:
 
 
 def _reported(last: str, remark: str, program: Program) -> Report:
-    """Return the last message's report about a program.
+    """Return the kind of report that the last message gives about a program.
 
-    A report that does not fit is a complaint; of a verdict, a reader only sees whether a program compiles.
+    A compiler's message about a program that compiles, or a failing test of one that does not, counts as a complaint.
+
+    Args:
+        last: the last message without programs.
+        remark: the words of that message without statements.
+        program: the shown program.
     """
     compiles = program.verdict != COMPILE_ERROR
     compiler = bool(_COMPILER.search(last))

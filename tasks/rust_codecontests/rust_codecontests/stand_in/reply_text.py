@@ -1,6 +1,6 @@
-"""The text of the stand-in model's replies: prose, fences or none, sketches, other languages, too many words.
+"""Write the stand-in model's replies, with prose, code fences, sketches, other languages or rambling text.
 
-The raw text of an answer compiles only if the prompt asks for code alone, and not always then.
+The raw text of a reply only compiles if the prompt asks for code only, and not always then.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from rust_codecontests.stand_in.prompt_reading import Prompt
 
 OTHER_LANGUAGE = (0.12, 0.05, 0.02)
-"""Probability of another language if the prompt does not mention Rust, mentions it, or emphasises it."""
+"""Probability of another language if the prompt does not mention Rust, mentions Rust, or emphasises Rust."""
 RAMBLING = 0.04
-"""Probability of an explanation that truncates an answer of 1600 tokens."""
+"""Probability of an explanation so long that an answer limited to 1600 tokens is truncated."""
 CLOSING = 0.7
-"""Probability of a sentence after a program in a reply with prose."""
+"""Probability of a sentence after the program in a reply with prose."""
 ALONE = 0.6
-"""Probability of a program without fence and prose if the prompt asks for code only."""
+"""Probability of a program without fence or prose if the prompt asks for code only."""
 FORMS = {
     "fenced": 0.62,
     "no language": 0.14,
@@ -114,7 +114,7 @@ fn main() {
 }
 """
 
-# What a line may not be broken in: comments, strings, characters. Lifetimes and labels have no second quote.
+# Comments, strings and characters, inside which no line may be inserted. Lifetimes and labels have no second quote.
 _WHOLE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(?P<hashes>\#*)".*?"(?P=hashes)|"(?:[^"\\]|\\.)*"|'(?:[^'\\\n]|\\[^\n]{1,9})'""",
     re.DOTALL,
@@ -131,7 +131,7 @@ _REMARK_ODDS, _BLANK_ODDS = 0.18, 0.06
 
 
 def reply_with(source: str, prompt: Prompt, draw: random.Random) -> str:
-    """Return a reply to ``prompt`` with a program, or with one in another language, as drawn."""
+    """Return a reply to ``prompt`` with the program ``source``, or sometimes with a program in another language."""
     if draw.random() < OTHER_LANGUAGE[prompt.rust]:
         language, other = draw.choice(_OTHERS)
         return "\n\n".join([*_before(prompt, draw, _OPENINGS[-1:]), _fence(language, other), draw.choice(_CLOSINGS)])
@@ -149,7 +149,7 @@ def plan(draw: random.Random) -> str:
 
 
 def unknown_problem() -> str:
-    """Return the reply to a conversation that states no problem the stand-in knows."""
+    """Return the reply to a conversation without a problem that the stand-in knows."""
     return (
         "I am the stand-in model of re-bench, not a language model. I recognise no problem in this conversation: I know"
         " them by their statements, at least half of which must be there. This program only reads its input:\n\n"
@@ -187,7 +187,7 @@ def _some(sentences: Sequence[str], count: int, draw: random.Random) -> list[str
 
 
 def varied(source: str, draw: random.Random) -> str:
-    """Return the same program with a few comments and blank lines more, never inside a string."""
+    """Return the program with a few more comments and blank lines, none of them inside a string."""
     lines: list[str] = []
     start = 0
     for end in [*_line_ends(source), len(source)]:
@@ -203,7 +203,7 @@ def varied(source: str, draw: random.Random) -> str:
 
 
 def _line_ends(source: str) -> list[int]:
-    """Return where lines end, but for ends inside strings and block comments."""
+    """Return the positions of line ends, except inside strings and block comments."""
     inside = [match.span() for match in _WHOLE.finditer(source)]
     ends = (match.start() for match in re.finditer("\n", source))
     return [end for end in ends if not any(start <= end < stop for start, stop in inside)]

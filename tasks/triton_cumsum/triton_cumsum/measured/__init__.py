@@ -1,1 +1,1 @@
-"""Profile ``gpu``: exactness and time on a GPU, in turns with our baseline and reference."""
+"""Profile ``gpu``: check and time a submission on a GPU, in turns with our baseline and reference."""

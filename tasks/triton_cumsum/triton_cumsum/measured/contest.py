@@ -1,9 +1,9 @@
-"""Time a submission on a GPU, in turns with our baseline and reference, with a clock outside its process.
+"""Time a submission on a GPU in turns with our baseline and reference, with a clock outside the submission's process.
 
-A turn gives a runner new inputs, lets it call ``prefix_sum`` once on each, and ends when the results have been probed;
-:mod:`turn_times` converts its seconds into the time of a call. The fixed cost of a turn is measured before and after
-the submission is loaded, and may grow only a little. Our solutions' times come from CUDA events. See
-``docs/tasks/triton_cumsum.md``.
+In a turn, a runner gets new inputs and calls ``prefix_sum`` once on each; the turn ends when the results have been
+probed. :mod:`turn_times` converts the duration of turns into the time of a call. The fixed cost of a turn is measured
+before and after the submission is loaded; only a small growth is accepted. The times of our solutions come from CUDA
+events. See ``docs/tasks/triton_cumsum.md``.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ContestResult:
-    """The result of a contest."""
+    """The result of timing a submission."""
 
     times: Mapping[str, Time]
-    """The times of a call of ``"baseline"``, ``"reference"`` and ``"submission"``."""
+    """Time of a call of ``"baseline"``, ``"reference"`` and ``"submission"``."""
     floor_ms: float
-    """The time to read and write every element once at the memory's peak bandwidth."""
+    """Milliseconds to read and write every element once at the memory's peak bandwidth."""
     details: Mapping[str, Any]
     """JSON values for the log."""
 
@@ -69,17 +69,18 @@ def run_contest(
     """Time a submission in turns with our baseline and reference, with exclusive use of the GPU.
 
     Args:
-        job: the submission.
+        job: the job with the submission.
         gpu: the GPU to time on.
         trusted: the runner of our solutions, which never sees the submission.
         untrusted: the runner of the submission.
-        outer: an exit stack that outlives the runners; it keeps the GPU locked while they hold its memory.
-        compiled: called after our solutions are compiled, before the submission's code is loaded.
+        outer: an exit stack that outlives the runners; the GPU stays locked until the stack is closed, because the
+            runners hold GPU memory.
+        compiled: called when our solutions are compiled, before the submission's code is loaded.
 
     Raises:
         InvalidSubmissionError: if a result is wrong, or the submission kept the GPU or the host busy out of turn.
-        UsageError: if torch does not see the GPU, or too little of its memory is free.
-        ReBenchError: if one of our solutions fails, or the GPU is not steady.
+        UsageError: if torch does not see the GPU, or too little GPU memory is free.
+        ReBenchError: if one of our solutions fails, or the GPU was disturbed before the submission was loaded.
     """
     if not torch.cuda.is_available():
         raise UsageError(f"torch {torch.__version__} here sees no GPU; install its CUDA build, or use --profile cpu")
@@ -92,19 +93,19 @@ def run_contest(
         plan = MemoryPlan.of(gpu_state.free_memory(gpu.index), ELEMENTS)
         verifier = stack.enter_context(Verifier(plan.calls, ELEMENTS))
         with _fault_is_ours("the runners"):
-            # Both processes use the GPU from here on, because switching is slower with more of them; the second has
-            # no code of the submission yet.
+            # Both processes use the GPU from the start, because it switches more slowly between more processes. The
+            # second process has not loaded the submission's code yet.
             sizes = (plan.our_arena, plan.submission_arena)
             arenas = [stack.enter_context(DeviceMemory(size)) for size in sizes]
             signals = [Signal(stack.enter_context(DeviceMemory(WORD))) for _ in sizes]
-            with ThreadPoolExecutor(2) as pool:  # each needs a while to start CUDA
+            with ThreadPoolExecutor(2) as pool:  # starting CUDA takes a while
                 workers = pool.map(Worker, (trusted, untrusted), arenas, signals, (verifier, verifier))
                 reference_worker, submission_worker = workers
             reference_worker.load({name: job.task.directory / name for name in OURS})
         watch.lap("starting")
         calls = {"baseline": min(GPU.baseline_calls, plan.calls), "reference": plan.calls}
         turns = {name: partial(_our_turn, reference_worker, name, calls[name]) for name in OURS}
-        take_turns(turns, 1)  # compiles, and raises the clocks
+        take_turns(turns, 1)  # compiles the kernels, and raises the GPU's clock rates
         compiled()
         watch.lap("compiling ours")
         alone = take_turns(turns, GPU.rounds_alone)
@@ -137,7 +138,7 @@ def run_contest(
 def _contest(
     ours: Mapping[str, Callable[[], Turn]], submission_worker: Worker, calls: Mapping[str, int]
 ) -> dict[str, list[Turn]]:
-    """Take turns with the submission; return all turns, by name."""
+    """Take turns of our solutions and the submission, and return all turns by name."""
     process, busy = submission_worker.process, [0.0, 0.0]
 
     def watched(turn: Callable[[], Turn]) -> Turn:
@@ -162,7 +163,7 @@ def _contest(
 
 @contextmanager
 def _fault_is_ours(what: str) -> Iterator[None]:
-    """Turn faults into internal errors: no code of the submission is involved."""
+    """Turn InvalidSubmissionError into an internal error, because no code of the submission is involved."""
     try:
         yield
     except InvalidSubmissionError as fault:
@@ -175,7 +176,7 @@ def _our_turn(reference_worker: Worker, name: str, calls: int) -> Turn:
 
 
 def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, control: float) -> int:
-    """Check the submission on inputs of all kinds, and return the number of calls per turn, at most ``calls``.
+    """Check the submission on inputs of all kinds, and return its number of calls per turn, at most ``calls``.
 
     ``control`` is the fixed cost of a turn in seconds.
     """
@@ -193,7 +194,7 @@ def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, cont
 
 
 def _record(gpu: Device, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:
-    stayed = {process["pid"] for process in warm["processes"] or []}  # others were ending already
+    stayed = {process["pid"] for process in warm["processes"] or []}  # the others have ended meanwhile
     others = [process for process in gpu_state.other_processes(before, [os.getpid()]) if process["pid"] in stayed]
     return {
         "hardware": gpu.name,

@@ -1,6 +1,7 @@
-"""Figures for the log that do not affect the score.
+"""Compute figures for the log that do not affect the score.
 
-Durations of a scoring's phases, distance of times from the memory limit, and the kernels that a submission claims.
+They are the durations of a scoring run's phases, the times relative to the memory bandwidth, and the kernels that a
+submission's process claims.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 _DIGITS = 4
 PROFILE_KERNELS = "RE_BENCH_PROFILE_KERNELS"
-"""If this environment variable is not empty, a score's details include kernels, which takes about 4 s."""
+"""If this environment variable is not empty, a score's details include the kernels; this takes about 4 s."""
 _MAX_KERNELS, _MAX_NAME, _MAX_VALUE = 32, 200, 1e9
 
 
 class Stopwatch:
-    """Seconds by name, each since the end of the previous one; repeated names are added up.
+    """Measure the durations of phases that follow each other; phases of the same name are added up.
 
     Args:
-        laps: existing laps to add to; None for new ones.
+        laps: a dictionary to add the seconds to, by name; None for a new one.
     """
 
     def __init__(self, laps: dict[str, float] | None = None) -> None:
@@ -37,21 +38,21 @@ class Stopwatch:
         self.laps: dict[str, float] = {} if laps is None else laps
 
     def lap(self, name: str) -> None:
-        """End a phase."""
+        """End the phase ``name``, which started at the end of the previous phase."""
         now = time.monotonic()
         self.laps[name] = round(self.laps.get(name, 0.0) + now - self._last, 6)
         self._last = now
 
 
 def roofline(milliseconds: Mapping[str, float], copy_ms: float, peak_bandwidth: float) -> dict[str, Any]:
-    """Return JSON values: for each time, the share of the peak bandwidth and the number of copies.
+    """Return, as JSON values, each time as a share of the peak bandwidth and as a multiple of a copy's time.
 
-    The memory-bound roofline of Williams, Waterman and Patterson (2009): each element is read and written at least
-    once, as in a copy of the input.
+    This is the memory-bound roofline of Williams, Waterman and Patterson (2009): each element is read and written at
+    least once, as in a copy of the input.
 
     Args:
         milliseconds: the times of a call, by name.
-        copy_ms: the time of a copy of one input in the same run.
+        copy_ms: the time of copying one input in the same scoring run.
         peak_bandwidth: bytes per second between the GPU and its memory.
     """
     moved = BYTES_PER_ELEMENT * ELEMENTS
@@ -69,13 +70,13 @@ def roofline(milliseconds: Mapping[str, float], copy_ms: float, peak_bandwidth: 
 
 
 def claimed_kernels(process: SandboxedProcess) -> dict[str, Any]:
-    """Return JSON values: ``kernels``, the longest first, with their microseconds and launches, or an ``error``.
+    """Return, as JSON values, the submission's ``kernels`` with their durations, the longest first, or an ``error``.
 
-    CUPTI records them in the submission's process, after its turns, so they are untrusted. A failure here does not
-    affect the score.
+    CUPTI records the kernels in the submission's process after the turns, so the records are untrusted. An error does
+    not affect the score.
 
     Args:
-        process: the runner, with the submission loaded and memory for results.
+        process: the runner, which has loaded the submission and has memory for results.
     """
     try:
         claimed = process.call_within(GPU.profile_s, gpu_runner.profile, SUBMISSION, ELEMENTS)

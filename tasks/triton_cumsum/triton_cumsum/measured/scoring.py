@@ -1,4 +1,4 @@
-"""Score a submission on a GPU: two sandboxed runners, one of our own solutions and one of the submission."""
+"""Score a submission on a GPU, with two sandboxed runners: one for our own solutions and one for the submission."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 def score(job: Job[Gpu]) -> RawScore:
-    """Check the submission and time it on the GPU; see :mod:`triton_cumsum.measured.contest`.
+    """Check the submission, and time it on the GPU; see :mod:`triton_cumsum.measured.contest`.
 
     Raises:
-        InvalidSubmissionError: if it is wrong, kept the GPU busy out of turn, or is faster than the floor.
-        UsageError: if torch does not see the GPU, or too little of its memory is free.
-        ReBenchError: if one of our solutions fails, or the GPU is not steady.
+        InvalidSubmissionError: if a result is wrong, the submission kept the GPU or the host busy out of turn, or its
+            time is below the floor.
+        UsageError: if torch does not see the GPU, or too little GPU memory is free.
+        ReBenchError: if one of our solutions fails, or the GPU was disturbed before the submission was loaded.
     """
     gpu = gpu_state.identify()
     ours = [job.task.directory / name for name in ("baseline", "reference")]
@@ -44,7 +45,7 @@ def score(job: Job[Gpu]) -> RawScore:
     ):
         with ThreadPoolExecutor(2) as pool:
             starts = [pool.submit(runner.call, gpu_runner.start) for runner in (trusted, untrusted)]
-            from triton_cumsum.measured import contest  # noqa: PLC0415 - imports torch, while the runners do
+            from triton_cumsum.measured import contest  # noqa: PLC0415 - imports torch while the runners do
         for start in starts:
             start.result()
         result = contest.run_contest(job, gpu, trusted, untrusted, stack, compiled=kernels.keep)

@@ -1,8 +1,8 @@
-"""Signal that the results of a turn are ready: the runner's stream writes a word of GPU memory.
+"""Signal that a turn's results are ready: the runner's stream writes a word of GPU memory.
 
-A stream of the scorer waits for the word and then probes the results. The host's work at the end of a turn, such as the
-runner's reply and kernel launches, therefore overlaps with the GPU's in every turn, and replying early gains nothing.
-The word is untrusted: missing results are detected.
+A stream of the scorer waits for the word and then probes the results. Host work at the end of a turn, such as the
+runner's reply and kernel launches, therefore overlaps with GPU work in every turn, and replying early gains nothing.
+The word does not need to be trusted, because the probe detects missing results.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from re_bench.guest.device_memory import DeviceMemory
 
 WORD = 4
-"""Bytes of the memory that a signal needs."""
+"""Size of a signal's memory in bytes."""
 
 
 class Signal:
-    """A word of GPU memory shared with a runner, and its value when results are ready.
+    """A word of GPU memory shared with a runner, and the value that says that results are ready.
 
     Args:
         memory: :data:`WORD` bytes that the runner may write.
@@ -36,25 +36,25 @@ class Signal:
         self.value = 0
 
     def renew(self) -> int:
-        """Return a new secret value, which cannot have been written before."""
+        """Set and return a new secret value, which the runner cannot have written before."""
         self.value = secrets.randbits(31)
         return self.value
 
     @contextmanager
     def awaited(self, stream: int) -> Iterator[None]:
-        """Make work that is queued in the ``with`` block wait on the GPU until the word has the value.
+        """Make work queued on ``stream`` in the ``with`` block wait on the GPU until the word has the value.
 
-        The end of the block releases the wait in any case.
+        Leaving the block ends the wait in any case.
         """
         wait_for_value(stream, self._address, self.value)
         try:
             yield
         finally:
-            write_value(0, self._address, self.value)  # from another stream, because that one waits
+            write_value(0, self._address, self.value)  # on the default stream, because ``stream`` waits
 
 
 def done_within(event: Any, seconds: float) -> bool:
-    """Poll an event for some seconds, and tell whether it has happened."""
+    """Poll a CUDA event for at most ``seconds``, and return whether it has happened."""
     latest = time.monotonic() + seconds
     while not event.query():
         if time.monotonic() > latest:

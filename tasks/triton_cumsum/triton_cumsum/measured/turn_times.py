@@ -1,8 +1,9 @@
-"""Compute the times of calls from the seconds of turns.
+"""Compute the time of a call from the durations of turns.
 
-A turn's time, minus the fixed cost of a turn (the *control*), is divided by its calls. The control is measured on our
-reference, as the clock's time minus the CUDA events of its process, which only runs our code. The reference's turns
-are as short as those of a fast submission, where the control matters.
+The time of a call is the duration of a turn, minus the fixed cost of a turn (the *control*), divided by the number of
+calls. The control is measured on our reference: it is the duration by the clock minus the duration by the CUDA events
+of the runner, which only runs our code. The reference is used because its turns are as short as those of a fast
+submission, for which the control matters most.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 OURS = ("baseline", "reference")
 SUBMISSION = "submission"
 _MAX_CLAIM_S = 1e6
-_CPU_GRAIN_S = 0.1  # resolution of CPU time, which has ticks of 10 ms per process
+_CPU_GRAIN_S = 0.1  # resolution of CPU times, which are measured in ticks of 10 ms per process
 _HARMLESS = {"gpu_idle"}
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Seconds of a turn by the clock, and of its calls by the CUDA events of the runner's process."""
+    """Duration of a turn by the clock, and of its calls by the CUDA events of the runner's process, in seconds."""
 
     seconds: float
     events: float
@@ -37,17 +38,17 @@ class Turn:
 def evaluate(
     alone: Mapping[str, Sequence[Turn]], beside: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]
 ) -> tuple[dict[str, Time], dict[str, Any]]:
-    """Return the times of a call, and further figures for the log.
+    """Return the time of a call of each solution, and further figures for the log.
 
     Args:
-        alone: our turns before the submission was loaded.
-        beside: all turns after it was loaded.
-        calls: the calls of a turn, by name; the reference has the maximum.
+        alone: turns of our solutions before the submission was loaded.
+        beside: turns of all solutions after the submission was loaded.
+        calls: the number of calls per turn, by name; the reference has the maximum.
     """
     before, all_turns = alone["reference"], [*alone["reference"], *beside["reference"]]
     control = min(overhead_seconds(all_turns), GPU.max_control_growth * overhead_seconds(before))
     clock = {name: clock_time(turns, calls[name], calls["reference"], control) for name, turns in beside.items()}
-    quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # slowing ours down gains nothing
+    quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # the faster phase counts
     times = {name: min((phase[name] for phase in quicker), key=lambda time: time.milliseconds) for name in OURS}
     times[SUBMISSION] = clock[SUBMISSION]
     figures = {
@@ -65,19 +66,20 @@ def evaluate(
 
 
 def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: Mapping[str, Any]) -> None:
-    """Check that our solutions did not become slower.
+    """Check that our solutions did not become slower after the submission was loaded.
 
-    If they did, it is the submission's fault, unless there was a reason before it was loaded.
+    If they did, the submission is at fault, unless the GPU was already disturbed before the submission was loaded.
 
     Args:
         alone: the times of our solutions before the submission was loaded.
-        beside: their times between the submission's turns.
-        record: the state of the GPU before it was loaded, ``gpu_alone``, and the others on it then,
-            ``others_on_gpu``.
+        beside: the times of our solutions in turns with the submission.
+        record: the GPU's state (``gpu_alone``) and other processes on the GPU (``others_on_gpu``) before the submission
+            was loaded.
 
     Raises:
-        InvalidSubmissionError: if one became slower and nothing but the submission explains it.
-        ReBenchError: if the GPU throttled, or others computed on it, before the submission was loaded.
+        InvalidSubmissionError: if one of our solutions became slower and only the submission explains it.
+        ReBenchError: if one became slower, but the GPU throttled, or other processes used it, before the submission
+            was loaded.
     """
     try:
         for name in OURS:
@@ -94,16 +96,16 @@ def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: 
 
 
 def check_host_free(busy_s: float, seconds: float) -> None:
-    """Check that a submission left the host's cores alone while our solutions had their turn.
+    """Check that the submission did not keep the host's cores busy during our turns.
 
-    Delays of our turns would count as control and be subtracted from the submission's time.
+    Delays in our turns would increase the control, which is subtracted from the submission's time.
 
     Args:
-        busy_s: CPU time of its processes in our turns.
+        busy_s: CPU time of the submission's processes during our turns.
         seconds: duration of our turns.
 
     Raises:
-        InvalidSubmissionError: if it kept more than :attr:`Gpu.max_host_share` cores busy.
+        InvalidSubmissionError: if the submission kept more than :attr:`Gpu.max_host_share` cores busy.
     """
     if busy_s > GPU.max_host_share * seconds + _CPU_GRAIN_S:
         raise InvalidSubmissionError(
@@ -113,7 +115,7 @@ def check_host_free(busy_s: float, seconds: float) -> None:
 
 
 def overhead_seconds(turns: Sequence[Turn]) -> float:
-    """Return the fixed cost of a turn in seconds, from our own turns.
+    """Return the fixed cost of a turn in seconds, from turns of our solutions.
 
     Their process only runs our code, so its CUDA events are trusted.
     """
@@ -121,10 +123,10 @@ def overhead_seconds(turns: Sequence[Turn]) -> float:
 
 
 def clock_time(turns: Sequence[Turn], calls: int, full: int, control: float) -> Time:
-    """Return the time of a call by the clock, less ``control`` seconds of a turn.
+    """Return the time of a call by the clock, after subtracting ``control`` seconds from each turn.
 
-    A turn of fewer than ``full`` calls has all of the control subtracted only if it is as long as full turns: being
-    slow while calls are counted, to get fewer calls, gains nothing.
+    For a turn with fewer than ``full`` calls, a smaller share of the control is subtracted unless the turn is long.
+    Therefore a submission gains nothing from being slow while the number of its calls is chosen.
     """
     shares = [max(calls / full, min(1.0, turn.seconds / GPU.longest_turn_s)) for turn in turns]
     return Time.of([1e3 * (turn.seconds - control * share) / calls for turn, share in zip(turns, shares, strict=True)])
@@ -136,16 +138,16 @@ def event_time(turns: Sequence[Turn], calls: int) -> Time:
 
 
 def our_event_times(turns: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]) -> dict[str, Time]:
-    """Return the times of a call of our solutions by CUDA events, by name."""
+    """Return the time of a call of each of our solutions, measured with CUDA events."""
     return {name: event_time(turns[name], calls[name]) for name in OURS}
 
 
 def claimed_ms(turns: Sequence[Turn], calls: int) -> float | None:
-    """Return the milliseconds of a call that a runner's CUDA events claim, or None if they are not a number."""
+    """Return the milliseconds of a call that a runner's CUDA events claim, or None if they are not finite."""
     claim = event_time(turns, calls).milliseconds
     return claim if math.isfinite(claim) else None
 
 
 def claimed_seconds(value: float) -> float:
-    """Return the seconds that an untrusted process claims, NaN if impossible."""
+    """Return the seconds that an untrusted process claims, or NaN if they are impossible."""
     return value if abs(value) <= _MAX_CLAIM_S else math.nan

@@ -1,7 +1,7 @@
-"""Make inputs and truth on the GPU and compare results: the trusted side.
+"""Make inputs and ground truth on the GPU, and compare results; this module runs only in the scorer's process.
 
-Inputs are drawn from new secret seeds for every turn, in memory that no runner has seen; a runner gets it after the
-clock has started. Results are compared bit by bit in memory shared with the runner.
+For every turn, the inputs are made from a new secret seed, in memory that no runner has seen; the runner gets this
+memory after the clock has started. Results are compared bit by bit, in memory shared with the runner.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 POISON = 0x5A5A5A5A
 """Value that overwrites results after the check."""
-_ALIGNED = 1 << 19  # 2 MiB, the driver's mapping granularity
-_PLACE = 64  # 256 bytes, as torch's allocator aligns
+_ALIGNED = 1 << 19  # elements in 2 MiB, the driver's mapping granularity
+_PLACE = 64  # elements in 256 bytes, the alignment of torch's allocator
 _CHUNK = 1 << 25
 _FULL_RANGE = (-(1 << 31), 1 << 31)
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Number of calls of a turn, and size of the two arenas in bytes."""
+    """Number of calls per turn, and sizes of the two arenas in bytes."""
 
     calls: int
     our_arena: int
@@ -47,10 +47,10 @@ class MemoryPlan:
         """Return the plan for ``free`` bytes of GPU memory.
 
         Raises:
-            UsageError: if that is too little for the minimum number of calls.
+            UsageError: if the memory is too small for the minimum number of calls.
         """
         array = 4 * _stride(length)
-        per_call = 4 * array  # an input, its truth, and a result of each runner
+        per_call = 4 * array  # an input, its ground truth, and a result of each runner
         fixed = 2 * GPU.spare_bytes + GPU.reserved_bytes
         calls = min(GPU.calls[-1], (free - fixed) // per_call)
         if calls < GPU.calls[0]:
@@ -65,7 +65,7 @@ class MemoryPlan:
 
 
 class Verifier:
-    """Inputs, truth and checks for turns of up to ``calls`` calls on up to ``length`` elements."""
+    """Make inputs, ground truth and checks for turns of up to ``calls`` calls on up to ``length`` elements."""
 
     def __init__(self, calls: int, length: int) -> None:
         self.calls, self.stride = calls, _stride(length)
@@ -75,7 +75,7 @@ class Verifier:
         self._starts = torch.empty(calls, dtype=torch.int64, pin_memory=True)
         self._wrong = torch.empty((), dtype=torch.bool, pin_memory=True)
         self._stream, self._looked = torch.cuda.Stream(), torch.cuda.Event()
-        first_difference(self._places[0], self._places[0] + 1)  # loads its kernels while there is memory
+        first_difference(self._places[0], self._places[0] + 1)  # loads the kernels while there is free memory
 
     def __enter__(self) -> Self:
         return self
@@ -85,15 +85,15 @@ class Verifier:
         torch.cuda.empty_cache()  # before the next job checks free memory
 
     def prepare(self, inputs: Any, starts: Sequence[int], length: int) -> None:
-        """Make new inputs and their truths, and choose the places to probe.
+        """Make new inputs and their ground truth, and choose the positions to probe.
 
-        The values are from -10 to 9 with a few of the full range of int32; one secret input has only values of the full
-        range.
+        The values are from -10 to 9, except for a few values of the full range of int32. One input, chosen at random,
+        has only values of the full range.
 
         Args:
-            inputs: memory that no runner has yet: one row of :attr:`stride` for each call.
-            starts: start of each input in its row.
-            length: elements of each input.
+            inputs: memory that no runner has yet, with one row of :attr:`stride` elements for each call.
+            starts: index in its row at which each input starts.
+            length: number of elements of each input.
         """
         calls, generator = len(inputs), _seeded()
         inputs.random_(-10, 10, generator=generator)
@@ -108,7 +108,7 @@ class Verifier:
         torch.cuda.synchronize()
 
     def copy_ms(self, results: Any) -> float:
-        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch.
+        """Return the mean milliseconds of copying one input on the GPU, measured with CUDA events.
 
         Args:
             results: unused memory for the copies.
@@ -121,20 +121,21 @@ class Verifier:
         return float(start.elapsed_time(stop)) / self.calls
 
     def probe(self, results: Any, offsets: Sequence[int], signal: Signal | None = None) -> bool:
-        """Tell whether the results are right at the chosen places.
+        """Return whether the results are right at the chosen positions.
 
-        A result of which a share ``f`` is missing passes with probability ``(1 - f) ** probes``.
+        If a share ``f`` of a result is missing, the result passes with probability ``(1 - f) ** probes``.
 
         Args:
             results: the memory of the results.
-            offsets: start of each result in it, in bytes.
-            signal: the GPU waits for it before probing, at most a second, while the host queues its work.
+            offsets: start of each result in the memory, in bytes.
+            signal: if given, the GPU waits for this signal before it reads the results, for at most a second;
+                meanwhile the host queues the work.
         """
         calls = len(offsets)
         where, found = self._where[:calls], self._found[:calls]
         self._starts[:calls] = torch.tensor(offsets) // 4
         with torch.cuda.stream(self._stream), signal.awaited(self._stream.cuda_stream) if signal else nullcontext():
-            # Only allocator memory is used here: the driver might wait for the signal before allocating.
+            # Only memory of torch's allocator is used here, because the driver might not allocate before the signal.
             starts = self._starts[:calls].to(where.device, non_blocking=True)
             torch.add(self._places[:calls], starts[:, None], out=where)
             torch.take(results, where, out=found)
@@ -145,14 +146,14 @@ class Verifier:
         return not self._wrong.item()
 
     def check(self, results: Any, offsets: Sequence[int], length: int) -> None:
-        """Compare whole results with the truth.
+        """Compare all elements of the results with the ground truth.
 
         Raises:
-            InvalidSubmissionError: naming the first difference.
+            InvalidSubmissionError: if an element differs; the message names the first difference.
         """
         for call, offset in enumerate(offsets):
             result, truth = results[offset // 4 : offset // 4 + length], self._truths[call, :length]
-            # In pieces, because a submission may have allocated most of the memory.
+            # Compare in pieces, because a submission may have allocated most of the memory.
             for start, got, expected in zip(
                 range(0, length, _CHUNK), result.split(_CHUNK), truth.split(_CHUNK), strict=True
             ):
@@ -165,20 +166,20 @@ class Verifier:
 
 
 def first_difference(got: Any, expected: Any) -> int | None:
-    """Return the first place at which two tensors differ, or None."""
+    """Return the first index at which two tensors differ, or None."""
     wrong = got != expected
     return int(wrong.to(torch.uint8).argmax()) if wrong.any() else None
 
 
 def parse_offsets(placed: Placed, nonce: str, calls: int, length: int, size: int) -> list[int]:
-    """Return a runner's offsets, after checking that results are whole, in the arena, and do not overlap.
+    """Return a runner's offsets, after checking that all results are in the arena and do not overlap.
 
     Args:
-        placed: its reply.
-        nonce: the number that the reply must repeat, so that it cannot be sent before the request.
+        placed: the runner's reply.
+        nonce: the text that the reply must repeat; a reply sent before the request cannot contain it.
         calls: the number of results.
-        length: elements of each.
-        size: bytes of the arena.
+        length: the number of elements of each result.
+        size: size of the arena in bytes.
 
     Raises:
         InvalidSubmissionError: if a check fails.
@@ -197,7 +198,7 @@ def parse_offsets(placed: Placed, nonce: str, calls: int, length: int, size: int
 
 
 def prefix_sum(x: Any, y: Any) -> None:
-    """Write the task's function of ``x`` to ``y``, both one-dimensional int32 on the GPU, as ``grading`` has it."""
+    """Compute :func:`grading.prefix_sum` of ``x`` into ``y``; both are one-dimensional int32 tensors on the GPU."""
     parity = torch.zeros((), dtype=torch.uint8, device=x.device)
     total = torch.zeros((), dtype=torch.int32, device=x.device)
     for values, out in zip(x.split(_CHUNK), y.split(_CHUNK), strict=True):
@@ -211,10 +212,10 @@ def prefix_sum(x: Any, y: Any) -> None:
 
 
 def check_truth(expected: Any, x: Any) -> None:
-    """Compare :func:`prefix_sum` with the host's truth for an input.
+    """Check that :func:`prefix_sum` on the GPU gives the ground truth computed on the host for ``x``.
 
     Raises:
-        ReBenchError: if they differ.
+        ReBenchError: if the results differ.
     """
     on_device = torch.from_numpy(x).cuda()
     y = torch.empty_like(on_device)
@@ -235,13 +236,13 @@ def as_int32(memory: DeviceMemory) -> Any:
 
 
 def draw_starts(calls: int, stride: int, length: int) -> list[int]:
-    """Return a random start of each input in its row of ``stride`` elements.
+    """Return a random start for each input in its row of ``stride`` elements.
 
-    Pages are mapped whole, so a runner cannot map inputs with different starts to one address: anything made for an
-    address, such as a captured graph, cannot be reused.
+    Because memory is mapped in whole pages, a runner cannot map inputs with different starts to the same address.
+    Therefore anything made for one address, such as a captured graph, cannot be reused.
     """
     return [_PLACE * secrets.randbelow((stride - length) // _PLACE + 1) for _ in range(calls)]
 
 
 def _stride(length: int) -> int:
-    return (-(-length // _ALIGNED) + 1) * _ALIGNED  # with at least a page for random starts
+    return (-(-length // _ALIGNED) + 1) * _ALIGNED  # leaves at least one page for random starts

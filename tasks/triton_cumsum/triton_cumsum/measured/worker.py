@@ -26,37 +26,37 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """A runner with the memory of its results.
+    """A runner, and the memory of its results.
 
     Args:
         process: a sandboxed process with the module ``gpu_runner``.
-        arena: the memory for its results.
-        signal: signals that they are ready.
-        verifier: makes its inputs and checks its results.
+        arena: the memory for the runner's results.
+        signal: the signal that results are ready.
+        verifier: makes the inputs and checks the results.
     """
 
     def __init__(self, process: SandboxedProcess, arena: DeviceMemory, signal: Signal, verifier: Verifier) -> None:
         self.process, self.verifier, self._arena, self._signal = process, verifier, arena, signal
         self.steps: dict[str, float] = {}
-        """Seconds of the steps of all turns so far, for the log."""
+        """Seconds spent on each step of turns, summed over all turns so far, for the log."""
         self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
         process.call(gpu_runner.attach, 4 * verifier.calls * verifier.stride, arena, signal.memory)
 
     def load(self, solutions: Mapping[str, Path]) -> None:
-        """Make the runner import solutions, by name."""
+        """Make the runner import the solutions in these directories, by name."""
         self.process.call(gpu_runner.load, dict(solutions))
 
     def turn(self, name: str, calls: int, length: int) -> Turn:
-        """Return the time of one turn of the solution ``name``, after checking all results.
+        """Run one turn of the solution ``name``, check all results, and return the turn's duration.
 
-        The runner gets the inputs' memory after the clock has started; no other process has it before. The clock stops
-        when the results have been probed: after the signal of the runner's stream or, if work continues on another
-        stream, after the runner has synchronized.
+        The runner gets the memory of the inputs after the clock has started; before that, no other process has this
+        memory. The clock stops when the results have been probed: after the signal of the runner's stream or, if work
+        continues on another stream, after the runner has synchronized.
 
         Raises:
-            InvalidSubmissionError: if a result is not exact, or was missing at the signal.
+            InvalidSubmissionError: if a result is not exact, or was incomplete when the runner said it was complete.
             OutOfDeviceMemoryError: if the GPU has no memory for new inputs.
         """
         nonce, stride = secrets.token_hex(), self.verifier.stride

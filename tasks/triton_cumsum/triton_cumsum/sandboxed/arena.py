@@ -1,7 +1,7 @@
-"""GPU memory for torch's allocator that the scorer can read: results need not be copied to be checked.
+"""Make torch allocate GPU memory that the scorer can read, so that results are checked without copies.
 
-The scorer shares one range of GPU memory, and torch's caching allocator takes what it needs from it
-inside ``with Arena.in_use()``. This runs in the submission's process, so it protects nothing.
+The scorer shares one range of GPU memory with the runner. Inside ``with Arena.in_use()``, torch's caching allocator
+takes memory from this range. This code runs in the submission's process, so the scorer does not rely on it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _GRAIN = 2 << 20
 
 
 class Ranges:
-    """First-fit allocation of ranges within one; addresses and sizes are whole numbers of bytes."""
+    """A first-fit allocator of address ranges within one large range; addresses and sizes are in bytes."""
 
     def __init__(self, start: int, size: int) -> None:
         self._free = [(start, size)]
         self._taken: dict[int, int] = {}
 
     def take(self, size: int) -> int:
-        """Return the address of ``size`` bytes, rounded up to 2 MiB, or 0 if no free range is long enough."""
+        """Allocate ``size`` bytes, rounded up to 2 MiB; return the address, or 0 if no free range is long enough."""
         size = -(-max(size, 1) // _GRAIN) * _GRAIN
         for index, (start, length) in enumerate(self._free):
             if length >= size:
@@ -61,8 +61,8 @@ class Arena:
         self.start: int = mapping.__cuda_array_interface__["data"][0]
         self.size: int = mapping.nbytes
         ranges = Ranges(self.start, self.size)
-        # torch keeps the addresses only, so the callbacks must live as long as the pool. They run for new segments
-        # only, which torch keeps: not in a timed turn whose memory an earlier one has used.
+        # torch keeps only the callbacks' addresses, so the callbacks must live as long as the pool. torch calls them
+        # only for new segments, which it keeps, so not in a timed turn that needs no more memory than earlier turns.
         self._take = _TAKE(lambda size, _device, _stream: ranges.take(size))
         self._give = _GIVE(lambda address, _size, _device, _stream: ranges.give(address))
         pointers = (ctypes.cast(function, ctypes.c_void_p).value for function in (self._take, self._give))
@@ -71,11 +71,11 @@ class Arena:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Make torch allocate from here in this thread."""
+        """Make torch allocate from the arena in this thread."""
         with torch.cuda.use_mem_pool(self._pool):
             yield
 
     def offset(self, tensor: Any) -> int | None:
-        """Return a tensor's offset in the arena, in bytes, or None if it is not in it."""
+        """Return a tensor's offset in the arena in bytes, or None if the tensor is not in the arena."""
         offset: int = tensor.data_ptr() - self.start
         return offset if 0 <= offset <= self.size - tensor.nbytes else None

@@ -1,8 +1,8 @@
 """Check and count the loads and stores of a kernel, by replacing the memory functions of Triton's interpreter.
 
-Every access of a kernel, through pointers, block pointers, descriptors or atomics, ends in one of four functions.
-Each is wrapped: the active addresses are checked against the kernel's tensors, since the interpreter follows any
-address; then the access is counted; then it happens.
+Every access of a kernel, through pointers, block pointers, descriptors or atomics, calls one of four functions. Each of
+these functions is wrapped. The wrapper first checks that the active addresses are within the kernel's tensors, because
+the interpreter would access any address. It then counts the access and performs it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Program = tuple[int, int, int]
 WARPS = 4
 """Default number of warps per program."""
 SECTOR = 32
-"""Bytes of the smallest piece of memory that a GPU moves."""
+"""Bytes in a sector, the smallest unit of memory that a GPU moves."""
 WORD, LANES = 4, 32
 FOUND_AGAIN = 16 * 1024 // SECTOR
-"""Sectors in a program's cache: the last ones that it loaded."""
+"""Number of sectors in a program's cache, which contains the sectors that the program loaded last."""
 HELD = 64
-"""Words of a block per thread that fit into registers."""
+"""Maximum words per thread of a block that fits into registers."""
 SPILLED = 3
-"""Factor for the bytes of accesses to larger blocks, which are spilled to memory and read again."""
+"""Factor on the bytes of accesses to larger blocks, which are spilled to memory and read again."""
 
 
 class BoundsChecker:
-    """Checks that the accesses of one launch stay within its tensors, without counting."""
+    """Check that the accesses of one launch stay within the launch's tensors, without counting them."""
 
     def __init__(self, kernel: str, tensors: Iterable[Any]) -> None:
         self.kernel = kernel
@@ -54,12 +54,12 @@ class BoundsChecker:
         self.program = program
 
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
-        """Check a load of ``size`` bytes at each of ``pointers`` where ``mask`` holds.
+        """Check a load of ``size`` bytes at each of ``pointers`` whose ``mask`` is true.
 
         ``mask`` may also be a memoryview, which block pointers and descriptors pass.
 
         Raises:
-            IndexError: if an active address lies outside the kernel's tensors.
+            IndexError: if an active address is outside the kernel's tensors.
         """
         del cached
         self._active(pointers, mask, size)
@@ -69,12 +69,15 @@ class BoundsChecker:
         self._active(pointers, mask, size)
 
     def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True, counts: bool = False) -> None:
-        """Check an atomic access, as :meth:`load` does; it only reads unless ``changes``, and adds 1 if ``counts``."""
+        """Check an atomic access, as :meth:`load` does.
+
+        ``changes`` says that the access changes memory instead of only reading it, ``counts`` that it adds 1.
+        """
         del changes, counts
         self._active(pointers, mask, size)
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
-        """Return the ``values`` of a load as the running program sees them: here, unchanged."""
+        """Return the ``values`` of a load as the running program sees them; this class returns them unchanged."""
         del pointers, mask, size
         return values
 
@@ -93,7 +96,7 @@ class BoundsChecker:
             return
         inside = np.zeros(active.shape, dtype=bool)
         for start, stop in self.ranges:
-            # Not active + size: that could wrap around.
+            # Do not compute active + size, which could wrap around.
             inside |= (active >= np.uint64(start)) & (active <= np.uint64(max(stop - size, 0)))
         if not inside.all():
             raise IndexError(
@@ -103,10 +106,10 @@ class BoundsChecker:
 
 
 class Sectors:
-    """Numbers the sectors of a kernel's tensors, and tracks which of them a program loaded last.
+    """Number the sectors of a kernel's tensors, and track which sectors the running program loaded last.
 
-    ``ranges`` are the start and stop addresses of the tensors, which contain all later addresses. Each tensor starts at
-    a sector boundary, as on a GPU.
+    ``ranges`` are the start and stop addresses of the tensors; all addresses passed to :meth:`of` must be within these
+    ranges. Each tensor starts at a sector boundary, as on a GPU.
     """
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
@@ -117,11 +120,11 @@ class Sectors:
         self._clock = self._start = 0
 
     def forget(self) -> None:
-        """Start the next program, whose cache is empty."""
+        """Start the next program, with an empty cache."""
         self._start = self._clock
 
     def of(self, addresses: Any, size: int) -> Any:
-        """Return the numbers of the distinct sectors that elements of ``size`` bytes begin in."""
+        """Return the numbers of the distinct sectors in which elements of ``size`` bytes begin."""
         first, last = int(addresses[0]), int(addresses[-1])
         if last - first == (addresses.size - 1) * size and bool(np.all(np.diff(addresses) == size)):
             tensor = int(np.searchsorted(self._starts, addresses[:1], side="right")[0]) - 1
@@ -132,19 +135,20 @@ class Sectors:
         return np.unique(within[np.flatnonzero(np.diff(within, prepend=-1))])
 
     def missing(self, sectors: Any) -> int:
-        """Return the number of sectors that are not in the program's cache, and load them."""
+        """Load those sectors that are not in the program's cache, and return their number."""
         lost = sectors[self._loaded[sectors] <= max(self._start, self._clock - FOUND_AGAIN)]
-        # Times also differ within an access, so that one larger than the cache evicts its own beginning.
+        # Each sector gets a different time, so an access that is larger than the cache evicts its own first sectors.
         self._loaded[lost] = np.arange(self._clock + 1, self._clock + 1 + lost.size)
         self._clock += int(lost.size)
         return int(lost.size)
 
 
 class Counter(BoundsChecker):
-    """Also counts the bytes of one launch, in total and for the largest program, and how long programs wait.
+    """Also count the bytes of one launch, in total and for the largest program, and how long programs wait.
 
-    A load moves the sectors that are not in the program's cache, except words that programs of the launch have stored
-    for each other. A store moves all sectors that it writes to; an atomic reads and writes one per lane.
+    A load moves the sectors that are not in the program's cache. Loading words that programs of the same launch have
+    stored for each other moves nothing. A store moves all sectors that it writes to. An atomic access reads and writes
+    one sector per lane.
     """
 
     def __init__(self, kernel: str, tensors: Iterable[Any], warps: int = WARPS) -> None:
@@ -155,7 +159,7 @@ class Counter(BoundsChecker):
         self._bytes = self._largest = self._found = self._programs = 0
 
     def step(self) -> Step:
-        """Return the counts."""
+        """Return the counted cost of the launch."""
         self._end_program()
         counts = {"programs": self._programs, "found": self._found}
         return Step(self.kernel, "kernel", self._bytes, self._largest, self._waits.longest_s, **counts)
@@ -167,7 +171,7 @@ class Counter(BoundsChecker):
         super().start(program)
 
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
-        """Check and count a load; without ``cached``, all of its sectors."""
+        """Check and count a load; if it is not ``cached``, count all of its sectors."""
         active = self._waits.without_words(self._active(pointers, mask, size))
         if active.size:
             sectors = self._sectors.of(active, size)
@@ -190,7 +194,7 @@ class Counter(BoundsChecker):
             self._waits.atomic(active, size, counts=counts)
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
-        """Return ``values`` as the program sees them, without stores that are not visible yet."""
+        """Return the ``values`` of a load as the running program sees them, without stores that are not visible yet."""
         return self._waits.load(pointers, np.asarray(mask).reshape(-1), size, values)
 
     def _move(self, sectors: int, elements: int, size: int) -> None:
@@ -206,7 +210,7 @@ class Counter(BoundsChecker):
 
 @contextlib.contextmanager
 def intercepted(checker: BoundsChecker) -> Iterator[None]:
-    """Pass every access of the interpreter to ``checker`` within the context."""
+    """Pass every memory access of the interpreter to ``checker`` inside the ``with`` block."""
     functions = _replacements(interpreter.interpreter_builder, checker)
     own = vars(interpreter.interpreter_builder)
     before = {name: own[name] for name in functions if name in own}
@@ -220,7 +224,7 @@ def intercepted(checker: BoundsChecker) -> Iterator[None]:
 
 
 def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
-    """Unwrap an exception of the interpreter, and return one that names the program."""
+    """Unwrap an exception of the interpreter, and return an exception whose message names the program."""
     cause = error
     while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -230,7 +234,7 @@ def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
 
 
 def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
-    # The current functions, which may be another checker's.
+    # Wrap the current functions, which may be another checker's wrappers.
     names = ("set_grid_idx", "create_masked_load", "create_masked_store", "create_atomic_cas", "create_atomic_rmw")
     stock = types.SimpleNamespace(**{name: getattr(builder, name) for name in names})
 
@@ -279,7 +283,7 @@ def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
 
 
 _ADD = str(ir.ATOMIC_OP.ADD)
-# With a value of zero these only read.
+# With a value of zero, these operations only read.
 _IDLE = {str(getattr(ir.ATOMIC_OP, name)) for name in ("ADD", "FADD", "OR", "XOR")}
 
 

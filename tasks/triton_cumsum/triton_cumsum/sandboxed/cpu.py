@@ -1,8 +1,9 @@
-"""Profile ``cpu``: the functions of its two processes.
+"""Profile ``cpu``: the functions that the scorer calls in the runner and in the meter.
 
-The runner has the submission (:func:`load_submission`, :func:`record`); its replies are untrusted, as it shares memory
-with the submission. The meter never loads the submission's module. It replays the trace on other values, so that a
-trace cannot contain part of an answer, and counts its cost (:func:`replay`). Both run with ``TRITON_INTERPRET=1``.
+The runner loads the submission and records its steps (:func:`load_submission`, :func:`record`). The runner's replies
+are untrusted, because it shares memory with the submission. The meter replays the trace and counts its cost
+(:func:`replay`). It never loads the submission's module, and it replays on other values, so that a trace cannot contain
+part of an answer. Both processes run with ``TRITON_INTERPRET=1``.
 """
 
 from pathlib import Path
@@ -17,7 +18,7 @@ _loaded: dict[str, Any] = {}
 
 
 def load_submission(directory: Path) -> None:
-    """Import ``solution.py`` and keep its ``prefix_sum``.
+    """Import ``solution.py``, and keep its ``prefix_sum`` for :func:`record`.
 
     Raises:
         InvalidSubmissionError: if the file, or the function in it, is missing or fails to import.
@@ -34,7 +35,7 @@ def record(
     """Call ``prefix_sum`` once, and return its result and its steps as JSON.
 
     Raises:
-        InvalidSubmissionError: if it raises, changes its input, or returns something else than a new int32 tensor.
+        InvalidSubmissionError: if ``prefix_sum`` raises, changes its input, or does not return a new int32 tensor.
     """
     from triton_cumsum.sandboxed import recorder  # noqa: PLC0415
 
@@ -44,10 +45,10 @@ def record(
 def replay(
     x: Annotated[NDArray[np.int32], "length"], trace: str
 ) -> tuple[Annotated[NDArray[np.int32], "length"], list[Step]]:
-    """Replay the recorded steps on other values, and return their result and the cost of each step, in order.
+    """Replay the recorded steps on other values, and return the result and the costs of the steps, in order.
 
     Raises:
-        InvalidSubmissionError: if the trace is malformed, or contains something not allowed.
+        InvalidSubmissionError: if the trace is malformed, or contains something that is not allowed.
     """
     from triton_cumsum.sandboxed import meter  # noqa: PLC0415
 

@@ -1,23 +1,23 @@
-"""The constants of the time model of profile ``cpu``, and the counted cost of a step."""
+"""The constants of profile ``cpu``'s time model, and the counted cost of a step."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU as the model sees it: times in seconds, rates per second."""
+    """The parameters of a GPU in the model: times in seconds, rates per second."""
 
     name: str
     bandwidth: float
-    """Bytes read and written by all programs together; measured with a copy."""
+    """Bytes that all programs together read and write per second; measured with a copy."""
     program_bandwidth: float
-    """Bytes read and written by one program; measured with a copy by one program."""
+    """Bytes that one program reads and writes per second; measured with a copy by one program."""
     launch_s: float
-    """Time of a launch on the device; measured as 0.8 us while the host runs ahead."""
+    """Time of a launch on the device; while the host runs ahead, 0.8 us were measured."""
     wait_s: float
     """Time until a store is visible to other programs; fitted to a chain of waiting programs."""
     flops: float
-    """Rate of torch's matrix products; fp32 in the data sheet."""
+    """Floating-point operations per second of torch's matrix products; the data sheet's fp32 rate."""
 
 
 H200 = Device(
@@ -33,14 +33,14 @@ class Step:
     kind: str
     """``kernel`` or ``operator``."""
     bytes: int
-    """Bytes to and from memory."""
+    """Bytes moved to and from memory."""
     largest: int = 0
-    """Bytes of the kernel's largest program."""
+    """Bytes moved by the kernel's largest program."""
     waited_s: float = 0.0
-    """The longest time that a program waited for others, including their waits."""
+    """The longest time that a program waited for other programs, including the waits of those programs."""
     programs: int = 0
     """Number of programs of the kernel."""
     found: int = 0
-    """Bytes found in the programs' caches instead of moved."""
+    """Bytes that were not moved because they were in the programs' caches."""
     flops: int = 0
     """Floating-point operations of a matrix product."""

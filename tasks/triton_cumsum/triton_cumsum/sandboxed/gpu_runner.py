@@ -1,13 +1,18 @@
 """Profile ``gpu``: run ``prefix_sum`` functions on the GPU, in an untrusted process.
 
-:func:`start` and :func:`load` import; :func:`check` computes one input in host memory; :func:`attach` makes torch
-allocate from the arena, and reserves addresses for inputs; :func:`wake` precedes :func:`turn`, a timed turn;
-:func:`settle` waits for all its work, and :func:`release` frees inputs and results. :func:`profile` returns the kernels
-of one call.
+The scorer calls these functions:
 
-A turn's inputs are new memory that is mapped after the clock has started: one row of ``stride`` elements for each call,
-in which the input starts at another place in each turn. Everything else on the host happens while the GPU works:
-``turn`` replies when all calls have been made, and the stream writes ``signal`` to the word when the results are ready.
+- :func:`start` and :func:`load` import torch, Triton and the solutions.
+- :func:`attach` makes torch allocate from the arena, and reserves addresses for inputs.
+- :func:`check` computes one input that is in host memory.
+- :func:`wake` prepares a turn, :func:`turn` is the timed turn, :func:`settle` waits until its work is done, and
+  :func:`release` frees its inputs and results.
+- :func:`profile` returns the kernels of one call.
+
+The inputs of a turn are in new memory, which is mapped after the clock has started. The memory has one row of
+``stride`` elements for each call, and the input starts at a different position of the row in each turn. All other work
+of the host overlaps with the GPU's: ``turn`` replies when all calls have been made, and the stream writes ``signal`` to
+a word of GPU memory when the results are ready.
 """
 
 import os
@@ -37,13 +42,13 @@ class Placed:
     """The reply of a turn: the offsets of the results in the arena, in bytes."""
 
     nonce: str
-    """The number of the request, so that no reply can be sent before it."""
+    """The nonce of the request; a reply sent before the request cannot contain it."""
     offsets: list[int | None]
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """CUPTI's record of a kernel, copy or fill: name, number of launches, and duration."""
+    """CUPTI's record of a kernel, copy or fill: name, number of launches, and microseconds."""
 
     name: str
     launches: int
@@ -51,7 +56,7 @@ class Kernel:
 
 
 class _Slice:
-    """Part of the inputs as separate memory, so that a tensor's storage contains only its own input."""
+    """One of the inputs as separate memory, so that the storage of its tensor does not contain other inputs."""
 
     def __init__(self, address: int, length: int) -> None:
         self.__cuda_array_interface__ = {"shape": (length,), "typestr": "<i4", "data": (address, False), "version": 3}
@@ -59,7 +64,7 @@ class _Slice:
 
 @contextmanager
 def _submissions_work() -> Iterator[None]:
-    """Report a GPU fault, which may surface at any driver call, as the submission's."""
+    """Report a GPU error, which may appear in any later driver call, as the submission's."""
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415 - imports torch, unlike the scorer
 
     try:
@@ -73,7 +78,7 @@ def _submissions_work() -> Iterator[None]:
 
 
 def start() -> None:
-    """Import torch and Triton, which takes a while."""
+    """Import torch and Triton, because this takes a while."""
     import triton  # noqa: PLC0415, F401
 
     from triton_cumsum.sandboxed import arena, submission  # noqa: PLC0415, F401
@@ -88,7 +93,7 @@ def load(solutions: dict[str, Path]) -> None:
 
 
 def check(name: str, values: Annotated[NDArray[np.int32], "length"]) -> Annotated[NDArray[np.int32], "length"]:
-    """Compute one input in host memory."""
+    """Return a solution's result for one input; both are in host memory."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
@@ -118,7 +123,7 @@ def attach(
 
 @_submissions_work()
 def wake() -> None:
-    """Do a little work, so that this process and its share of the GPU are awake when a turn begins."""
+    """Do a little work on the GPU, so that neither this process nor the GPU is idle when a turn begins."""
     import torch  # noqa: PLC0415
 
     torch.zeros(1, device="cuda")
@@ -126,10 +131,10 @@ def wake() -> None:
 
 
 @_submissions_work()
-def turn(  # noqa: PLR0917 - the parts of a turn
+def turn(  # noqa: PLR0917 - a turn has so many parameters
     name: str, starts: list[int], length: int, stride: int, nonce: str, signal: int, inputs: MemoryHandle
 ) -> Placed:
-    """Call a function once on each of the inputs, which start at ``starts`` in their rows."""
+    """Call a solution once on each of the inputs, which start at ``starts`` in their rows of ``stride`` elements."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
@@ -138,7 +143,7 @@ def turn(  # noqa: PLR0917 - the parts of a turn
     xs: list[Any] = []
     results: list[Any] = []
     window.map_descriptor(inputs.descriptor, inputs.size)
-    window.allow(0, inputs.size, writable=False)  # the driver refuses to do this for a part
+    window.allow(0, inputs.size, writable=False)  # the driver refuses to do this for a part of the memory
     with arena.in_use():
         for call, place in enumerate(starts):
             xs.append(_tensor(window.start + 4 * (call * stride + place), length))
@@ -148,7 +153,7 @@ def turn(  # noqa: PLR0917 - the parts of a turn
         end.record()
         for x, result in zip(xs, results, strict=True):
             submission.check_result(x, result)
-        # A result from elsewhere, for example from another thread, costs a copy.
+        # A result outside the arena, for example one allocated in another thread, costs a copy.
         results = [result if arena.offset(result) is not None else result.clone() for result in results]
     _kept.extend([*results, inputs.descriptor])
     write_value(torch.cuda.current_stream().cuda_stream, _words[0], signal)
@@ -156,12 +161,12 @@ def turn(  # noqa: PLR0917 - the parts of a turn
 
 
 def settle() -> float:
-    """Wait until the work of a turn is done, on all streams, and return the seconds of its calls by CUDA events."""
+    """Wait until a turn's work on all streams is done; return the duration of its calls by CUDA events, in seconds."""
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
 
-    submission.call(lambda _: torch.cuda.synchronize(), None)  # GPU errors surface here
+    submission.call(lambda _: torch.cuda.synchronize(), None)  # GPU errors are raised here
     begin, end = _events
     seconds: float = begin.elapsed_time(end) / 1e3
     return seconds
@@ -196,7 +201,7 @@ def profile(name: str, length: int) -> list[Kernel]:
 
 
 def _tensor(address: int, length: int) -> Any:
-    """Return an input as a tensor, which the caller must release with the turn."""
+    """Return an input as a tensor; the caller must drop the tensor before the turn is released."""
     import torch  # noqa: PLC0415
 
     return torch.as_tensor(_Slice(address, length), device="cuda")

@@ -1,12 +1,12 @@
-"""Patches of Triton's interpreter, used by the runner and the meter: same results, faster.
+"""Patch Triton's interpreter for the runner and the meter: make it faster, and make integer sums wrap around.
 
 - ``tl.associative_scan`` and ``tl.reduce`` with a custom combine function process one element at a time in the
-  stock interpreter. Here they take log2(length) steps over whole arrays. Integer combines that are associative,
-  as Triton requires, give the same bits.
-- Sums that leave the range of their integer type wrap around as on a GPU; the stock interpreter raises an error.
-- ``tl`` is patched once per launch, not again at each call of a device function; ``.T`` goes through the builder, as
+  stock interpreter. The patched functions take log2(length) steps over whole arrays. For combine functions of integers
+  that are associative, as Triton requires, the results are bit-identical.
+- Sums that exceed the range of their integer type wrap around, as on a GPU; the stock interpreter raises an error.
+- ``tl`` is patched once per launch instead of at each call of a device function; ``.T`` uses the builder, as
   ``tl.trans`` does.
-- ``@triton.autotune`` takes its first configuration: there is nothing to time here.
+- ``@triton.autotune`` uses its first configuration, because times in the interpreter mean nothing.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 STOCK_SCAN = interpreter.ScanOps.generic_scan
 STOCK_REDUCE = interpreter.ReduceOps.generic_reduce
-_STOCK_PATCH = interpreter._patch_lang  # noqa: SLF001 - the interpreter has no public seam here
+_STOCK_PATCH = interpreter._patch_lang  # noqa: SLF001 - the interpreter has no public API for this
 
 
 class _BlockConditionError(Exception):
-    """A combine function used a block as a condition, so it only works on single values."""
+    """A combine function used a block as a condition, so the function only works on single values."""
 
 
 def install() -> None:
-    """Patch the interpreter of this process; doing so twice changes nothing."""
+    """Patch the interpreter of this process; a second call changes nothing."""
     interpreter.ScanOps.generic_scan = generic_scan
     interpreter.ReduceOps.generic_reduce = generic_reduce
     interpreter.ReduceScanOpInterface.to_tensor = wrapped_tensor
     interpreter._patch_lang = _patch_once  # noqa: SLF001 - the name that GridExecutor looks up
-    # The overflow checks only double the work: they report nothing unless debugging is on.
+    # The overflow checks double the work, and report nothing unless debugging is on.
     interpreter.interpreter_builder.options = interpreter.InterpreterOptions(sanitize_overflow=False)
     autotuner.Autotuner.run = _run_first_configuration
 
@@ -50,13 +50,13 @@ def wrapped_tensor(_self: Any, value: Any, dtype: Any) -> Any:
 
 
 def generic_scan(scan: Any, tensors: Any) -> Any:
-    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances."""
+    """Replace ``ScanOps.generic_scan``: compute an inclusive scan along ``scan.axis`` with doubling distances."""
     arrays = [np.moveaxis(tensor.handle.data, scan.axis, -1) for tensor in tensors]
     length = arrays[0].shape[-1]
     distance = 1
     try:
         while distance < length:
-            # Blocks keep their length, so the first elements are combined with themselves and discarded.
+            # Blocks must keep their length, so the first elements are combined with themselves and then restored.
             before = [np.concatenate([a[..., :distance], a[..., :-distance]], axis=-1) for a in arrays]
             combined = _combine(scan, before, arrays, tensors)
             for old, new in zip(arrays, combined, strict=True):
@@ -70,7 +70,7 @@ def generic_scan(scan: Any, tensors: Any) -> Any:
 
 
 def generic_reduce(reduction: Any, tensors: Any) -> Any:
-    """Replace ``ReduceOps.generic_reduce``: combine neighbours along ``reduction.axis`` until one is left."""
+    """Replace ``ReduceOps.generic_reduce``: combine neighbours along ``reduction.axis`` until one element is left."""
     shape = tensors[0].handle.data.shape
     axis = reduction.axis
     arrays = [_last(tensor.handle.data, axis) for tensor in tensors]
@@ -94,7 +94,7 @@ def _last(array: Any, axis: int | None) -> Any:
 
 
 def _combine(operation: Any, left: list[Any], right: list[Any], tensors: Any) -> list[Any]:
-    """Call the combine function on whole arrays; return arrays of the tensors' own types."""
+    """Call the combine function on whole arrays; return arrays with the tensors' dtypes."""
     dtypes = [tensor.dtype for tensor in tensors]
     arguments = [operation.to_tensor(array, dtype) for array, dtype in zip(left + right, dtypes + dtypes, strict=True)]
     truth = tl.core.tensor.__bool__
@@ -135,19 +135,19 @@ def _transposed(tensor: Any) -> Any:
 
 
 class _NoScope:
-    """Restores nothing, for nested calls of device functions: the launch restores everything."""
+    """Restore nothing after nested calls of device functions; the launch's scope restores everything."""
 
     def restore(self) -> None:
         """Do nothing."""
 
 
 class _LaunchScope:
-    """Restores ``tl`` at the end of a launch."""
+    """Patch ``tl`` for a launch, and restore it at the end of the launch."""
 
     active = False
 
     def __init__(self) -> None:
-        # Device functions of Triton's own library see triton.language as `core`, so both are patched at once.
+        # Device functions of Triton's own library know triton.language as `core`, so patch both names.
         seen = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
         self.scope = _STOCK_PATCH(seen)
         self.scope.set_attr(tl.core.tensor, "T", property(_transposed))

@@ -1,9 +1,9 @@
-"""The allow-list for the source text of kernels: what the meter is willing to execute.
+"""Check the source of kernels against an allow-list before the meter executes them.
 
-Every syntax node must be of an allowed kind, every name must be local, bound or one of eight builtins, and attributes
-come from tables. Accepted code can only compute on blocks, load and
-store: it cannot reach NumPy through a block's handle, import, keep state between programs or define functions. The
-checked tree is the tree that runs; text, comments, decorators and annotations are dropped first.
+Every syntax node must be of an allowed type, every name must be local, bound or one of eight builtins, and every
+attribute must be in a table. Accepted code can only compute on blocks, load and store: it cannot reach NumPy through a
+block's handle, import modules, keep state between programs, or define functions. Docstrings, comments, decorators and
+annotations are removed first; the syntax tree that is checked is the one that runs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 SOURCE_LENGTH = 64 * 1024
 RESERVED = "interpreter_semantic"
 
-# Left out on purpose: everything that reaches outside the language (inline assembly, external libraries, printing,
-# mapping Python functions) and everything that shows the interpreter's insides (``handle``, ``data``, ``type``).
+# The tables deliberately lack everything that reaches outside the language (inline assembly, external libraries,
+# printing, mapping Python functions) and everything that exposes the interpreter's internals (``handle``, ``data``,
+# ``type``).
 BUILTINS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range"})
 
 _TYPES = "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 constexpr dtype"
@@ -65,9 +66,9 @@ NODES = frozenset(
 
 
 def parse(source: str) -> tuple[ast.FunctionDef, list[str]]:
-    """Return the function that ``source`` defines, normalised, and the names of its ``tl.constexpr`` parameters.
+    """Return the syntax tree of the function in ``source``, and the names of its ``tl.constexpr`` parameters.
 
-    Decorators, docstrings and annotations are removed.
+    The tree has no decorators, docstrings and annotations.
 
     Raises:
         InvalidSubmissionError: if the text is too long, or is not exactly one function with plain parameters.
@@ -84,19 +85,19 @@ def parse(source: str) -> tuple[ast.FunctionDef, list[str]]:
 
 
 def free_names(function: ast.FunctionDef) -> set[str]:
-    """Return the names that ``function`` reads and does not assign: they must be bound or builtins."""
+    """Return the names that ``function`` reads but does not assign; these must be bound or builtins."""
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     return {name.id for name in names if isinstance(name.ctx, ast.Load)} - _local_names(function)
 
 
 def check(function: ast.FunctionDef, bindings: Mapping[str, Any]) -> None:
-    """Check a function of :func:`parse` against the allow-list.
+    """Check a function from :func:`parse` against the allow-list.
 
-    ``bindings`` gives what each global name stands for, ``{"module": name}``, ``{"value": ...}`` or
-    ``{"function": index}``, as in a trace.
+    ``bindings`` gives the meaning of each global name, as in a trace: ``{"module": name}``, ``{"value": ...}`` or
+    ``{"function": index}``.
 
     Raises:
-        InvalidSubmissionError: naming the function, the line within it and the construct.
+        InvalidSubmissionError: if something is not allowed; the message names the function, the line and the construct.
     """
     modules = {name: binding["module"] for name, binding in bindings.items() if "module" in binding}
     callables = {name for name, binding in bindings.items() if "function" in binding}
@@ -123,7 +124,7 @@ def _normalised(function: ast.FunctionDef) -> tuple[ast.FunctionDef, list[str]]:
         if isinstance(node, ast.FunctionDef | ast.If | ast.For | ast.While):
             _drop_text(node)
         if isinstance(node, ast.AnnAssign):
-            # Never evaluated, but a yield or an assignment in it would still change the function.
+            # An annotation is never evaluated, but a yield or an assignment in it would still change the function.
             node.annotation = ast.copy_location(ast.Constant(value=None), node.annotation)
     return function, constexprs
 
@@ -149,7 +150,7 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
 
 
 class _Checker(ast.NodeVisitor):
-    """Walks one function; any node that is not explicitly allowed is refused."""
+    """Walk the syntax tree of one function, and refuse every node that is not explicitly allowed."""
 
     def __init__(
         self, function: ast.FunctionDef, modules: Mapping[str, str], callables: set[str], bound: set[str]
@@ -161,12 +162,12 @@ class _Checker(ast.NodeVisitor):
         self.names = self.local | bound | BUILTINS
 
     def refuse(self, node: ast.AST, what: str) -> NoReturn:
-        """Raise the refusal of ``node``."""
+        """Raise the error that refuses ``node``."""
         line = getattr(node, "lineno", self.function.lineno) - self.function.lineno + 1
         raise InvalidSubmissionError(f"kernel {self.function.name}, line {line} of the function: {what}")
 
     def check_body(self) -> None:
-        """Check the names that the function makes, its defaults and its statements."""
+        """Check the names that the function assigns, its default values and its statements."""
         for name in sorted(self.local | {self.function.name}):
             if name.startswith("__") or name == RESERVED or name in self.modules:
                 self.refuse(self.function, f"the name {name!r} may not be assigned")
@@ -177,13 +178,13 @@ class _Checker(ast.NodeVisitor):
             self.visit(node)
 
     def visit(self, node: ast.AST) -> None:
-        """Refuse kinds of nodes that are not in the table, then look closer."""
+        """Refuse node types that are not in the table, and check the details of the others."""
         if type(node) not in NODES:
             self.refuse(node, f"{type(node).__name__} is not allowed in a kernel in the cpu profile")
         super().visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """Allow assignments to names, and to tuples of names."""
+        """Allow assignments to names and to tuples of names."""
         for target in node.targets:
             self._check_target(target)
         self.generic_visit(node)
@@ -205,7 +206,7 @@ class _Checker(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        """Allow known names; a module may only stand before a dot."""
+        """Allow known names, but allow the name of a module only before a dot."""
         if node.id not in self.names:
             self.refuse(node, f"the name {node.id!r} is not known; allowed builtins are {', '.join(sorted(BUILTINS))}")
         if node.id in self.modules:
@@ -222,7 +223,7 @@ class _Checker(ast.NodeVisitor):
             self.refuse(node, f"a constant of type {type(value).__name__} is not allowed")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Allow the public names of Triton's modules, and the listed attributes of blocks and types."""
+        """Allow the listed names of Triton's modules, and the listed attributes of blocks and types."""
         module = self._module(node.value)
         if module is not None:
             if node.attr not in MODULES[module]:

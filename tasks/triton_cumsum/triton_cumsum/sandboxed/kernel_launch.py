@@ -1,4 +1,4 @@
-"""Run the kernels of a trace in Triton's interpreter, from their checked source, and count their traffic."""
+"""Run the kernels of a trace in Triton's interpreter, from their checked source, and count their memory traffic."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAFE_BUILTINS = {name: getattr(builtins, name) for name in BUILTINS}
 
 
 class Kernels:
-    """The functions of a trace; none runs before all have passed the allow-list."""
+    """The functions of a trace; no function runs before all functions have passed the allow-list."""
 
     def __init__(self, records: Any) -> None:
         if not isinstance(records, list):
@@ -56,7 +56,7 @@ class Kernels:
         """Return the name of the function at ``index``.
 
         Raises:
-            InvalidSubmissionError: if there is none.
+            InvalidSubmissionError: if there is no such function.
         """
         if type(index) is not int or not 0 <= index < len(self._names):
             raise InvalidSubmissionError(f"the trace launches kernel number {index!r} of {len(self._names)}")
@@ -65,13 +65,18 @@ class Kernels:
     def launch(
         self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any], warps: int = WARPS
     ) -> Step:
-        """Run a kernel on its whole grid, one program after the other, and return its cost.
+        """Run a kernel on its whole grid, one program after another, and return the launch's cost.
 
-        ``encoded`` has the arguments as in a trace; ``tensor`` returns the tensor of a number.
+        Args:
+            index: index of the kernel among the trace's functions.
+            grid: the grid in the trace.
+            encoded: the arguments by name, encoded as in a trace.
+            tensor: a function that returns the tensor with a given number.
+            warps: number of warps per program.
 
         Raises:
-            IndexError: if it accesses memory outside of its tensors.
-            InvalidSubmissionError: if the grid or the arguments do not fit, or the kernel raises.
+            IndexError: if the kernel accesses memory outside its tensors.
+            InvalidSubmissionError: if the grid or the arguments are invalid, or the kernel raises.
         """
         name, function = self.name(index), self._functions[index]
         arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
@@ -95,7 +100,7 @@ class Kernels:
         return counter.step()
 
     def _argument(self, index: int, name: str, value: Any, tensor: Callable[[Any], Any]) -> Any:
-        # A constexpr reaches the kernel unchanged: a torch tensor there could compute uncounted.
+        # A constexpr reaches the kernel unchanged, so a torch tensor in its place could compute without being counted.
         if isinstance(value, dict) and "tensor" in value and name not in self._constexprs[index]:
             return decode(value, tensor)
         return decode_constant(value)
@@ -128,7 +133,7 @@ def _checked_bindings(name: str, bindings: Any, functions: int) -> dict[str, dic
 
 
 def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
-    """Return the checked function in the interpreter's form: plain, with its rewritten version."""
+    """Return the checked function in the form that the interpreter needs, including its rewritten version."""
     rewriter = interpreter.ASTTransformer()
     twin = rewriter.visit(copy.deepcopy(tree))
     made = []
@@ -138,7 +143,7 @@ def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
         exec(compile(module, f"<kernel {tree.name}>", "exec"), scope, local)  # noqa: S102 - checked source only
         made.append(local[tree.name])
     function = interpreter.InterpretedFunction(made[0])
-    # Entered here so that the interpreter does not look for a file, nor add NumPy to the function's names.
+    # Store the rewritten version, so that the interpreter neither reads a file nor adds NumPy to the function's names.
     interpreter.InterpretedFunction.rewritten_fn[made[0]] = made[1]
     function.arg_names = list(inspect.signature(made[0]).parameters)
     return function

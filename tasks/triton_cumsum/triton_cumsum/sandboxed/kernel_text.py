@@ -1,8 +1,8 @@
-"""Convert a ``@triton.jit`` function to text: its source and the values of its global names.
+"""Convert a ``@triton.jit`` function to JSON: its source and the values of its global names.
 
-A function in a trace is ``{"name": str, "source": str, "bindings": {name: binding}}``; a binding is one of
-``{"module": "triton" | "triton.language" | "triton.language.math"}``, ``{"value": a constant}`` (see
-:mod:`trace_codec`) and ``{"function": index}`` of another function in the trace.
+A function in a trace is ``{"name": str, "source": str, "bindings": {name: binding}}``. A binding is ``{"module":
+"triton" | "triton.language" | "triton.language.math"}``, ``{"value": constant}`` (see :mod:`trace_codec`), or
+``{"function": index}`` for another function in the trace.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ _MISSING = object()
 
 
 class Functions:
-    """The functions of one trace, each stored once, with those that it calls."""
+    """The functions of one trace, including the functions that they call; each function is stored once."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         self._indices: dict[int, int] = {}
 
     def index(self, function: Any) -> int:
-        """Return the index of an ``InterpretedFunction`` in ``records``, adding it if it is new.
+        """Return the index of an ``InterpretedFunction`` in ``records``, after adding the function if it is new.
 
         Raises:
-            InvalidSubmissionError: if its source cannot be found, or a global name is of a kind a kernel may not use.
+            InvalidSubmissionError: if the function's source cannot be found, or a kernel may not use one of its global
+                names.
         """
         if id(function.fn) not in self._indices:
             tree, _ = parse(source_of(function.fn))
             record: dict[str, Any] = {"name": tree.name, "source": "", "bindings": {}}
-            # Entered before the names are followed, so that recursion between functions ends.
+            # Add the function before following its names, so that functions may call each other recursively.
             self._indices[id(function.fn)] = len(self.records)
             self.records.append(record)
             record["source"] = source_of(function.fn)
@@ -68,7 +69,7 @@ def source_of(function: Any) -> str:
     """Return the source of a Python function, dedented and without decorators and comments.
 
     Raises:
-        InvalidSubmissionError: if it cannot be found, as for functions made by ``exec``.
+        InvalidSubmissionError: if the source cannot be found, for example because ``exec`` made the function.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]

@@ -1,4 +1,4 @@
-"""Replay a trace and count its cost, in a process without the submission's module."""
+"""Replay a trace and count its cost, in a process that never loads the submission's module."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], list[Step]]:
-    """Run a trace, a JSON text, on other values; return the result and the cost of each step that has one.
+    """Replay a trace, which is JSON text, on other values; return the result and the costs of steps that are not free.
 
     Raises:
-        InvalidSubmissionError: if the trace is malformed, contains something not allowed, or has a kernel that
-            accesses memory outside of its tensors.
+        InvalidSubmissionError: if the trace is malformed, contains something that is not allowed, or has a kernel that
+            accesses memory outside its tensors.
     """
     interpreter_patches.install()
     x = torch.from_numpy(values.copy())
@@ -47,7 +47,7 @@ def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], li
     except IndexError as error:
         raise InvalidSubmissionError(str(error)) from error
     except Exception as error:
-        # Any exception here is the trace's fault.
+        # The trace is the cause of any other exception.
         raise InvalidSubmissionError(
             f"the recorded steps cannot be replayed: {type(error).__name__}: {error}"
         ) from error
@@ -73,7 +73,7 @@ RUBBISH = 0x5A
 
 
 class Replay:
-    """One replay: the tensors by number, freed after their last use, and the cost of each step so far."""
+    """One replay of a trace; tensors are freed after their last use."""
 
     def __init__(self, trace: Any, x: Any) -> None:
         _check_trace(trace)
@@ -87,7 +87,7 @@ class Replay:
             raise InvalidSubmissionError(f"the trace captures more than {CAPTURED_BYTES} bytes of tensors")
 
     def run(self) -> Any:
-        """Run all steps and return the result tensor."""
+        """Run all steps, and return the result tensor."""
         last_use = self._last_uses()
         for index, step in enumerate(self.trace["steps"]):
             if "kernel" in step:
@@ -138,7 +138,7 @@ class Replay:
 
 
 def _fill_with_rubbish(tensors: list[Any]) -> None:
-    """Fill uninitialised memory with garbage, as on a GPU, where it is not zero."""
+    """Fill uninitialised memory with garbage, because it is not zero on a GPU either."""
     for tensor in tensors:
         torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).fill_(RUBBISH)
 
@@ -167,7 +167,7 @@ def _check_step(step: Any) -> None:
 
 
 def _numbers(value: Any) -> list[int]:
-    """Return the numbers of tensors in the encoded arguments or the results of a step."""
+    """Return the numbers of the tensors in a step's encoded arguments or results."""
     if isinstance(value, list):
         return [n for item in value for n in ([item] if type(item) is int else _numbers(item))]
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Record the operators and kernel launches of one run of ``prefix_sum`` as a trace.
+"""Record the operators and kernel launches of one call of ``prefix_sum`` as a trace.
 
-This runs in the process of the submission, so the trace is untrusted: the meter replays it and counts. A submission
-that hides steps from the recorder has a trace with a wrong result.
+The recorder runs in the submission's process, so the trace is untrusted; the meter replays it and counts its cost. If a
+submission hides steps from the recorder, the replay gives a wrong result.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _STOCK_RUN = InterpretedFunction.run
 
 
 def install() -> None:
-    """Make kernels of this process run with the patched interpreter and checked accesses."""
+    """Make this process run kernels with the patched interpreter and checked memory accesses."""
     interpreter_patches.install()
     InterpretedFunction.run = _run_checked
 
 
 def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple[NDArray[np.int32], str]:
-    """Return the result of ``prefix_sum`` for ``values``, and its steps as JSON.
+    """Call ``function`` (the submission's ``prefix_sum``) on ``values``; return its result, and its steps as JSON.
 
     Raises:
-        InvalidSubmissionError: if it raises, changes its input, or returns something else than a new int32 tensor.
+        InvalidSubmissionError: if ``function`` raises, changes its input, or does not return a new int32 tensor.
     """
     x = torch.from_numpy(values.copy())
     with Recorder(x) as recorder:
         result = submission.call(function, x)
-    # Check the form first, because its messages are more specific.
+    # Check the result's form before making the trace, because the messages are more specific.
     submission.check_result(x, result)
     trace = json.dumps(recorder.trace(result))
     if not np.array_equal(x.numpy(), values):
@@ -64,9 +64,9 @@ def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple
 
 
 def _run_checked(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-    """Launch a kernel with checked memory accesses, so that a mistake gets a message and does not crash the process.
+    """Launch a kernel with checked memory accesses, so that a mistake gives a message instead of a crash.
 
-    This is for the author's convenience only: the meter checks again.
+    This check is only for the author's convenience; the meter checks again.
     """
     values = [*args, *kwargs.values()]
     if any(isinstance(value, TensorDescriptor) for value in values):
@@ -82,10 +82,10 @@ def _run_checked(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: A
 
 
 class Recorder(TorchDispatchMode):
-    """A context in which steps are recorded; ``trace`` gives them afterwards.
+    """A context manager that records steps; :meth:`trace` returns them afterwards.
 
-    The argument is the input tensor. Tensors are known by identity: each result of a step gets a new number, and a
-    tensor first seen as an argument is captured.
+    ``x`` is the input tensor. Tensors are identified by object identity: each result of a step gets a new number, and a
+    tensor that is first seen as an argument is captured.
     """
 
     def __init__(self, x: Any) -> None:
@@ -102,7 +102,7 @@ class Recorder(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Otherwise torch imports its compiler, which takes a second, only to exclude this class.
+        # With True, torch would import its compiler, which takes a second, only to exclude this class.
         return False
 
     def __enter__(self) -> Self:
@@ -123,11 +123,11 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, operator: Any, _types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run an operator and, unless a kernel is running, record it."""
+        """Run an operator, and record it unless a kernel is running."""
         kwargs = kwargs or {}
         if self._paused:
             return operator(*args, **kwargs)
-        # Encoded before it runs: a captured tensor must be stored as it was before the step.
+        # Encode the arguments before the operator runs, to store captured tensors as they were before the step.
         step = {
             "operator": f"{operator.namespace}::{operator.__name__}",
             "arguments": encode(list(args), self._number),
@@ -138,7 +138,7 @@ class Recorder(TorchDispatchMode):
         return result
 
     def launch(self, stock: Any, function: Any, grid: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Record the launch of ``function`` and run it with ``stock``, the interpreter's implementation."""
+        """Record the launch of ``function``, and run it with ``stock``, the interpreter's implementation."""
         signature = inspect.signature(function.fn)
         accepted = {name: value for name, value in kwargs.items() if name in signature.parameters}
         bound = signature.bind(*args, **accepted)
@@ -167,7 +167,7 @@ class Recorder(TorchDispatchMode):
             self._paused = False
 
     def trace(self, result: Any) -> dict[str, Any]:
-        """Return the trace of the run that gave ``result``.
+        """Return the trace of the call that returned ``result``.
 
         Raises:
             InvalidSubmissionError: if no recorded step made ``result``, or the trace is too long.
@@ -219,10 +219,10 @@ class Recorder(TorchDispatchMode):
 
 
 def normalised_grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
-    """Return a launch grid, which may be a function of the arguments, as three integers.
+    """Return a launch grid as three integers; ``grid`` may be a function of the arguments.
 
     Raises:
-        InvalidSubmissionError: if it is not one to three integers.
+        InvalidSubmissionError: if the grid is not one to three integers.
     """
     value = grid(arguments) if callable(grid) else grid
     sizes = tuple(value) if isinstance(value, list | tuple) else (value,)

@@ -1,6 +1,7 @@
 """Load a submission's ``prefix_sum``, call it, and check that its result is a new tensor like the input.
 
-Both runners use it. It runs where the submission runs, for clear messages; what counts is checked by the scorer.
+Both runners use this module. It runs in the submission's process, only to give clear messages; the scorer makes the
+checks that count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FILE = "solution.py"
 
 
 def load(directory: Path, name: str) -> Any:
-    """Import ``solution.py`` of ``directory`` as the module ``name`` and return its ``prefix_sum``.
+    """Import the ``solution.py`` in ``directory`` as the module ``name``, and return its ``prefix_sum``.
 
     Raises:
         InvalidSubmissionError: if the file, or the function in it, is missing or fails to import.
@@ -47,7 +48,7 @@ def call(function: Any, x: Any) -> Any:
     """Return ``function(x)``.
 
     Raises:
-        InvalidSubmissionError: saying where in the submission it raised.
+        InvalidSubmissionError: if ``function`` raises; the message names the line in the submission.
     """
     try:
         return function(x)
@@ -58,10 +59,10 @@ def call(function: Any, x: Any) -> Any:
 
 
 def check_result(x: Any, result: Any) -> None:
-    """Check that ``result`` is a plain new tensor like ``x``: type, dtype, shape, device, memory of its own.
+    """Check that ``result`` is a plain tensor with the dtype, shape, device and layout of ``x``, and its own memory.
 
     Raises:
-        InvalidSubmissionError: naming what differs.
+        InvalidSubmissionError: if it is not; the message names the difference.
     """
     if type(result) is not torch.Tensor:
         raise InvalidSubmissionError(f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor")
@@ -79,7 +80,7 @@ def check_result(x: Any, result: Any) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception's class, text and last line in the submission."""
+    """Return an exception's type and message, and the last line of the submission in its traceback."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(_FILE)]
     line = f" (solution.py, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{line}"

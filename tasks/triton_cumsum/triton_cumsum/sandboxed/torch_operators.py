@@ -1,7 +1,7 @@
-"""The torch operators known to the model, and the bytes that each moves.
+"""The torch operators that the time model supports, and the bytes that each operator moves.
 
-An operator is known if it is in the table or tagged pointwise by torch. Everything else is refused. Each known
-operator is one launch, except the free ones.
+An operator is supported if it is in the table, or if torch tags it as pointwise. All other operators are refused. Each
+supported operator counts as one launch, except for free operators.
 """
 
 from __future__ import annotations
@@ -35,14 +35,17 @@ SYNCHRONISE = "_local_scalar_dense"
 
 _RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
 RULES = {name: rule for rule, names in _RULES.items() for name in names.split()}
-"""The byte rule of each known operator that is not pointwise.
+"""The byte rule of each operator in the table; pointwise operators use ``stream``.
 
-``free`` moves nothing; ``write`` writes its results; ``stream`` reads its tensors and writes its results; ``gather``
-reads the indices and one element per result, and writes the results; ``matmul`` is
-``stream`` with arithmetic; ``item`` brings one number to the host.
+- ``free`` moves nothing.
+- ``write`` writes the results.
+- ``stream`` reads the tensors and writes the results.
+- ``gather`` reads the indices and one element per result, and writes the results.
+- ``matmul`` is ``stream`` with arithmetic.
+- ``item`` moves one number to the host.
 """
 
-# They overwrite their first tensor without reading it.
+# These operators overwrite their first tensor without reading it.
 _BLIND = frozenset({"copy_", "fill_", "zero_"})
 
 
@@ -50,7 +53,7 @@ def resolve(name: Any) -> tuple[Any, str]:
     """Return the operator called ``"aten::<name>.<overload>"`` and its byte rule.
 
     Raises:
-        InvalidSubmissionError: if it is unknown or cannot be modelled.
+        InvalidSubmissionError: if the operator does not exist or is not supported.
     """
     namespace, _, rest = str(name).partition("::")
     base, _, overload = rest.partition(".")
@@ -70,12 +73,12 @@ def resolve(name: Any) -> tuple[Any, str]:
 
 
 def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
-    """Check that only keyword-only arguments are passed by keyword, as in torch's records.
+    """Check that only keyword-only arguments are passed by keyword, as torch always does.
 
-    Otherwise the byte rules would confuse tensors.
+    Otherwise the byte rules could confuse tensors.
 
     Raises:
-        InvalidSubmissionError: naming the keyword.
+        InvalidSubmissionError: if another argument is passed by keyword; the message names the keyword.
     """
     keyword_only = {argument.name for argument in _schema(operator) if argument.kwarg_only}
     for keyword in keywords:
@@ -84,11 +87,11 @@ def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
 
 
 def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
-    """Check the types of the arguments.
+    """Check the dtypes of tensor arguments.
 
     Raises:
-        InvalidSubmissionError: for a product of integer matrices, which torch lacks on GPUs, or indexing by a mask,
-            whose result size depends on the data.
+        InvalidSubmissionError: for a product of integer matrices, which torch does not support on GPUs, or for indexing
+            by a mask, which gives a result whose size depends on the data.
     """
     tensors = list(_tensors(arguments))
     if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
@@ -99,10 +102,10 @@ def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
         )
 
 
-def cost(  # noqa: PLR0917 - a call and its result
+def cost(  # noqa: PLR0917 - an operator, its arguments and its result
     name: str, operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
 ) -> Step:
-    """Return what one call costs: the bytes that it moves, and the arithmetic of a matrix product."""
+    """Return the cost of one call: the bytes that it moves, and the floating-point operations of a matrix product."""
     written = sum(touched(tensor) for tensor in _tensors([result]))
     if rule == "write":
         return Step(name, "operator", written)
@@ -119,9 +122,10 @@ def cost(  # noqa: PLR0917 - a call and its result
 
 
 def touched(tensor: Any) -> int:
-    """Return the bytes of memory that reading ``tensor`` once moves.
+    """Return the number of bytes moved by reading ``tensor`` once.
 
-    Expanded dimensions (stride 0) are counted once; a gap between neighbours costs the rest of its 32-byte sector.
+    Expanded dimensions (stride 0) count once. Gaps between neighbouring elements count too, up to a sector of 32 bytes
+    per element.
     """
     strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1 and stride]
     sizes = [size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride or size == 0]
@@ -139,12 +143,12 @@ def _rule(operator: Any, base: str) -> str | None:
         return None
     if base in RULES:
         return RULES[base]
-    # Torch's private operators skip argument checks that a hostile trace would need.
+    # torch's private operators skip argument checks, which are necessary against hostile traces.
     return "stream" if torch.Tag.pointwise in operator.tags and not base.startswith("_") else None
 
 
 def _schema(operator: Any) -> Sequence[Any]:
-    arguments: Sequence[Any] = operator._schema.arguments  # noqa: SLF001 - torch's own tools read it from here
+    arguments: Sequence[Any] = operator._schema.arguments  # noqa: SLF001 - torch has no public way
     return arguments
 
 

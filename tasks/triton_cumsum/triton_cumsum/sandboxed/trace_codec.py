@@ -1,13 +1,15 @@
-"""The format of a trace: encode one run of ``prefix_sum`` as JSON, and decode it.
+"""The format of traces: encode the values of a trace as JSON, and decode them.
 
-A trace is ``{"captured": {id: tensor}, "functions": [function], "steps": [step], "result": id}``.
+A trace describes one call of ``prefix_sum``. It has the form ``{"captured": {number: tensor}, "functions": [function],
+"steps": [step], "result": number}``.
 
 - A *step* is an operator, ``{"operator": "aten::add.Tensor", "arguments": [...], "keywords": {...},
-  "results": [id, ...]}``, or a launch, ``{"kernel": index, "grid": [x, y, z], "arguments": {name: value}}``.
+  "results": [number, ...]}``, or a launch, ``{"kernel": index, "grid": [x, y, z], "arguments": {name: value},
+  "warps": number}``.
 - A *function* is ``{"name", "source", "bindings"}``; see :mod:`kernel_text`.
-- Tensors are numbered; number 0 is the input. Tensors made before the run are *captured*: their bytes are embedded.
+- Tensors are numbered; number 0 is the input. Tensors made before the call are *captured*: their bytes are embedded.
 
-Both sides use this module. A trace comes from an untrusted process, so decoding checks everything.
+The runner and the meter both use this module. A trace comes from an untrusted process, so decoding checks everything.
 """
 
 from __future__ import annotations
@@ -44,14 +46,14 @@ MEMORY_FORMATS: dict[str, Any] = {
 
 
 def encode(value: object, reference: Callable[[Any], int]) -> Any:
-    """Return ``value`` as JSON; ``reference`` returns the number of a tensor.
+    """Return ``value`` as JSON values; ``reference`` returns the number of a tensor.
 
-    Plain are ``None``, booleans, integers, strings and lists (tuples become lists). Everything else is a
-    dictionary with one key that names the kind: ``float``, ``tensor``, ``dtype``, ``device``, ``layout``,
+    ``None``, booleans, integers, strings and lists are stored as they are; tuples become lists. Any other value becomes
+    a dictionary with one key that names the kind of value: ``float``, ``tensor``, ``dtype``, ``device``, ``layout``,
     ``memory_format``, ``triton_dtype`` or ``constexpr``.
 
     Raises:
-        InvalidSubmissionError: for a value of another kind, an integer beyond 64 bits or a string over 64 characters.
+        InvalidSubmissionError: for a value of another kind, an integer beyond 64 bits, or a string that is too long.
     """
     if isinstance(value, torch.Tensor):
         return {"tensor": reference(value)}
@@ -65,10 +67,10 @@ def encode(value: object, reference: Callable[[Any], int]) -> Any:
 
 
 def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
-    """Return the value encoded by :func:`encode`; ``tensor`` returns the tensor of a number.
+    """Return the value that :func:`encode` encoded as ``value``; ``tensor`` returns the tensor with a number.
 
     Raises:
-        InvalidSubmissionError: if ``value`` is not of that form.
+        InvalidSubmissionError: if ``value`` does not have the form that :func:`encode` returns.
     """
     if isinstance(value, list):
         return [decode(item, tensor) for item in value]
@@ -85,12 +87,12 @@ def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
 
 
 def decode_constant(value: Any) -> Any:
-    """Return a number, string, ``None`` or data type encoded by :func:`encode`.
+    """Return the number, string, ``None`` or data type that :func:`encode` encoded as ``value``.
 
-    Lists and tensors are refused, because a kernel could keep uncounted state in them.
+    Lists and tensors are refused, because a kernel could keep state in them that is not counted.
 
     Raises:
-        InvalidSubmissionError: if ``value`` is something else.
+        InvalidSubmissionError: if ``value`` is not one of these.
     """
     if isinstance(value, list) or (isinstance(value, dict) and "tensor" in value):
         raise InvalidSubmissionError(
@@ -111,10 +113,10 @@ def encode_tensor(tensor: Any) -> dict[str, Any]:
 
 
 def decode_tensor(record: Any) -> Any:
-    """Return a new tensor decoded from :func:`encode_tensor`.
+    """Return a new tensor from a record of :func:`encode_tensor`.
 
     Raises:
-        InvalidSubmissionError: if the record is malformed or its bytes do not fill its shape.
+        InvalidSubmissionError: if the record is malformed, or the number of bytes does not match the shape.
     """
     try:
         dtype, shape = DTYPES[record["dtype"]], [int(size) for size in record["shape"]]
@@ -131,7 +133,7 @@ def decode_tensor(record: Any) -> Any:
 
 
 def tensors_in(result: Any) -> list[Any]:
-    """Return the tensors in the result of an operator, in order."""
+    """Return the tensors in an operator's result, in order."""
     if isinstance(result, torch.Tensor):
         return [result]
     if isinstance(result, list | tuple):

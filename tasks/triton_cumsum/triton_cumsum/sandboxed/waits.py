@@ -1,10 +1,10 @@
-"""Model the waits between programs of a launch: each program has a clock and sees only stores visible at its time.
+"""Model the waits between programs of a launch: each program has a clock, and sees only stores visible at its time.
 
-The interpreter runs the programs one after the other, so none has to wait. Here a program starts when the device has
-moved the bytes of those before it, and its clock advances with the bytes that it moves. A store becomes visible to
-other programs ``wait_s`` later; until then a load returns the earlier value. A program that looks back at its
-neighbours therefore finds what it would find on a GPU, and a program that polls a word repeats the load until its clock
-reaches the word's time.
+The interpreter runs the programs one after another, so no program really waits. In the model, a program starts when the
+device has moved the bytes of all programs before it, and its clock advances with the bytes that it moves. A store
+becomes visible to other programs ``wait_s`` later; until then, a load returns the earlier value. A program that looks
+back at its neighbours therefore sees what it would see on a GPU. A program that polls a word repeats the load until its
+clock reaches the time at which the word's store becomes visible.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from triton_cumsum.sandboxed.device import Device
 
 WORDS = 64
-"""Stores of more elements are recorded as a block: a reader waits for the whole block."""
+"""A store of more elements is recorded as a block; a reader waits for the whole block."""
 ASKED = 4096
-"""Loads of more elements are not checked per word: they wait for the last word in their range."""
+"""A load of more elements is not checked word by word; it waits for the latest store to any word."""
 CELL = 8
 """Bytes of an aligned word of memory."""
 
 
 class Cell:
-    """The history of a word: times of stores, their programs, and the bytes before them."""
+    """The history of a word: for each store, its time, its program, and the word's bytes before it."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -36,22 +36,22 @@ class Cell:
 
 
 class Range:
-    """The address range of some stores, and the time of the last one."""
+    """The range of addresses of some stores, and the time of the latest store."""
 
     def __init__(self) -> None:
         self.low, self.high, self.time = 2**64, 0, 0.0
 
     def add(self, low: int, high: int, time: float) -> None:
-        """Widen the range."""
+        """Extend the range to include a store."""
         self.low, self.high, self.time = min(self.low, low), max(self.high, high), max(self.time, time)
 
     def meets(self, low: int, high: int) -> bool:
-        """Tell whether the ranges overlap."""
+        """Return whether the ranges overlap."""
         return self.low < high and low < self.high
 
 
 class Waits:
-    """The clocks of the programs of one launch, and the words by which they communicate."""
+    """The clocks of one launch's programs, and the words through which the programs communicate."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -65,7 +65,7 @@ class Waits:
         """Bytes moved by the running program."""
 
     def end_program(self) -> None:
-        """Record that the program has ended and the next one starts."""
+        """End the running program, and start the next one."""
         self.longest_s = max(self.longest_s, self._waited)
         self._begin += self.moved / self._device.bandwidth
         self._program += 1
@@ -84,10 +84,11 @@ class Waits:
             self._note(place)
 
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
-        """Record an atomic access that changes memory, before it happens: it waits for earlier ones of other programs.
+        """Record an atomic access that changes memory, before it happens.
 
-        With ``counts`` it adds one. If all programs only draw a ticket this way, they do not wait for each other; each
-        gets its ticket later. Other values carry information between programs.
+        The access waits for earlier changes of the same words by other programs. If the access adds 1 (``counts``) and
+        the preceding program made the last change, it only draws a ticket: programs that draw tickets do not wait for
+        each other, although each gets its ticket ``wait_s`` later. Other values carry information between programs.
         """
         if not addresses.size:
             return
@@ -103,13 +104,16 @@ class Waits:
         self._waited += self._device.wait_s if late else 0.0
 
     def without_words(self, addresses: Any) -> Any:
-        """Return ``addresses`` without words that this launch has stored word by word, if there are few addresses."""
+        """Return ``addresses`` without the words that this launch has stored word by word.
+
+        More than ``ASKED`` addresses are returned unchanged.
+        """
         if not 0 < addresses.size <= ASKED or not self._words.meets(*_bounds(addresses, 1)):
             return addresses
         return addresses[[address // CELL not in self._cells for address in addresses.tolist()]]
 
     def load(self, addresses: Any, active: Any, size: int, values: Any) -> Any:
-        """Return ``values``, loaded from the ``active`` addresses, as the program sees them now."""
+        """Return ``values``, which were loaded from the ``active`` addresses, as the running program sees them now."""
         places = np.flatnonzero(active)
         if not places.size or not (self._cells or self._blocks):
             return values
@@ -121,7 +125,7 @@ class Waits:
         if flat.size > ASKED or (flat % np.uint64(size)).any():
             self._wait_until(self._words.time + self._device.wait_s)
             return values
-        pairs = [(place, address, self._cells.get(address // CELL)) for place, address in zip(places, flat.tolist())]  # noqa: B905 - of one length
+        pairs = [(place, address, self._cells.get(address // CELL)) for place, address in zip(places, flat.tolist())]  # noqa: B905 - equal length
         known = [(place, address, cell) for place, address, cell in pairs if cell is not None]
         if known:
             self._ask([cell for _place, _address, cell in known], (low, high, flat.size))
@@ -151,7 +155,7 @@ class Waits:
                 self._wait_until(max(others) + self._device.wait_s)
 
     def _ask(self, cells: list[Cell], question: tuple[Any, ...]) -> None:
-        """If the program repeats a load, advance its clock to the next visible change."""
+        """If the program repeats its last load, advance its clock to the time of the next visible change."""
         wait = self._device.wait_s
         if self._asked[1:] == question:
             coming = [time + wait for cell in cells for time in cell.times if time + wait > self._asked[0]]

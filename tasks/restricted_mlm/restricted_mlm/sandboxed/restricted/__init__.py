@@ -1,6 +1,10 @@
-"""A model as a list of allowed operators: exporting, checking and running it.
+"""Export a model as a list of allowed operators, check the list, and run it.
 
-``allowed`` is the table of operators. ``export`` turns an ``nn.Module`` into a :class:`graph.Graph` and its tensors,
-``graph`` reads and writes the list and holds it to the table, ``plan`` propagates shapes and dtypes, ``interpret`` runs
-the list. The scorer's sandboxes and the agent's ``check.py`` use the same files; they import torch and safetensors.
+- ``allowed`` is the table of allowed operators.
+- ``export`` turns an ``nn.Module`` into a :class:`graph.Graph` and its tensors.
+- ``graph`` reads and writes the list as JSON, and checks it against the table.
+- ``plan`` computes shapes, dtypes and the amount of work.
+- ``interpret`` runs the list.
+
+The scorer's sandboxes and the agent's ``check.py`` use the same files, which depend only on torch and safetensors.
 """

@@ -1,8 +1,8 @@
-"""The table of allowed operators. A model may consist of these, and nothing else is ever run.
+"""The table of allowed operators: a model may use only these operators, and the scorer runs no others.
 
-Linear layers, embeddings, matrix products, sums, addition, subtraction and multiplication, relu, indexing and
-reshaping, and constants. Operators that only move values may copy, but compute nothing. A name from a model is looked
-up here and nowhere else.
+They are linear layers, embeddings, matrix products, sums, addition, subtraction, multiplication, relu, indexing,
+reshaping and constants. Operators that move values may copy them, but compute nothing. Names of operators in a model
+are looked up only in this table.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from typing import Any, Literal
 import torch
 
 DTYPES = {"float32": torch.float32, "int64": torch.int64}
-"""The dtypes of every tensor of a model. int64 is for token ids and positions."""
+"""The dtypes that a model's tensors may have; int64 is for token ids and positions."""
 GETITEM = "getitem"
-"""Takes one piece of what an operator with several results gave; no operator of torch."""
+"""Name for selecting one result of an operator that has several results; it is not an operator of torch."""
 
 _aten = torch.ops.aten
 
 Kind = Literal["product", "arithmetic", "sum", "view", "copy", "constant"]
-"""What an operator does, by which its work is counted; a view costs nothing."""
+"""What an operator does; this determines how ``plan`` counts its work."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """What an allowed name stands for."""
+    """An allowed operator."""
 
     call: Any
-    """The overload of ATen that is run."""
+    """The ATen overload to call."""
     kind: Kind
     contracted: int = 0
-    """Of a product: the position of the argument whose last dimension is summed over."""
+    """For a product: index of the argument whose last dimension is summed over."""
     nonlinear: str = ""
-    """The argument, if any, in which it is no polynomial: what relu clips, or the index of a value that is looked up.
-    Integers made from tokens may not stand there where the result is integers too; see plan."""
+    """Name of the argument in which the operator is not a polynomial, if any: the input of relu, or the index of a
+    lookup. If the result is int64, integers computed from tokens are refused in this argument (see ``plan``)."""
 
     @property
     def many(self) -> bool:
-        """Whether it returns a list of tensors."""
-        return str(self.call._schema.returns[0].type) == "List[Tensor]"  # noqa: SLF001 - torch has no other way
+        """Whether the operator returns a list of tensors."""
+        return str(self.call._schema.returns[0].type) == "List[Tensor]"  # noqa: SLF001 - torch has no public way
 
 
 def _same(kind: Kind, *overloads: Any, nonlinear: str = "") -> dict[str, Operator]:
-    """Return entries for overloads that are called as they are named."""
+    """Return table entries for overloads, under the overloads' own names."""
     return {str(overload): Operator(overload, kind, nonlinear=nonlinear) for overload in overloads}
 
 
@@ -59,9 +59,9 @@ TABLE: dict[str, Operator] = {
     **_same("arithmetic", _aten.rsub.Tensor, _aten.rsub.Scalar, _aten.mul.Tensor, _aten.mul.Scalar),
     **_same("arithmetic", _aten.neg.default),
     **_same("arithmetic", _aten.relu.default, nonlinear="self"),
-    # Their argument dtype could truncate or compare; the parser refuses an argument of that name everywhere.
+    # An argument dtype could truncate or compare; the parser refuses it for every operator but constants.
     **_same("sum", _aten.sum.default, _aten.sum.dim_IntList),
-    # `view` of a tensor with other strides than eager has may fail; `reshape` is the same and never does.
+    # `view` may fail if strides differ from those in eager mode; `reshape` gives the same result and never fails.
     "aten.view.default": Operator(_aten.reshape.default, "view"),
     "aten._unsafe_view.default": Operator(_aten.reshape.default, "view"),
     **_same("view", _aten.reshape.default, _aten.permute.default, _aten.transpose.int, _aten.t.default),
@@ -74,7 +74,7 @@ TABLE: dict[str, Operator] = {
     **_same("copy", _aten.cat.default, _aten.stack.default, _aten.flip.default, _aten.roll.default),
     **_same("copy", _aten.repeat.default, _aten.constant_pad_nd.default),
     **_same("copy", _aten.clone.default, _aten.contiguous.default),
-    # What assignments to slices become. They would convert silently; see plan.
+    # These result from assignments to slices. They would convert dtypes silently, which `plan` refuses.
     **_same("copy", _aten.copy.default, _aten.slice_scatter.default, _aten.select_scatter.default),
     "aten.full.default": Operator(_aten.full.default, "constant"),
 }

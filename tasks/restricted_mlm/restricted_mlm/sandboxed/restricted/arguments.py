@@ -1,4 +1,4 @@
-"""What an operator of the table may be given: plain values and references to tensors that fit its own schema."""
+"""Check the arguments of an allowed operator: plain values and tensor references that match the operator's schema."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SHOWN = 200
-"""Characters shown of a refused value."""
+"""Maximum number of characters of a refused value in a message."""
 _RESERVED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit"}
-"""Arguments that are always refused: they convert a tensor or choose its device or layout."""
+"""Arguments that are refused, because they convert a tensor or choose its device or layout; only constants may have a
+``dtype``."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A tensor that an operator takes."""
+    """A reference to a tensor: the result of a node, a stored tensor, or the input."""
 
     kind: Literal["node", "tensor", "input"]
     key: int | str
-    """The number of a node, the name of a tensor, or 0."""
+    """The number of the node, the name of the stored tensor, or 0 for the input."""
 
 
 INPUT = Reference("input", 0)
-"""The tokens."""
+"""The reference to the tokens."""
 
 
 def references(value: Any) -> Iterator[Reference]:
@@ -40,21 +41,21 @@ def references(value: Any) -> Iterator[Reference]:
 
 
 def check_arguments(op: str, args: Sequence[Any], kwargs: Mapping[str, Any], many: Sequence[bool]) -> None:
-    """Check the arguments of ``op``, a name of the table or ``getitem``, against its schema.
+    """Check an operator's arguments against the operator's schema.
 
     Args:
-        op: the operator.
-        args: its positional arguments.
-        kwargs: its other arguments.
-        many: for every node that may be referenced, whether it returns several tensors.
+        op: the operator's name in the table, or ``getitem``.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        many: for every earlier node, whether it returns several tensors.
 
     Raises:
-        ValueError: if they do not fit.
+        ValueError: if an argument is missing, not allowed, or of the wrong type.
     """
     if op == GETITEM:
         _check_getitem(args, kwargs, many)
         return
-    schema = list(TABLE[op].call._schema.arguments)  # noqa: SLF001 - torch has no other way to ask
+    schema = list(TABLE[op].call._schema.arguments)  # noqa: SLF001 - torch has no public way
     positional = [argument for argument in schema if not argument.kwarg_only]
     if len(args) > len(positional):
         raise ValueError(f"it takes at most {len(positional)} positional arguments, got {len(args)}")
@@ -89,22 +90,22 @@ def _check_getitem(args: Sequence[Any], kwargs: Mapping[str, Any], many: Sequenc
 
 
 def is_dtype(value: Any) -> bool:
-    """Tell whether ``value`` is the name of an allowed dtype."""
+    """Return whether ``value`` is the name of an allowed dtype."""
     return isinstance(value, str) and value in DTYPES
 
 
 def is_integer(value: Any) -> bool:
-    """Tell whether ``value`` is a 64-bit integer and not a boolean."""
+    """Return whether ``value`` is a 64-bit integer and not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether ``value`` is a 64-bit integer or a finite float."""
+    """Return whether ``value`` is a 64-bit integer or a finite float."""
     return is_integer(value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def is_tensor(value: Any, many: Sequence[bool]) -> bool:
-    """Tell whether ``value`` refers to one tensor; ``many`` tells which nodes return several."""
+    """Return whether ``value`` refers to a single tensor; ``many`` says which nodes return several tensors."""
     return isinstance(value, Reference) and not (value.kind == "node" and many[int(value.key)])
 
 

@@ -1,7 +1,7 @@
-"""Handling of operators that are not in the table, and messages for refused ones.
+"""Rewrite operators that are not in the table, or refuse them with a message.
 
-Some are decomposed into operators of the table (einsum, padding with a constant), some make constants, some do
-nothing. None of this is trusted: the scorer only sees the result.
+Some operators are decomposed into operators of the table (einsum, padding with a constant), some are replaced by
+constants, and some do nothing. None of this needs to be trusted, because the scorer checks the resulting list.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ COMPOSITES = {
         _aten.negative.default,
     )
 }
-"""Operators that torch decomposes; the results must be in the table."""
+"""Operators that torch decomposes; the resulting operators must be in the table."""
 
 COUNTED = {"aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.eye.default", "aten.eye.m"}
-"""Operators that make a constant from plain numbers; the constant is stored among the tensors."""
+"""Operators that make a constant from plain numbers; the exporter stores the constant as a tensor."""
 
 _FILLED = {
     "aten.zeros.default": 0.0,
@@ -62,7 +62,7 @@ _GIVEN = {
     "aten.fill.Scalar": 1,
     "aten.scalar_tensor.default": 0,
 }
-"""By operator: the position of its fill value."""
+"""Position of the fill value among an operator's arguments."""
 
 _NOTHING = {
     "aten.alias.default",
@@ -71,7 +71,7 @@ _NOTHING = {
     "aten.lift_fresh.default",
 }
 _ASSERTION = "aten._assert_tensor_metadata.default"
-"""A dtype assertion of the tracer; its result is unused."""
+"""A dtype assertion that the tracer inserts; its result is unused."""
 _CONVERSION = "aten._to_copy.default"
 
 _HINTS = {
@@ -94,10 +94,14 @@ _HINTS = {
 
 
 def check(node: fx.Node, where: str) -> None:
-    """Refuse an operator under its original name, before anything is rewritten.
+    """Check an operator before anything is rewritten, so that a refusal has the operator's original name.
+
+    Args:
+        node: a call in the exported graph.
+        where: the call's line in the model's source, such as ``model.py:31``.
 
     Raises:
-        RefusedError: if it cannot be expressed with operators of the table.
+        RefusedError: if the operator cannot be expressed with operators of the table.
     """
     name = GETITEM if "getitem" in str(node.target) else str(node.target)
     allowed = name in TABLE or name == GETITEM or name in COMPOSITES or name in COUNTED or filled(node) is not None
@@ -106,7 +110,7 @@ def check(node: fx.Node, where: str) -> None:
 
 
 def reason_for(name: str) -> str:
-    """Return why an operator is refused, and an alternative."""
+    """Return the reason for refusing an operator, with an alternative if there is one."""
     parts = name.split(".")
     word = parts[1] if len(parts) > 1 else name
     hint = next((text for start, text in _HINTS.items() if word.startswith(start)), "")
@@ -114,7 +118,7 @@ def reason_for(name: str) -> str:
 
 
 def needed(nodes: Iterable[fx.Node]) -> dict[Any, Any]:
-    """Return the decompositions of the composites among ``nodes``, including nested ones."""
+    """Return the decompositions of all composites, which may be nested, or nothing if no node is a composite."""
     if not any(str(node.target) in COMPOSITES for node in nodes):
         return {}
     table = torch.export.default_decompositions()
@@ -122,7 +126,7 @@ def needed(nodes: Iterable[fx.Node]) -> dict[Any, Any]:
 
 
 def filled(node: fx.Node) -> float | None:
-    """Return the value that ``node`` fills a new tensor with, or None if it does something else."""
+    """Return the number that ``node`` fills a new tensor with, or None if ``node`` does something else."""
     name = str(node.target)
     if name in _FILLED:
         return _FILLED[name]
@@ -133,7 +137,7 @@ def filled(node: fx.Node) -> float | None:
 
 
 def changes_nothing(node: fx.Node) -> bool:
-    """Tell whether ``node`` returns its first argument unchanged."""
+    """Return whether ``node`` returns its first argument unchanged."""
     name = str(node.target)
     if name in _NOTHING:
         return True

@@ -1,7 +1,7 @@
-"""Export a model to a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
+"""Export a model: trace it with ``torch.export`` for one shape of tokens, and rewrite it as our own list of operators.
 
-This runs in the process of the model's code, so its output is untrusted. It gives refused models the operator and the
-line; ``plan`` and ``interpret`` enforce the rules.
+This module runs in the same process as the model's code, so its output is untrusted: ``graph``, ``plan`` and
+``interpret`` enforce the rules. The checks in this module only give early messages with the operator and its line.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _MUTATIONS = {OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputK
 
 
 def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, dict[str, Tensor]]:
-    """Return a model's graph at int64 tokens of ``shape`` [batch, length], and its tensors by name.
+    """Return a model's graph for int64 tokens of ``shape`` [batch, length], and the model's tensors by name.
 
     Args:
-        model: an ``nn.Module``; it is put into evaluation mode, on the CPU.
+        model: an ``nn.Module``; it is moved to the CPU and put into evaluation mode.
         shape: shape of the tokens.
-        directory: directory of the model's files; messages name their lines.
+        directory: directory of the model's files; messages name lines of these files.
 
     Raises:
         RefusedError: if the model cannot be expressed with the operators of the table.
@@ -68,14 +68,14 @@ def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, di
 
 
 class _Lines:
-    """Finds the line of the model's files that an operator or an exception comes from."""
+    """Find the line of the model's files that an operator or an exception comes from."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory.resolve()
-        self._own: dict[str, str] = {}  # display names by file, cached because large models repeat them
+        self._own: dict[str, str] = {}  # cache: path to display name, empty for other files
 
     def of(self, node: fx.Node) -> str:
-        """Return the innermost line of ``node``, such as ``model.py:31``."""
+        """Return the innermost line in the stack trace of ``node``, such as ``model.py:31``."""
         return self._innermost(_FRAME.findall(node.meta.get("stack_trace") or ""))
 
     def of_error(self, error: BaseException) -> str:
@@ -94,11 +94,11 @@ class _Lines:
 
 
 def _quietly(action: Any) -> Any:
-    """Run a part of torch.export without its warnings and messages about torch's internals."""
+    """Run ``action``, a part of torch.export, without warnings and messages about torch's internals."""
     level, original = logging.root.manager.disable, TracerBase._filter_traceback_frames  # noqa: SLF001 - see below
 
     def filtered(tracer: TracerBase, summary: Any) -> Any:
-        # By default export keeps only the frames of ``forward`` methods; also keep the functions that these call.
+        # By default, export keeps only frames of ``forward`` methods; also keep frames of functions that these call.
         tracer._record_forward_stack_traces_only = False  # noqa: SLF001 - there is no public option
         return original(tracer, summary)
 
@@ -116,7 +116,7 @@ def _quietly(action: Any) -> Any:
 def _trace(model: nn.Module, tokens: Tensor, lines: _Lines) -> torch.export.ExportedProgram:
     def trace() -> torch.export.ExportedProgram:
         with torch.no_grad():
-            # Without decompositions this only makes in-place operators functional.
+            # With no decompositions, run_decompositions only makes in-place operators functional.
             return torch.export.export(model, (tokens,), strict=False).run_decompositions({})
 
     try:
@@ -147,7 +147,7 @@ def _check_mutations(program: torch.export.ExportedProgram, lines: _Lines) -> No
 
 
 class _Writer:
-    """Turns an exported program into a graph and tensors."""
+    """Turn an exported program into a graph and tensors."""
 
     def __init__(self, program: torch.export.ExportedProgram, lines: _Lines) -> None:
         self._program, self._lines = program, lines
@@ -190,7 +190,7 @@ class _Writer:
         return value
 
     def _tensor(self, name: str, tensor: Tensor) -> Reference:
-        """Store a tensor, once per memory, and return a reference to it."""
+        """Store a tensor, unless the same view of the same memory is stored; return a reference to the tensor."""
         if tensor.dtype not in _DTYPE_NAMES or tensor.is_sparse or tensor.is_quantized:
             dtype = str(tensor.dtype).removeprefix("torch.")
             raise RefusedError(f"tensor {name!r} is {dtype}; only {' and '.join(DTYPES)} are allowed")
@@ -201,7 +201,7 @@ class _Writer:
         return Reference("tensor", self._names[key])
 
     def _write(self, node: fx.Node) -> Reference:
-        """Write one operator, if it needs one; return the reference to its result."""
+        """Write the operator for ``node``, if one is needed; return the reference to the result."""
         if node.target is operator.getitem:
             source, index = node.args
             return self._append(Node(GETITEM, (self._references[source], index), {}, node.name, self._lines.of(node)))
@@ -254,7 +254,7 @@ class _Writer:
 
 
 def _reachable(result: fx.Node) -> set[fx.Node]:
-    """Return the nodes that ``result`` is computed from, including itself."""
+    """Return the nodes that ``result`` is computed from, including ``result``."""
     reached, waiting = {result}, [result]
     while waiting:
         for source in waiting.pop().all_input_nodes:

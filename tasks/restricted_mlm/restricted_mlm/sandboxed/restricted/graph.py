@@ -1,9 +1,10 @@
-"""The exported form of a model: a JSON list of operators, and tensors as safetensors.
+"""The exported form of a model: a list of operators as JSON, and tensors as safetensors.
 
-``{"format": 1, "tensors": {name: [dtype, shape]}, "nodes": [...], "output": {"node": 7}}``, a node being ``{"op",
-"args", "kwargs", "name", "where"}``. An argument is an integer, a finite float, a boolean, null, a list, or a
-reference: ``{"node": 3}`` to an earlier node, ``{"tensor": name}``, ``{"input": 0}`` to the tokens. The reader
-refuses everything else: it returns only names of the table with arguments that fit the operator's schema.
+The JSON has the form ``{"format": 1, "tensors": {name: [dtype, shape]}, "nodes": [...], "output": {"node": 7}}``. A
+node has the keys ``op``, ``args``, ``kwargs``, ``name`` and ``where``. An argument is an integer, a finite float, a
+boolean, the name of a dtype, null, a list, or a reference: ``{"node": 3}`` refers to an earlier node, ``{"tensor":
+name}`` to a tensor, ``{"input": 0}`` to the tokens. :func:`parse` accepts only operators of the table, with arguments
+that match the operator's schema.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FORMAT = 1
 MAX_NODES = 4096
 MAX_TENSORS = 4096
 MAX_BYTES = 3 << 20
-"""Maximum size of the JSON text, below the limit on replies of a sandbox."""
+"""Maximum size of the JSON text; it is lower than the sandbox's limit on replies."""
 
 _MAX_LIST = 4096
 _MAX_DIMENSIONS = 16
@@ -48,17 +49,17 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Node:
-    """One operator with its arguments; a position in ``args`` holds a number, None, a reference, or a list of these."""
+    """One operator with its arguments: plain values, references, or lists of these."""
 
     op: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     where: str = ""
-    """Its line in the model's source, such as ``model.py:31``."""
+    """The operator's line in the model's source, such as ``model.py:31``."""
 
     def refusal(self, reason: str) -> RefusedError:
-        """Return the refusal of this operator."""
+        """Return the exception that refuses this operator."""
         return refusal_at(self.where, self.op, reason)
 
 
@@ -72,12 +73,12 @@ class Graph:
 
     @property
     def parameters(self) -> int:
-        """The number of floating point values of all tensors."""
+        """The number of float32 values in all tensors."""
         return sum(math.prod(spec.shape) for spec in self.tensors.values() if spec.dtype == "float32")
 
     @property
     def bytes(self) -> int:
-        """The size of all tensors."""
+        """The size of all tensors in bytes."""
         return sum(spec.bytes for spec in self.tensors.values())
 
 
@@ -107,7 +108,7 @@ def _plain(value: Any) -> Any:
 
 
 def refusal_at(where: str, operator: str, reason: str) -> RefusedError:
-    """Return the refusal of ``operator`` at ``where`` (such as ``model.py:31``); both may be empty."""
+    """Return the exception that refuses ``operator`` at line ``where``, such as ``model.py:31``; both may be empty."""
     return RefusedError(": ".join(part for part in (where, operator, reason) if part))
 
 
@@ -115,8 +116,8 @@ def parse(text: str) -> Graph:
     """Read an untrusted graph.
 
     Raises:
-        RefusedError: if it is malformed, too large, or has an operator or argument that is not allowed; the text
-            names the operator and its claimed line.
+        RefusedError: if the graph is malformed, too large, or has an operator or argument that is not allowed; the
+            message names the operator and the line that the graph claims for it.
     """
     if len(text) > MAX_BYTES:
         raise RefusedError(f"the graph has {len(text):,} characters; at most {MAX_BYTES:,} are allowed")
@@ -167,7 +168,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
 
 
 class _Reader:
-    """Reads nodes in order, tracking what can be referenced."""
+    """Read nodes in order, and track what later nodes may reference."""
 
     def __init__(self, tensors: Mapping[str, TensorSpec]) -> None:
         self._tensors = tensors
@@ -195,7 +196,7 @@ class _Reader:
         self.many.append(op != GETITEM and TABLE[op].many)
 
     def value(self, data: Any, depth: int = 0) -> Any:
-        """Return an argument with its references resolved."""
+        """Return the argument that JSON ``data`` describes, with references as :class:`Reference`."""
         if isinstance(data, dict):
             return self._reference(data)
         if isinstance(data, list):

@@ -20,11 +20,11 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
     """Read the tensors of a graph from safetensors, a format without code.
 
     Raises:
-        RefusedError: if the bytes are something else, the tensors are not exactly those the graph names, or a value
-            is not finite.
+        RefusedError: if the bytes are not safetensors, the tensors are not exactly those that the graph names, or a
+            value is not finite.
     """
     try:
-        # Copies, so that tensors do not share memory.
+        # Copy the tensors, so that they do not share memory.
         tensors = {name: tensor.clone() for name, tensor in load(data).items()}
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
         raise RefusedError(f"the tensors are not safetensors: {first_line(error)}") from None
@@ -38,12 +38,12 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
 
 
 class Interpreter:
-    """Runs one graph on batches of tokens.
+    """Run one graph on batches of tokens.
 
     Args:
         graph: the model.
-        plan: from :func:`plan.plan`.
-        tensors: its tensors, from :func:`load_tensors`.
+        plan: the graph's plan, from :func:`plan.plan`.
+        tensors: the graph's tensors, from :func:`load_tensors`.
         device: ``"cpu"`` or ``"cuda"``.
     """
 
@@ -57,7 +57,7 @@ class Interpreter:
         Raises:
             RefusedError: if an operator fails on these values, for example with an index out of range.
         """
-        # A copy, so that the tensor's memory contains only these tokens.
+        # Copy the tokens, so that the tensor's memory contains nothing else.
         tokens = tokens.to(self._device, copy=True).contiguous()
         values: list[Any] = []
         with torch.inference_mode():

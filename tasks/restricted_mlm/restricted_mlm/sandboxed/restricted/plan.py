@@ -1,9 +1,9 @@
-"""Check a graph without values: shapes, dtypes and the amount of work, before anything is computed.
+"""Check a graph's shapes, dtypes and amount of work, before anything is computed.
 
-The operators run on torch's device ``meta``, whose tensors have a shape and a dtype but no memory; dtypes claimed by
-the graph are ignored. Every result must be float32 or int64, and float32 if an input is: an integer made from floats
-would be a rounding or a comparison. Integers made from tokens take no relu and index no integers: otherwise activations
-could be integers, and any function a table of integers that they index.
+The operators run on torch's ``meta`` device, whose tensors have a shape and a dtype but no values. Every result must be
+float32 or int64, and float32 if any input is float32: an integer computed from floats would be a rounding or a
+comparison. relu cannot be applied to integers computed from tokens, and these integers cannot index integer tensors;
+otherwise activations could be integers, and a table of integers could implement any function of them.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MOVED = 64
-"""Operations of a matrix product that a moved, added or multiplied element counts as: about its cost in memory-bound
-work on a CPU or GPU."""
+"""A moved, added or multiplied element counts as this many operations of a matrix product: about its cost in
+memory-bound work on a CPU or GPU."""
 CALL = 100_000
-"""Operations that each result of an operator counts as in addition: about the cost of a call."""
+"""Each result of an operator adds this many operations: about the cost of a call."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a model, for one batch."""
+    """Limits on a model, for one batch."""
 
     elements: int
-    """Maximum elements of a tensor, and a fourth of the maximum of all tensors alive at a time."""
+    """Maximum elements of a tensor; all tensors alive at the same time may have four times as many."""
     operations: float
-    """Multiplications and additions of matrix products, :data:`MOVED` for an element of another operator, a view apart,
-    and :data:`CALL` for a result."""
+    """Maximum operations. They are the multiplications and additions of matrix products, :data:`MOVED` for each element
+    of other operators except views, and :data:`CALL` for each result."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The results of checking a graph."""
+    """The result of checking a graph."""
 
     operations: float
     """Operations per batch, counted as in :class:`Limits`."""
     live: int
-    """Maximum number of elements alive at a time, with views counted as copies."""
+    """Maximum number of elements alive at the same time, with views counted as copies."""
     release: Sequence[Sequence[int]]
-    """For every node, the nodes whose results are not needed after it."""
+    """For every node, the nodes whose results are not needed after that node has run."""
 
 
 def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) -> Plan:
-    """Check a graph's shapes, dtypes and work at int64 tokens of ``shape`` [batch, length].
+    """Check a graph's shapes, dtypes and work for int64 tokens of ``shape`` [batch, length].
 
     Raises:
-        RefusedError: if an operator fails on its arguments, returns a dtype other than float32 or int64, is too
-            large, or the result is not float32 of shape [batch, length, vocabulary].
+        RefusedError: if an operator fails on its arguments, returns a dtype that is not allowed, or exceeds the limits;
+            or if the graph's result is not float32 of shape [batch, length, vocabulary].
     """
     tokens = torch.empty(tuple(shape), dtype=torch.int64, device="meta")
     tensors = {n: torch.empty(s.shape, dtype=DTYPES[s.dtype], device="meta") for n, s in graph.tensors.items()}
@@ -116,7 +116,7 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
     """Run one operator of the table.
 
     Raises:
-        RefusedError: if it fails, with the operator and the line of the model.
+        RefusedError: if the operator fails; the message names the operator and its line.
     """
     try:
         if node.op == GETITEM:
@@ -125,14 +125,14 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
         if operator.kind == "constant":
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
         result = operator.call(*args, **kwargs)
-        # Some copies are contiguous on meta only; a later view, which counts as free, would then copy.
+        # Some copies are contiguous only on the meta device. On other devices, a later view would copy, uncounted.
         return result.contiguous() if operator.kind == "copy" else result
-    except Exception as error:  # noqa: BLE001 - torch raises many kinds, including assertions
+    except Exception as error:  # noqa: BLE001 - torch raises many types, including AssertionError
         raise node.refusal(first_line(error)) from None
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an exception, or its name if it has none."""
+    """Return the first line of an exception's message, or the exception's type if there is no message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 
@@ -151,15 +151,15 @@ def _release(graph: Graph) -> list[list[int]]:
 
 
 def _tensors(value: Any) -> list[Tensor]:
-    """Return the tensors in a result, or in arguments."""
+    """Return the tensors in a result or in arguments."""
     if isinstance(value, list | tuple):
         return [tensor for entry in value for tensor in _tensors(entry)]
     return [value] if isinstance(value, torch.Tensor) else []
 
 
 def _named(node: Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments that are given to an operator of the table by their names."""
-    names = [argument.name for argument in TABLE[node.op].call._schema.arguments]  # noqa: SLF001 - as in graph
+    """Return the arguments passed to an operator of the table, by name."""
+    names = [argument.name for argument in TABLE[node.op].call._schema.arguments]  # noqa: SLF001 - no public way
     return dict(zip(names, args, strict=False)) | dict(kwargs)
 
 
@@ -168,7 +168,7 @@ def _takes_tokens(values: Sequence[Any], from_tokens: Sequence[bool]) -> bool:
 
 
 def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[bool]) -> None:
-    """Refuse nonlinear functions of integers that were made from tokens."""
+    """Refuse nonlinear functions of integers computed from tokens if the result is int64 too."""
     argument = "" if node.op == GETITEM else TABLE[node.op].nonlinear
     if not argument or results[0].dtype != torch.int64:
         return
@@ -177,7 +177,7 @@ def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[boo
 
 
 def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Refuse arguments that torch accepts, or refuses only after much work."""
+    """Refuse arguments that torch would accept, or would refuse only after much work."""
     reason = ""
     if node.op == "aten.as_strided.default":
         reason = _outside(_named(node, args, kwargs))
@@ -190,7 +190,7 @@ def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> Non
 
 
 def _outside(arguments: dict[str, Any]) -> str:
-    """Return why as_strided would read memory outside its tensor, or nothing."""
+    """Return the reason why as_strided could read memory outside its tensor, or an empty string."""
     tensor, sizes, strides = arguments["self"], arguments["size"], arguments["stride"]
     offset = arguments.get("storage_offset") or 0
     if not tensor.is_contiguous() or tensor.storage_offset() != 0:
@@ -215,25 +215,25 @@ def _check_result(node: Node, result: Tensor, limits: Limits, *, from_float: boo
 
 
 def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: list[Tensor]) -> float:
-    """Return the operations that one call counts as."""
+    """Return the number of operations that one call counts as."""
     kind = "view" if node.op == GETITEM else TABLE[node.op].kind
     taken, size = _tensors([*args, *kwargs.values()]), sum(int(tensor.numel()) for tensor in results)
     counted = float(CALL * len(results))
     if kind == "view":
         return counted + (MOVED * size if node.op != GETITEM and _copies(node, taken[0], results[0]) else 0)
-    if kind == "copy":  # only the rows that are looked up are read
+    if kind == "copy":  # only the indices, and the rows that are looked up, are read
         taken = [tensor for tensor in taken if tensor.dtype == torch.int64]
     moved = float(MOVED * max(size, sum(int(tensor.numel()) for tensor in taken)))
     if kind == "product":
         operator = TABLE[node.op]
-        contracted = operator.call._schema.arguments[operator.contracted].name  # noqa: SLF001 - as in graph
+        contracted = operator.call._schema.arguments[operator.contracted].name  # noqa: SLF001 - no public way
         products = 2.0 * size * max(1, int(_named(node, args, kwargs)[contracted].shape[-1]))
         moved = max(products, moved, MOVED * _expanded(taken, results[0]) if node.op == "aten.matmul.default" else 0)
     return counted + moved
 
 
 def _copies(node: Node, taken: Tensor, result: Tensor) -> bool:
-    """Tell whether a reshape copies because no strides can express its result."""
+    """Return whether a reshape copies, because no strides can express its result."""
     if TABLE[node.op].call is not torch.ops.aten.reshape.default:
         return False
     try:
@@ -244,8 +244,8 @@ def _copies(node: Node, taken: Tensor, result: Tensor) -> bool:
 
 
 def _expanded(taken: Sequence[Tensor], result: Tensor) -> int:
-    """Return the elements of both matrices of a batched matmul, including repetitions, which are copied."""
-    if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a matrix is not repeated
+    """Return the size of the larger operand of a batched matmul after broadcasting, which copies the operand."""
+    if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a single matrix is not copied
         return 0
     return max(int(math.prod((*result.shape[:-2], *tensor.shape[-2:]))) for tensor in taken)
 

@@ -1,15 +1,15 @@
-"""The reference's pass in Gluon, for GPUs of compute capability 9: tiles come and leave by bulk copies.
+"""The reference's algorithm in Gluon, for GPUs of compute capability 9: bulk copies load and store the tiles.
 
-Gluon lays out what Triton's compiler would lay out itself. A tile lies in shared memory, swizzled so that a thread can
-read rows of 32 consecutive elements without bank conflicts, while bulk copies move it in lines of 128 bytes. Nothing
-of it is held in registers while the tile waits for its neighbours, so that more tiles are in flight than registers
-would hold; results replace the elements where they lie. Everything else is as in ``reference/solution.py``.
+In Gluon, the code chooses the layouts that Triton's compiler chooses otherwise. A tile is in shared memory, swizzled so
+that a thread can read rows of 32 consecutive elements without bank conflicts, while bulk copies move lines of 128
+bytes. While a tile waits for the tiles before it, no registers hold its elements, so more tiles are in flight than
+registers could hold. Results replace the elements in shared memory. Everything else is as in ``reference/solution.py``.
 
-Triton's interpreter does not know Gluon, so profile ``cpu`` refuses this solution.
+Triton's interpreter does not support Gluon, so profile ``cpu`` refuses this solution.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
-# ruff: noqa: N806, PLR0915, PLR0917 - kernels take and do what they need
+# ruff: noqa: N806, PLR0915, PLR0917 - kernels have many statements and arguments
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WINDOW = 128
 WARPS = 4
 REGISTERS = 80
 
-# A published word: a sum in the low 32 bits, the parity above it, and above that what it is (0: nothing yet).
+# A published word has a sum in the low 32 bits, then a parity, then the word's kind (0 if nothing is published yet).
 PARITY = gl.constexpr(32)
 FLAG = gl.constexpr(33)
 SUMMARY = gl.constexpr(1)
@@ -56,33 +56,33 @@ def add_two(a, b, x, y):
 
 @gluon.jit
 def word(total, parity, what: gl.constexpr):
-    """Return a word to publish."""
+    """Return the word that publishes a sum, a parity and their kind."""
     return (total.to(gl.int64) & 0xFFFFFFFF) + (parity.to(gl.int64) << PARITY) + (what << FLAG)
 
 
 @gluon.jit
 def counted(values, parities, column):
-    """Return those values before which the parity is odd, zero for the others."""
+    """Return the values before which the parity is odd, and zero in place of the others."""
     return gl.where(((parities[:, None] >> column) & 1) != 0, values, 0)
 
 
 @gluon.jit
 def flat(pairs, FLAT: gl.constexpr):
-    """Return both of each pair, in a layout that can be scanned: the same threads have the same of them."""
+    """Split pairs into their left and right elements, both in the layout ``FLAT``, which can be scanned."""
     left, right = gl.split(pairs)
     return gl.convert_layout(left, FLAT), gl.convert_layout(right, FLAT)
 
 
 @gluon.jit
 def look_back(words, tile, WINDOW: gl.constexpr, FLAT: gl.constexpr):
-    """Return the parity and the sum of everything before ``tile``, once its neighbours have published enough."""
+    """Return the parity and the sum of everything before ``tile``, once the preceding tiles have published enough."""
     PAIRS: gl.constexpr = gl.BlockedLayout([1, 2], [32, 1], [gl.num_warps(), 1], [1, 0])
     distance = gl.arange(0, WINDOW, layout=FLAT)
     neighbour = tile - 1 - gl.arange(0, WINDOW, layout=gl.SliceLayout(1, PAIRS))
     place = 2 * neighbour[:, None] + gl.arange(0, 2, layout=gl.SliceLayout(0, PAIRS))[None, :]
     published = gl.zeros((WINDOW, 2), gl.int64, layout=PAIRS)
     first = 1
-    while first % 2 == 1:  # a word of a near tile is missing, or no total is in sight
+    while first % 2 == 1:  # a word of a nearer tile is missing, or no total is within the window
         published = gl.load(words + place, mask=place >= 0, other=0, volatile=True)
         even, odd = flat(published, FLAT)
         missing = (even == 0) | (odd == 0)
@@ -99,15 +99,18 @@ def look_back(words, tile, WINDOW: gl.constexpr, FLAT: gl.constexpr):
 
 @gluon.jit
 def scan(source, target, x, y, ticket, words, length, ROWS: gl.constexpr, WINDOW: gl.constexpr, SHARED: gl.constexpr):
-    """Take the next tile and compute it; ``source`` and ``target`` are ``x`` and ``y`` in rows, for bulk copies."""
+    """Draw the number of the next tile, and compute that tile.
+
+    ``source`` and ``target`` are descriptors of ``x`` and ``y`` as rows, for bulk copies.
+    """
     LAYOUT: gl.constexpr = gl.BlockedLayout([1, 32], [32, 1], [gl.num_warps(), 1], [1, 0])
     FLAT: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
     buffer = gl.allocate_shared_memory(gl.int32, [ROWS, 32], SHARED)
     arrived = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     mbarrier.init(arrived, count=1)
-    fence_async_shared()  # so that the copies, too, see the barrier
+    fence_async_shared()  # makes the barrier visible to the bulk copies
     tile = gl.atomic_add(ticket, 1, sem="relaxed").to(gl.int32)
-    if (tile.to(gl.int64) + 1) * (32 * ROWS) <= length:  # all of the tile exists
+    if (tile.to(gl.int64) + 1) * (32 * ROWS) <= length:  # the whole tile is within the array
         mbarrier.expect(arrived, 128 * ROWS)
         tma.async_copy_global_to_shared(source, [tile * ROWS, 0], arrived, buffer)
     column = gl.arange(0, 32, layout=gl.SliceLayout(0, LAYOUT))[None, :]
@@ -126,11 +129,11 @@ def scan(source, target, x, y, ticket, words, length, ROWS: gl.constexpr, WINDOW
     bits ^= bits << 8
     bits ^= bits << 16
     own_parity = gl.convert_layout((bits >> 31) & 1, FLAT)
-    bits = bits << 1  # bit i: the parity before element i of the row, if that before the row is even
+    bits = bits << 1  # bit i: the parity before element i of the row if the parity before the row is even
     own_even = gl.convert_layout(gl.sum(counted(values, bits, column), axis=1), FLAT)
     own_odd = gl.convert_layout(gl.sum(values, axis=1), FLAT) - own_even
     parity, even, odd = gl.associative_scan((own_parity, own_even, own_odd), 0, then)
-    last = row == ROWS - 1  # the only row that publishes: its scan is the tile's summary
+    last = row == ROWS - 1  # only the last row publishes, because its scan is the tile's summary
     here = words + 2 * tile + 0 * row
     if tile > 0:
         gl.atomic_xchg(here + 1, word(odd, parity, SUMMARY), mask=last, sem="relaxed")
@@ -158,14 +161,14 @@ def scan(source, target, x, y, ticket, words, length, ROWS: gl.constexpr, WINDOW
         place = first + 32 * gl.arange(0, ROWS, layout=gl.SliceLayout(1, LAYOUT))[:, None] + column
         gl.store(y + place, results, mask=place < length)
     tma.store_wait(pendings=0)
-    mbarrier.invalidate(arrived)  # else Triton puts scratch on it after the wait, and one call in ten is wrong
+    mbarrier.invalidate(arrived)  # otherwise Triton reuses the barrier's memory, and one call in ten is wrong
 
 
 def prefix_sum(x: torch.Tensor) -> torch.Tensor:
-    """Sum, up to each place, the elements before which an odd number of elements is positive.
+    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
 
     Args:
-        x: one-dimensional int32 tensor of any length from 1.
+        x: one-dimensional int32 tensor with at least one element.
 
     Returns:
         A new tensor of the same shape, dtype and device; ``y[0]`` is 0.

@@ -1,13 +1,14 @@
-"""Our solution: reduce, scan the summaries, scan the blocks; twelve bytes per element in three kernels.
+"""A solution in three kernels: summarise blocks, scan the summaries, scan the blocks; twelve bytes per element.
 
-Whether an element counts depends on the parity of the positive values before it, so a block is summed up by three
-numbers: the parity of its own count, and the sum of its counted elements if the count before it is even, or odd. One
-program then walks over the summaries and finds each block's incoming parity and sum; with these the last kernel
-scans each block by itself. All arithmetic is int32, which wraps around as the task defines.
+Whether an element counts depends on the parity of the number of positive values before it. Three numbers therefore
+summarise a block: the parity of its number of positive values, the sum of its counted elements if the parity before the
+block is even, and this sum if the parity is odd. One program scans the summaries to find the parity and the sum before
+each block. The last kernel then scans each block independently. All arithmetic is int32, which wraps around as the task
+requires.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
-# ruff: noqa: PLR0917 - Triton compiles annotations too, and knows tl.constexpr only
+# ruff: noqa: PLR0917 - kernels have many arguments
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ CHUNK = 2048
 
 @triton.jit
 def summarise(x, parities, sums_even, sums_odd, length, BLOCK: tl.constexpr):
-    """Write the summary of each block of ``x``: one program, one block."""
+    """Write the summary of each block of ``x``; each program handles one block."""
     block = tl.program_id(0)
     lane = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + lane, mask=lane < length, other=0)
@@ -35,7 +36,7 @@ def summarise(x, parities, sums_even, sums_odd, length, BLOCK: tl.constexpr):
 
 @triton.jit
 def scan_summaries(parities, sums_even, sums_odd, blocks, CHUNK: tl.constexpr):
-    """Replace, for each block, its parity and its first sum by the parity and the sum of all blocks before it."""
+    """Replace the parity and the even sum of each block with the parity and the sum of all blocks before it."""
     parity = 0
     total = 0
     for start in range(0, blocks, CHUNK):
@@ -66,10 +67,10 @@ def scan_blocks(x, y, parities, sums, length, BLOCK: tl.constexpr):
 
 
 def prefix_sum(x: torch.Tensor) -> torch.Tensor:
-    """Sum, up to each place, the elements before which an odd number of elements is positive.
+    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
 
     Args:
-        x: one-dimensional int32 tensor of any length from 1.
+        x: one-dimensional int32 tensor with at least one element.
 
     Returns:
         A new tensor of the same shape, dtype and device; ``y[0]`` is 0.
