@@ -132,7 +132,7 @@ def test_stopped_command_leaves_nothing(
 def test_a_closed_terminal_stops_a_command_and_leaves_nothing(
     waiting: Callable[[str], TaskFolder], tmp_path: Path
 ) -> None:
-    words = ["validate", waiting("scoring").directory, "--profile", "cpu"]
+    words: list[str | Path] = ["validate", waiting("scoring").directory, "--profile", "cpu"]
     status, _stderr = stopped(words, "scoring", tmp_path, signal.SIGHUP)
     assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + signal.SIGHUP, [], [])
 

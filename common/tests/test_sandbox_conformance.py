@@ -19,9 +19,9 @@ from re_bench.sandbox import attacks
 from re_bench.sandbox.attack import Target, spec_showing, try_attacks
 from re_bench.sandbox.bubblewrap import Bubblewrap, find_bwrap
 from re_bench.sandbox.process import run
-from re_bench.sandbox.resource_usage import disk_usage
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
+from re_bench.untrusted_tree import disk_usage
 
 if TYPE_CHECKING:
     from pathlib import Path

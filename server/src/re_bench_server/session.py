@@ -270,7 +270,7 @@ class Session:
         async with AsyncExitStack() as steps:  # the last one first
             steps.push_async_callback(self.shell.close)
             if self._opening is not None:
-                steps.push_async_callback(asyncio.gather, self._opening, return_exceptions=True)
+                steps.push_async_callback(asyncio.wait, [self._opening])
             steps.push_async_callback(self.attempts.stop)
 
     @contextmanager

@@ -150,7 +150,7 @@ class AttemptRecords:
         excess = sum(sizes.values()) - self._max_bytes
         for number in numbers[:-1]:
             if excess > 0:
-                remove_tree(self.directory / str(number), ignore_errors=True)
+                remove_tree(self.directory / str(number))
                 excess -= sizes[number]
 
 
