@@ -44,7 +44,7 @@ INTEGRATION_FILE = "\npytestmark = pytest.mark.integration\n"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let unit tests start no program."""
+    """Prevent unit tests from starting programs."""
     if config.option.markexpr == "unit":
         sys.addaudithook(_refuse_programs)
 

@@ -211,7 +211,10 @@ def pinned(name: str) -> str:
 
 
 def system_programs(session: nox.Session) -> None:
-    """Print how to install missing system programs, or install them where ``RE_BENCH_INSTALL=1`` and root allow it."""
+    """Install missing system programs if ``RE_BENCH_INSTALL=1`` is set and the user is root.
+
+    Otherwise, print how to install them.
+    """
     wanted = {"prlimit": "util-linux"}
     if os.geteuid() == 0:  # others use the bwrap that pip installs
         wanted |= {"bwrap": "bubblewrap", "setpriv": "util-linux"}

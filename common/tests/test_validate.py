@@ -40,7 +40,7 @@ MEET = """
             if len(list(mine.parent.iterdir())) > 1: break
             time.sleep(0.05)
         else:
-            raise KeyError("nobody else came")
+            raise KeyError("no other scoring came")
         try:
 """
 

@@ -26,7 +26,7 @@ BATCH_S = 60.0
 
 
 class RestrictedMLM(Task[Profile]):
-    """Train a masked language model from a few allowed operations."""
+    """Train a masked language model whose forward pass uses only a few allowed operations."""
 
     profiles = PROFILES
 

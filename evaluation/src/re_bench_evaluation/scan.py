@@ -114,7 +114,7 @@ def _bests(run: LoggedRun) -> tuple[float | None, float, str]:
 
 
 def _margin(run: LoggedRun) -> float:
-    """Return the difference between rewards that can be due to noise."""
+    """Return the largest difference between two rewards that noise alone can explain."""
     if run.task is None or run.record.profile not in run.task.manifest.profiles:
         return 0.05
     return run.task.manifest.profiles[run.record.profile].tolerance.baseline

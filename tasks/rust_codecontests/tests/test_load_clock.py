@@ -41,7 +41,7 @@ def test_work_of_our_own_is_no_load_even_where_it_is_hidden() -> None:
     unexplained = after.busy - before.busy - (after.own - before.own)
     assert unexplained > 0.2  # as others' work would be
     assert after.others_since(before) == pytest.approx(min(unexplained, after.seen_since(before)))
-    hidden = replace(after, busy=after.busy + 5)  # were it more, it would still be nobody's whom one sees
+    hidden = replace(after, busy=after.busy + 5)  # busy time of no visible process does not count
     assert hidden.others_since(before) == pytest.approx(min(unexplained + 5, after.seen_since(before)))
 
 

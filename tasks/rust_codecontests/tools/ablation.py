@@ -95,14 +95,14 @@ class Chat:
         content: str = (await self.model.answer(body))["choices"][0]["message"]["content"]
         return content
 
-    async def mend(self, source: str) -> str:
+    async def repair(self, source: str) -> str:
         """Return the answer to a remark about a program's error; the remark is unspecific if no error is known."""
         return await self.ask(("assistant", f"```rust\n{source}\n```"), ("user", self._remark(source)))
 
     def _remark(self, source: str) -> str:
         behaviour = self.case.behaviour(source)
         if behaviour.compiler:
-            return f"It does not compile:\n{behaviour.compiler[:1500]}\nPlease mend the program."
+            return f"It does not compile:\n{behaviour.compiler[:1500]}\nPlease repair the program."
         for text, expected, output in zip(self.case.inputs, self.case.expected, behaviour.outputs, strict=False):
             if output != expected:
                 end = "the program failed: thread 'main' panicked at main.rs" if output is None else f"Got:\n{output}"
@@ -185,7 +185,7 @@ async def _candidates(chat: Chat, count: int, depth: int = 2) -> list[str]:
         for _ in range(depth):
             if chat.case.passes(source) or not chat.left:
                 break
-            source = program_in(await chat.mend(source))
+            source = program_in(await chat.repair(source))
         if chat.case.passes(source):
             passing.append(source)
     return passing or [source]

@@ -96,7 +96,7 @@ def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
 
 
 def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
-    """Return the concatenated bytes of all tokens, given the bytes of each token of the vocabulary."""
+    """Return the concatenated bytes of the sequence ``tokens``; ``words`` holds the bytes of each vocabulary token."""
     return b"".join(
         b"".join([words[token] for token in tokens[start : start + _PIECE].tolist()])
         for start in range(0, len(tokens), _PIECE)

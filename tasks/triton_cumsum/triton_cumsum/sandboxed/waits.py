@@ -86,9 +86,9 @@ class Waits:
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
         """Record an atomic access that changes memory, before it happens.
 
-        The access waits for earlier changes of the same words by other programs. If the access adds 1 (``counts``) and
-        the preceding program made the last change, it only draws a ticket: programs that draw tickets do not wait for
-        each other, although each gets its ticket ``wait_s`` later. Other values carry information between programs.
+        The access waits for earlier changes of the same words by other programs. There is an exception: if the access
+        adds 1 (``counts``) and the preceding program made the last change, it only draws a ticket. It then does not
+        wait for that change, but receives its ticket ``wait_s`` after drawing it.
         """
         if not addresses.size:
             return
