@@ -125,7 +125,7 @@ def validate(
 
 def _print(task: str, seconds: float, name: str, score: Score) -> None:
     """Print a line about a finished scoring."""
-    reward = "-" if score.reward is None else f"{score.reward:z.4f}"
+    reward = "-" if score.deciding_reward is None else f"{score.deciding_reward:z.4f}"
     reason = "" if score.status == "valid" else f" {brief(score.message)}"
     print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
 
