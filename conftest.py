@@ -28,6 +28,8 @@ settings.load_profile("re-bench")
 # What a shell starts in the background ignores interrupts, and so would every program that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 OTHER_MARKERS = ("integration", "slow", "browser")

@@ -13,8 +13,8 @@ import pytest
 
 from re_bench.attempts.log import AttemptLog
 from re_bench.runs.score_process import score_and_record
+from re_bench.sandbox.time_limits import MAX_STRETCH
 from re_bench.task.discovery import TaskFolder, find_task, open_task
-from re_bench.time_limits import MAX_STRETCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -164,7 +164,7 @@ def test_runs_with_long_waits_are_flagged(evaluation: Path) -> None:
     assert not any(flag.kind == "clock" for cell in read_report([evaluation]).cells for flag in cell.flags)
     change_json(next(evaluation.glob("runs/*.alpha.0/run.json")), wall_s=1000.0, working_s=10.0)
     cells = read_report([evaluation]).cells
-    flagged = {cell.task for cell in cells for flag in cell.flags if "reported by the agent only" in flag.text}
+    flagged = {cell.task for cell in cells for flag in cell.flags if "reported only by the agent" in flag.text}
     assert flagged == {"alpha/cpu/v1"}
 
 

@@ -113,7 +113,7 @@ def test_runs_without_times_or_rewards() -> None:
     ]  # fmt: skip
     cells = tuple(replace(cell, curves=()) for cell in data.cells)
     page = render(replace(data, runs=tuple(runs), cells=cells, budgets=(), leaderboards=()))
-    assert "attempts have no times" in page
+    assert "the times of the attempts are unknown" in page
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ def what_the_attacks_need() -> Iterator[Path]:
             "errors.py",
             "processes.py",
             "limits.py",
-            "time_limits.py",
             "untrusted_tree.py",
         ):
             shutil.copy(Path(re_bench.__file__).parent / name, target)

@@ -51,7 +51,7 @@ class Ledger:
             if spent + cost > limits.total_flops:
                 left = limits.total_flops - spent
                 raise LedgerError(
-                    f"the run costs {cost:.4g} FLOPs, but only {left:.4g} of {limits.total_flops:g} are left"
+                    f"the run costs {cost:.4g} FLOPs, but only {left:.4g} of {limits.total_flops:g} in all are left"
                 )
             line = {"run": len(runs) + 1, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": cost,
                     "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}  # fmt: skip

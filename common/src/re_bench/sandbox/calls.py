@@ -29,7 +29,7 @@ from re_bench.guest import ipc
 from re_bench.guest.signature import ArrayType, Signature, array_type, device_access, signature_of, to_json
 from re_bench.sandbox import deadline
 from re_bench.sandbox.process import Running, describe_exit, shown_directory, start_connected
-from re_bench.time_limits import MAX_STRETCH, TimeLimit
+from re_bench.sandbox.time_limits import MAX_STRETCH, TimeLimit
 
 if TYPE_CHECKING:
     import socket
@@ -49,6 +49,7 @@ SANDBOXED = "sandboxed"
 _MAX_REPLY = 4 << 20
 _START_S = 60.0
 _POLL_S = 0.01
+_FIRST_CHECK_S = 0.2
 _TAIL = 600
 
 
@@ -136,7 +137,7 @@ class SandboxedProcess:
         return self._call(self._limits.wall_s, function, *args, **kwargs)
 
     def call_within(self, seconds: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function like :meth:`call`, with a :class:`~re_bench.time_limits.TimeLimit` of ``seconds``."""
+        """Call a function like :meth:`call`, with a :class:`~re_bench.sandbox.time_limits.TimeLimit` of ``seconds``."""
         return self._call(seconds, function, *args, **kwargs)
 
     def output(self) -> tuple[str, str]:
@@ -210,7 +211,7 @@ class SandboxedProcess:
         self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
     ) -> Any:
         """Send ``request``, if given, and return the value of the reply."""
-        limit = TimeLimit(timeout_s)
+        limit = TimeLimit(timeout_s, self._running.core_waits, started=True)
         self._channel.settimeout(MAX_STRETCH * timeout_s)
         try:
             if request is not None:
@@ -267,7 +268,9 @@ def _wait_for_reply(channel: socket.socket, limit: TimeLimit) -> None:
     """
     readable = select.poll()
     readable.register(channel, select.POLLIN)
-    while not readable.poll(1000 * min(limit.remaining_s + _POLL_S, 1.0)):
+    wait_s = min(limit.seconds, _FIRST_CHECK_S)  # short calls are not slowed by a look at their processes
+    while not readable.poll(1000 * wait_s):
+        wait_s = min(limit.check() + _POLL_S, 1.0)
         if limit.reached:
             raise TimeoutError
 

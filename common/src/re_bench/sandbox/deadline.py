@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError
-from re_bench.time_limits import TimeLimit
+from re_bench.sandbox.time_limits import TimeLimit, core_waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,12 +19,13 @@ class TimeLimitError(InvalidSubmissionError):
 
 
 class Deadline:
-    """A :class:`~re_bench.time_limits.TimeLimit` for all sandboxed programs; the deadline created last applies."""
+    """A :class:`~re_bench.sandbox.time_limits.TimeLimit` for all sandboxed programs; the deadline created last applies."""
 
     def __init__(self, limit_s: float) -> None:
         self.enforced = False
         """Whether the deadline has stopped a program, or prevented a program from starting."""
-        self._limit = TimeLimit(limit_s)
+        self._limit = TimeLimit(limit_s, core_waits, started=True)
+        self._limit.check()
 
     @property
     def reached(self) -> bool:

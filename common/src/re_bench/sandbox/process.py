@@ -17,7 +17,7 @@ from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.processes import is_running, process_tree, raise_if_stop_requested, stop_requested, temporary_directory
 from re_bench.sandbox import deadline, resource_usage
-from re_bench.time_limits import TimeLimit
+from re_bench.sandbox.time_limits import TimeLimit, core_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,7 +60,6 @@ class Running:
         deadline.raise_if_expired()
         self._limits = spec.limits
         self._started = time.monotonic()
-        self._time_limit = TimeLimit(self._limits.wall_s)
         self._stopped = ""
         self._ended = threading.Event()
         launch = backend.launch(program, spec)
@@ -69,6 +68,7 @@ class Running:
         self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
         self._process, self._cleanup = start(launch, inherited=inherited), launch.cleanup
         self._end = launch.end or end_process
+        self._time_limit = TimeLimit(self._limits.wall_s, self.core_waits, started=False)
         self._ancestor: int | None = None  # the common ancestor of the program's processes
         if launch.ancestor_pid and spec.writable:
             _thread(self._find_ancestor, launch.ancestor_pid)
@@ -97,6 +97,10 @@ class Running:
     def cpu_seconds(self) -> float:
         """Return the CPU time that the program and its descendants have used so far."""
         return resource_usage.cpu_seconds(self._process.pid)
+
+    def core_waits(self) -> dict[int, float]:
+        """Return for how many seconds each thread of the program has waited for a core so far."""
+        return core_waits(self._process.pid)
 
     def pause(self) -> None:
         """Suspend the program and its descendants with SIGSTOP, including processes that start in the meantime."""
@@ -253,17 +257,17 @@ def start_connected(
             with other:
                 argv = program(f"descriptor:{other.fileno()}")
                 running = stack.enter_context(Running(backend, argv, spec, inherited=[other.fileno()]))
-            limit = TimeLimit(within_s)
+            limit = TimeLimit(within_s, running.core_waits, started=False)
         else:
             address = directory / "channel"
-            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
-            listener.bind(str(address))
-            address.chmod(0o666)  # the container runs as another user; no one else can enter the directory
-            listener.listen(1)
-            running = stack.enter_context(Running(backend, program(str(address)), spec))
-            limit = TimeLimit(within_s)
-            _wait_readable(listener, running, limit)
-            channel = stack.enter_context(listener.accept()[0])
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(address))
+                address.chmod(0o666)  # the container runs as another user; no one else can enter the directory
+                listener.listen(1)
+                running = stack.enter_context(Running(backend, program(str(address)), spec))
+                limit = TimeLimit(within_s, running.core_waits, started=False)
+                _wait_readable(listener, running, limit)
+                channel = stack.enter_context(listener.accept()[0])
             address.unlink()
         _wait_readable(channel, running, limit)
         if not channel.recv(1):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.sandbox.deadline import TimeLimitError, deadline
-from re_bench.time_limits import MAX_STRETCH, TimeLimit
+from re_bench.sandbox.time_limits import MAX_STRETCH, TimeLimit, core_waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,12 +64,13 @@ def _alarm(seconds: float) -> Iterator[None]:
         yield
         return
 
-    limit = TimeLimit(seconds)
+    limit = TimeLimit(seconds, core_waits, started=True)
+    limit.check()
 
     def ring(_number: int, _frame: object) -> None:
         if limit.reached:
             raise _OverdueError
-        signal.setitimer(signal.ITIMER_REAL, max(limit.remaining_s, _POLL_S))
+        signal.setitimer(signal.ITIMER_REAL, max(limit.check(), _POLL_S))
 
     before = signal.signal(signal.SIGALRM, ring)
     timer = signal.setitimer(signal.ITIMER_REAL, seconds)
