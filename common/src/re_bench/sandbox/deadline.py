@@ -19,7 +19,7 @@ class TimeLimitError(InvalidSubmissionError):
 
 
 class Deadline:
-    """A :class:`~re_bench.sandbox.time_limits.TimeLimit` for all sandboxed programs; the deadline created last applies."""
+    """A :class:`~re_bench.sandbox.time_limits.TimeLimit` for all sandboxed programs; the latest one applies."""
 
     def __init__(self, limit_s: float) -> None:
         self.enforced = False
