@@ -86,6 +86,7 @@ def launch_of(plan: Plan, run: Path) -> AgentLaunch:
 def test_installed_kind_starts_with_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KEY_OF_A", "KEY_OF_B"):
         monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("NO_PROXY", "example.org")
     plan = plan_of(tmp_path)
     kind, launch = plan.kind_of("writer"), launch_of(plan, tmp_path)
     assert plan.kinds == (kind,)
@@ -94,6 +95,7 @@ def test_installed_kind_starts_with_its_environment(tmp_path: Path, monkeypatch:
     environment = agent_environment(kind, launch, plan.key_variables)
     assert (environment["PAPER"], environment["RE_BENCH_MODEL"], environment["RE_BENCH_STEPS"]) == ("3", "big-a", "")
     assert environment["KEY_OF_A"] == "secret"
+    assert environment["NO_PROXY"] == "example.org,localhost,127.0.0.1,::1"
     assert "KEY_OF_B" not in environment
     with pytest.raises(UsageError, match=r"agents\.writer: no pen for big-a"):
         check(plan, tmp_path, [])

@@ -184,6 +184,16 @@ def test_session_is_joined_after_a_kill(ors_url: str, tmp_path: Path) -> None:
     workspace.close()
 
 
+def test_a_local_server_is_reached_without_the_proxy(
+    ors_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "socks5://127.0.0.1:9")
+    workspace = opened(ors_url, state=tmp_path)
+    assert workspace.exists("train.py")
+    workspace.close()
+
+
 def test_unknown_task_and_server(ors_url: str, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: ai_rd_"):
         opened(ors_url, state=tmp_path, task="ai_rd_none")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from re_bench_evaluation.plan_tables import Agent, Budget, Model
 
+_LOCAL_HOSTS = "localhost,127.0.0.1,::1"
+
 GROUP = "re_bench.agents"
 """Entry point group of agent kinds."""
 USAGE = "usage.json"
@@ -284,6 +286,8 @@ def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[st
     environment = environment_without(keys - {own_key, launch.task_key})
     environment |= {f"RE_BENCH_{name.upper()}": value for name, value in launch.values().items()}
     environment |= {"RE_BENCH_TOKEN": launch.token, "RE_BENCH_WAITS": str(launch.run / WAITS)}
+    for name in ("NO_PROXY", "no_proxy"):  # the run's server and gateway are on this machine
+        environment[name] = ",".join(filter(None, (environment.get(name), _LOCAL_HOSTS)))
     return environment | dict(kind.environment(launch)) | agent.environment
 
 

@@ -33,6 +33,7 @@ _NOT_NOW = frozenset({429, 503})  # the server has not begun the call
 _BROKEN_GATEWAYS = frozenset({502, 504})
 _STARTING_S = 600.0  # how long a session may take to start
 _TRIES = 3
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _MAX_WAIT_S = 5.0
 _UNKNOWN = "whether it was carried out is unknown"
 _ALLOWED_DOMAINS = {"openai_api_key": ["api.openai.com"], "anthropic_api_key": ["api.anthropic.com"]}
@@ -128,8 +129,13 @@ class OrsSession:
         self._problem, self._starting, self._reported = "", False, False
         self.finished = False  # whether the episode has ended
         headers = {"X-API-Key": token} if token else {}
-        transport = httpx2.HTTPTransport(retries=_TRIES)  # for connecting
-        self._http = httpx2.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT, transport=transport)
+        self._http = httpx2.Client(
+            base_url=self._url,
+            headers=headers,
+            timeout=_TIMEOUT,
+            transport=httpx2.HTTPTransport(retries=_TRIES),  # for connecting
+            trust_env=httpx2.URL(self._url).host not in _LOCAL_HOSTS,  # a proxy cannot reach this machine's loopback
+        )
         self._closing = threading.Event()
         try:
             self.joined = self._join()
