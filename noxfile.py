@@ -58,7 +58,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run the tests; `-- -m slow`: those that take long."""
+    """Run the tests; with `-- -m slow`, run the slow ones."""
     if not session.posargs:
         run(session, "re-bench", "prepare", "--profile", "cpu")  # once, instead of in the first test of each worker
     # Four programs on two cores would get in each other's way with two threads each.

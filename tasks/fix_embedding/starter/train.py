@@ -32,7 +32,7 @@ def load(name: str, path: Path) -> GPT:
 
 
 def windows(batch: int, seed: int) -> RandomWindows:
-    """Return endless random windows of the training text, int64 of shape [batch, context + 1]."""
+    """Return an endless iterator of random batches of the training text, each int64 of shape [batch, context + 1]."""
     tokens = np.memmap(HERE / "data" / "train.bin", "<u2", "r")
     return RandomWindows(tokens, batch, PROFILE["context"], seed)
 

@@ -231,8 +231,8 @@ def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
 def _difference(one: Sequence[str], start: int, end: int, instead: Sequence[str]) -> list[Edit]:
     """Return the edit between two matched parts, if there is one.
 
-    Longer parts of the answer that are missing at a program's start or end are not edits, because a program may be any
-    part of an answer.
+    If more than ``EDIT_TOKENS`` tokens of the answer are missing at a program's start or end, they are not an edit,
+    because a program may be any part of an answer.
     """
     while start < end and instead and one[start] == instead[0]:
         start, instead = start + 1, instead[1:]

@@ -111,7 +111,7 @@ def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step]
 
 
 def _step_seconds(step: Step, programs: int, device: Device) -> float:
-    """Return the seconds of a step without its launch; ``programs`` is its number at a quarter of the length."""
+    """Return a step's time in seconds, without its launch; ``programs`` is their number at a quarter of the length."""
     # If the number of programs does not grow, each program grows, and its cache hits do not scale.
     share = 1 + step.found / step.bytes if step.found and step.programs < MORE_PROGRAMS * programs else 1.0
     moved = max(share * step.bytes / device.bandwidth, share * step.largest / device.program_bandwidth)

@@ -194,8 +194,8 @@ class RunState:
 def write_usage(directory: Path, kind: str, state: RunState) -> None:
     """Replace ``usage.json`` atomically, if an event of this kind can change it.
 
-    ``dollars`` (null while the price of a call is unknown) and ``tokens`` count a call in progress in full; ``reason``
-    is null until the run has ended.
+    For a call in progress, ``dollars`` includes its maximum price and ``tokens`` only its estimated prompt tokens.
+    ``dollars`` is null while the price of any call is unknown; ``reason`` is null until the run has ended.
     """
     if kind not in _USAGE_KINDS:
         return

@@ -177,7 +177,7 @@ class Module:
 def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None = None) -> Iterator[Module]:
     """Yield the wheels' modules with their documents, in order; a module may have no documents.
 
-    A file that is not UTF-8 has no documents, nor do docstrings of a file with a syntax error.
+    A file that is not UTF-8 has no documents; for docstrings, neither does a file with a syntax error.
 
     Args:
         wheels: paths of wheel files.
