@@ -43,9 +43,10 @@ TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pyte
 
 @nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
-    """Run ruff, mypy and import-linter."""
-    run(session, "ruff", "check", ".")
-    run(session, "ruff", "format", "--check", ".")
+    """Run ruff, mypy and import-linter; `-- --fix`: also format, and fix what ruff can fix."""
+    fix = session.posargs == ["--fix"]
+    run(session, "ruff", "check", *(["--fix"] if fix else []), ".")
+    run(session, "ruff", "format", *([] if fix else ["--check"]), ".")
     run(session, "mypy", env={"MYPYPATH": os.pathsep.join(map(str, TASKS))})
     for task in TASKS:  # one at a time, since each has a module `score`; torch's classes are Any here
         options = ("--allow-subclassing-any", "--cache-dir", f".mypy_cache/{task.name}")
