@@ -14,6 +14,7 @@ import pytest
 from example_tasks import add_methods, make_tasks
 from server_process import Raw, command_lines_naming, serving, until
 
+from re_bench.untrusted_tree import remove_tree
 from re_bench_server import subprocess_env
 from re_bench_server.state_dir import StateDirectory
 
@@ -72,6 +73,7 @@ def test_deep_directories_prevent_neither_the_end_nor_the_next_start(tmp_path: P
         (ended_at,) = (path for path in server.sessions() if server.records()[path.name]["state"] == "ended")
         assert not (ended_at / "home").exists()
         assert len(server.health()["sessions"]) == 1
+    remove_tree(tmp_path)  # which pytest could not
 
 
 @pytest.mark.parametrize(("host", "status"), [("evil.example", 400), ("localhost", 200), ("127.0.0.1:80", 200)])
