@@ -114,48 +114,43 @@ def disk_usage(directories: Iterable[Path]) -> int:
 def remove_tree(path: Path) -> None:
     """Remove a file or a directory with all its contents, if it exists. What cannot be removed stays.
 
-    Nested directories are first moved into one directory at the top, so that the depth does not matter.
+    Nested directories are first moved to the top, so that the depth does not matter. This needs no room on the disk.
     """
     with suppress(OSError):
         if not stat.S_ISDIR(path.lstat().st_mode):
             path.unlink()
             return
         with _opened(os.fspath(path)) as top:
-            nested = f"removing-{secrets.token_hex(8)}"
-            with suppress(OSError):
-                os.mkdir(nested, stat.S_IRWXU, dir_fd=top)
-                with _opened(nested, top) as trash:
-                    _empty_into(top, trash, keep=nested)
-                os.rmdir(nested, dir_fd=top)
+            _empty_tree(top)
         path.rmdir()
 
 
-def _empty_into(top: int, trash: int, keep: str) -> None:
-    """Remove everything in ``top`` except ``keep``; nested directories are moved to ``trash`` and emptied there."""
-    names = count()
+def _empty_tree(top: int) -> None:
+    """Remove everything in ``top``. Directories are moved to ``top`` under a random prefix, and emptied there."""
+    prefix, numbers = secrets.token_hex(8), count()
     waiting: list[str] = []
 
     def move(directory: int, name: str) -> None:
-        target = str(next(names))
+        target = f"{prefix}-{next(numbers)}"
         with suppress(OSError), _opened(name, directory):
             pass  # a directory that is not writable cannot be moved
-        os.rename(name, target, src_dir_fd=directory, dst_dir_fd=trash)
+        os.rename(name, target, src_dir_fd=directory, dst_dir_fd=top)
         waiting.append(target)
 
-    _empty(top, move, keep)
+    _empty(top, move, moved=prefix)
     while waiting:
         name = waiting.pop()
         with suppress(OSError):
-            with _opened(name, trash) as directory:
-                _empty(directory, move)
-            os.rmdir(name, dir_fd=trash)
+            with _opened(name, top) as directory:
+                _empty(directory, move, moved=prefix)
+            os.rmdir(name, dir_fd=top)
 
 
-def _empty(directory: int, move: Callable[[int, str], None], keep: str = "") -> None:
-    """Unlink the files of a directory and move its subdirectories away, until nothing more can be removed."""
+def _empty(directory: int, move: Callable[[int, str], None], *, moved: str) -> None:
+    """Unlink files and move subdirectories, except names that begin with ``moved``, as long as this succeeds."""
     while True:
         with os.scandir(directory) as found:
-            batch = list(islice((entry for entry in found if entry.name != keep), _BATCH))
+            batch = list(islice((entry for entry in found if not entry.name.startswith(moved)), _BATCH))
         removed = False
         for entry in batch:
             with suppress(OSError):

@@ -15,7 +15,16 @@ from re_bench.processes import print_progress, temporary_directory
 from re_bench.runs.executor import job_gpus, open_executor
 from re_bench.runs.job_resources import NodeRequirements, default_jobs, resources_per_job
 from re_bench.runs.score_process import score_submission, score_variant
-from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, base_solution, brief, judge, scores_above_base
+from re_bench.runs.validation import (
+    ANCHORED,
+    SUBMISSION,
+    Report,
+    base_solution,
+    brief,
+    judge,
+    may_be_valid,
+    scores_above_base,
+)
 from re_bench.scoring.attempt import Score
 from re_bench.task.manifest import CHEAT
 from re_bench.task.prepare import run_preparation
@@ -84,7 +93,7 @@ def validate(
     chosen = choose_solutions(task, only)
     skipped = [name for name in _skipped(task, profile) if name in chosen]
     ours = [name for name in chosen if name not in skipped]
-    compared = [name for name in ours if _may_be_valid(task, name, profile)]
+    compared = [name for name in ours if may_be_valid(task, name, profile)]
     names = [*ours, *_bases(task, profile, compared, ours), *([SUBMISSION] if solution else [])]
     if skipped:
         print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
@@ -118,7 +127,7 @@ def validate(
                 scores[name].append(score)
                 elapsed[name].append(seconds)
             order = _repeats_to_run(task, profile, scores)
-    rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in tuple(scores)]
+    rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
     note, seconds = _note(task, profile, skipped), time.monotonic() - started
     return Report(task.name, profile, rows, note, _problems(task), skipped, seconds)
 
@@ -235,12 +244,6 @@ def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Contain
     bases = {base_solution(task, name, profile) for name in cheats}
     here = {base for base in bases if base in ANCHORED or (task.directory / base).is_dir()}
     return sorted(base for base in here if base not in known)
-
-
-def _may_be_valid(task: TaskFolder, name: str, profile: str) -> bool:
-    """Return whether ``name`` is a cheat that may be valid, if it is no better than its base."""
-    cheat = task.manifest.cheats.get(name.removeprefix("cheats/"))
-    return cheat is not None and cheat.expectation(profile).expect == "no_better"
 
 
 def _skipped(task: TaskFolder, profile: str) -> list[str]:

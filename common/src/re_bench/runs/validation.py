@@ -138,6 +138,12 @@ def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
     return (cheat.expectation(profile).derived_from if cheat is not None else None) or "baseline"
 
 
+def may_be_valid(task: TaskFolder, variant: str, profile: str) -> bool:
+    """Return whether a solution is a cheat that may be valid, if it is no better than its base."""
+    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
+    return cheat is not None and cheat.expectation(profile).expect == "no_better"
+
+
 def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
     """Return whether a cheat is valid and its mean reward exceeds that of its base by more than the tolerance.
 
@@ -172,12 +178,12 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
         base = base_solution(task, variant, own[0].profile)
         if _mean_reward(scores.get(base)) is None:
             return False, f"must be compared with the {base}, which has no reward"
-        may_be_valid = expectation is not None and expectation.expect == "no_better"
+        allowed = may_be_valid(task, variant, own[0].profile)
         harmless = not scores_above_base(task, variant, scores)
         outcome = f"no better than the {base}" if harmless else f"scores above the {base}"
-        return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
+        return allowed and harmless, outcome if allowed or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None
-    if expectation is not None and expectation.expect == "no_better" and reason is None:
+    if may_be_valid(task, variant, own[0].profile) and reason is None:
         # Without a reason to match, a cheat that only crashes would pass.
         return False, f"refused, but no_better is expected without a reason: {brief(own[0].message)}"
     for score in own:

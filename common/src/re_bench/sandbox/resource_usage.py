@@ -22,7 +22,6 @@ _PAUSE_FACTOR = 4  # measuring takes at most a fifth of the time, however many f
 
 _MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's
-_ENTRY = 4096  # minimum size counted for a file, to limit empty files too
 _HELD = {"RssAnon", "RssShmem", "VmSwap"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 
