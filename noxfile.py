@@ -5,11 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "tests"]
@@ -25,6 +31,8 @@ PROJECTS = [
     for path in sorted(HERE.glob(f"{pattern}/pyproject.toml"))
 ]
 TASKS = [path for path in PROJECTS if path.parent.name == "tasks"]
+CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
+"""Index of torch's builds without the gigabytes of CUDA libraries."""
 PYTEST = ("pytest", "-p", "no:benchmark")
 TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pytest runs, extra packages
     "browser": (("-m", "browser"), ()),
@@ -78,6 +86,28 @@ def tools(session: nox.Session) -> None:
         if name == "evaluation-ray":
             env["RE_BENCH_ON_RAY"] = "1"
         session.run(str(python), "-m", *PYTEST, "-s", *arguments, external=True, env=env)
+
+
+@nox.session(venv_backend="none")
+def load_test(session: nox.Session) -> None:
+    """Score all tasks beside eight busy programs, then run the tests beside four; takes hours on two cores."""
+    environment(session)
+    with busy_programs(8):
+        run(session, "re-bench", *SOLVABLE, *ONCE)
+    with busy_programs(4):
+        run(session, *PYTEST, "-n", "4", "--dist", "worksteal", env={"OMP_NUM_THREADS": "1"})
+
+
+@contextmanager
+def busy_programs(number: int) -> Iterator[None]:
+    """Run programs that use the processor all the time, with the priority of any other."""
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 @nox.session(venv_backend="none")
@@ -162,10 +192,16 @@ def install(session: nox.Session, directory: Path, torch: str | None = None) -> 
         pins.write_text("".join(line for line in lines if not line.startswith(("torch==", "triton==", "setuptools=="))))
     pip = (str(directory / "bin" / "python"), "-m", "pip")
     get = (*pip, "install", "--quiet", "--no-compile")
+    session.log("1 of 3: the locked packages")
     # Without dependencies, since the lock has them all; pip would look for newer versions, which have no hashes there.
     session.run(*get, "--no-deps", "--require-hashes", "-r", str(LOCK), external=True)
-    # By exact version, so that a CPU build at hand is taken.
-    session.run(*get, "-c", str(pins), f"torch=={torch}" if torch else pinned("torch"), external=True)
+    session.log(
+        "2 of 3: torch for CUDA" if has_nvidia_gpu() else "2 of 3: torch for CPUs, since there is no NVIDIA GPU"
+    )
+    builds = () if has_nvidia_gpu() else ("--extra-index-url", CPU_BUILDS, "--retries", "1")
+    # By exact version: "+cpu" counts as newer, so that the CPU build is taken where one can be found.
+    session.run(*get, *builds, "-c", str(pins), f"torch=={torch}" if torch else pinned("torch"), external=True)
+    session.log("3 of 3: the projects of this checkout")
     editable = (part for path in PROJECTS for part in ("-e", str(path)))
     session.run(*get, "--no-deps", "--no-build-isolation", *editable, external=True)
     session.run(*pip, "check", external=True, silent=True)
@@ -204,6 +240,11 @@ def harbor(session: nox.Session) -> str:
         session.run(*pip, "harbor==0.24.0", external=True)  # brings what the next one needs
         session.run(*pip, "--no-deps", "harbor==0.25.0", external=True)
     return str(directory / "bin" / "harbor")
+
+
+def has_nvidia_gpu() -> bool:
+    """Return whether the NVIDIA driver is loaded."""
+    return Path("/proc/driver/nvidia/version").exists() or Path("/dev/dxg").exists()  # the latter in WSL
 
 
 def pinned(name: str) -> str:

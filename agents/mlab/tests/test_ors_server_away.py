@@ -71,7 +71,7 @@ def kill_at_the_answer(relay: Relay, agent: subprocess.Popen[str]) -> str:
     relay.lose = once(killing)
     with agent:
         _out, err = agent.communicate(timeout=60)
-    assert agent.returncode == -signal.SIGKILL
+    assert agent.returncode == -signal.SIGKILL, err
     return err
 
 
