@@ -35,7 +35,7 @@ UNSANDBOXED = [
     "temporary files", "secrets in proc", "signals", "tracing", "daemons", "fork bomb", "unmapped memory",
     "local servers", "abstract sockets", "sockets with a path", "privileges", "persistent objects",
     "objects of others", "hidden directories", "names in hidden directories", "existence of files", "limits of others",
-    "changing what is outside", "watching outside files",
+    "changing what is outside", "watching outside files", "telling other sandboxes",
 ]  # fmt: skip
 """Attacks that succeed without a sandbox, for any user."""
 UNSANDBOXED_AS_ROOT = [

@@ -221,7 +221,9 @@ class Session:
             await self._time_is_up()
             self.checkpoint()
             try:
-                response = await self.attempts.answer(self._key, final=final, task_id=task_id)
+                # Nothing in the sandbox can observe the scorer, or use the time that is not charged to the session.
+                async with self.shell.paused():
+                    response = await self.attempts.answer(self._key, final=final, task_id=task_id)
             except ReBenchError:
                 self._check_open("the session ended during the scoring of its attempt; the attempt does not count")
                 raise

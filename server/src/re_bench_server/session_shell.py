@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -16,7 +16,7 @@ from re_bench_server.services.meter import MeterProxy
 from re_bench_server.shell.shell import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
@@ -87,6 +87,14 @@ class SessionShell:
     async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
         """Run a program alongside the shell, opening the shell if necessary; see :meth:`Shell.execute`."""
         return await (await self._ensure_shell()).execute(command, **options)
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Suspend the sandbox during a ``with`` block, in which no other is opened; see :meth:`Shell.paused`."""
+        async with self._opening, AsyncExitStack() as stack:
+            if self._shell is not None:
+                await stack.enter_async_context(self._shell.paused())
+            yield
 
     async def _ensure_shell(self) -> Shell:
         async with self._opening:

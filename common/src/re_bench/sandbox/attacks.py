@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,7 @@ CALLS = {
     "x86_64": {"clone": 56, "add_key": 248, "keyctl": 250, "userfaultfd": 323, "bpf": 321},
     "aarch64": {"clone": 220, "add_key": 217, "keyctl": 219, "userfaultfd": 282, "bpf": 280},
 }
+IO_SETUP = {"x86_64": 206, "aarch64": 0}
 _SPACES = {
     "mount": 0x00020000, "cgroup": 0x02000000, "uts": 0x04000000, "ipc": 0x08000000,
     "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000,
@@ -552,6 +554,44 @@ def privileges(target: Target) -> Iterator[str]:
     yield from target.call(_privileges, str(program), spec=spec)
 
 
+def _tell_others(path: str) -> list[str]:
+    """Attack: try everything that programs in other sandboxes could observe; return what worked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    leaks = []
+    with Path(path).open("rb") as file:
+        record = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, 0, 1, 0)
+        ways = {
+            "a file lock": lambda: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB),
+            "a record lock": lambda: fcntl.fcntl(file, fcntl.F_SETLK, record),
+            "a record lock of an open file": lambda: fcntl.fcntl(file, 37, record),  # F_OFD_SETLK
+            "a question for locks": lambda: fcntl.fcntl(file, fcntl.F_GETLK, record),
+            "a question for leases": lambda: fcntl.fcntl(file, fcntl.F_GETLEASE),
+            "notifications of a directory": lambda: (
+                Path(path).parent.is_dir()
+                and fcntl.fcntl(os.open(os.path.dirname(path), os.O_RDONLY), fcntl.F_NOTIFY, 1)
+            ),  # noqa: PTH120
+            "a terminal": lambda: os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)),
+            "the number of terminals": lambda: Path("/proc/sys/kernel/pty/nr").read_text(encoding="ascii"),
+        }
+        for way, attempt in ways.items():
+            with suppress(OSError):
+                attempt()
+                leaks.append(f"{way} is possible")
+        if libc.fcntl(file.fileno(), ctypes.c_ulong((1 << 32) + fcntl.F_SETLK), record) >= 0:
+            leaks.append("a record lock with other high bits is possible")
+    if libc.inotify_add_watch(libc.inotify_init(), os.fsencode(path), 0xFFF) >= 0:
+        leaks.append("inotify is possible")
+    context = ctypes.c_ulong(0)
+    if libc.syscall(IO_SETUP[os.uname().machine], 64, ctypes.byref(context)) >= 0:
+        leaks.append("an asynchronous I/O context is possible")
+    return leaks
+
+
+def telling_others(target: Target) -> Iterator[str]:
+    """A sealed program cannot tell a friend in another sandbox anything by locks, watches or counters."""
+    yield from target.call(_tell_others, os.__file__, spec=replace(spec_showing(), sealed=True))
+
+
 ATTACKS: dict[str, Attack] = {
     "reading outside": reading_outside,
     "changing read-only files": changing_read_only_files,
@@ -568,4 +608,5 @@ ATTACKS: dict[str, Attack] = {
     "local servers": local_servers,
     "namespaces": namespaces,
     "privileges": privileges,
+    "telling other sandboxes": telling_others,
 }

@@ -99,7 +99,7 @@ class Bubblewrap:
             *drop_root(spec.user),
             *program,
         ]
-        rules = seccomp.open_filter()
+        rules = seccomp.open_filter(sealed=spec.sealed)
         info_read, info_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         outer += ["--info-fd", str(info_write)]
         if rules is not None:
@@ -206,7 +206,10 @@ def _filesystem(spec: SandboxSpec) -> Iterator[str]:
             if Path(path).is_symlink()
             else ("--ro-bind-try", path, path)
         )
-    yield from ("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys", "--dev", "/dev")
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    # In /proc/sys, and by the number of terminals, a program could read and change counters of the whole machine.
+    counters = ("--tmpfs", "/proc/sys", "--tmpfs", "/dev/pts", "--remount-ro", "/proc/sys", "--remount-ro", "/dev/pts")
+    yield from counters if spec.sealed else ("--ro-bind-try", "/proc/sys", "/proc/sys")
     space = str(spec.limits.space_mib * _MIB)
     for path in ("/tmp", "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
         yield from ("--perms", "1777", "--size", space, "--tmpfs", path)

@@ -155,11 +155,8 @@ class SandboxedProcess:
         Work on a GPU continues, and so do processes that are not descendants of the scorer, such as those in a
         container.
         """
-        try:
-            self._running.pause()
+        with self._running.paused():
             yield
-        finally:
-            self._running.resume()
 
     def _start(
         self, backend: Backend, module: ModuleType | Path, spec: SandboxSpec, packages: Sequence[ModuleType]

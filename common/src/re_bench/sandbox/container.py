@@ -172,7 +172,7 @@ class Container:
         """
         engine = find_engine()
         name = _PREFIX + secrets.token_hex(8)
-        rules = seccomp.open_profile()
+        rules = seccomp.open_profile(sealed=spec.sealed)
         options = [
             *_identity(name),
             *([] if spec.as_pid1 else ["--init"]),

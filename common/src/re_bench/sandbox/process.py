@@ -17,10 +17,11 @@ from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.processes import is_running, process_tree, raise_if_stop_requested, stop_requested, temporary_directory
 from re_bench.sandbox import deadline, resource_usage
+from re_bench.sandbox.pause import pause, resume
 from re_bench.sandbox.time_limits import TimeLimit, core_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
@@ -102,16 +103,14 @@ class Running:
         """Return for how many seconds each thread of the program has waited for a core so far."""
         return core_waits(self._process.pid)
 
-    def pause(self) -> None:
-        """Suspend the program and its descendants with SIGSTOP, including processes that start in the meantime."""
-        stopped: set[int] = set()
-        while more := set(process_tree(self._process.pid)) - stopped:
-            _signal(more, signal.SIGSTOP)
-            stopped |= more
-
-    def resume(self) -> None:
-        """Continue the program and its descendants after :meth:`pause`."""
-        _signal(process_tree(self._process.pid), signal.SIGCONT)
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Suspend the program and its descendants during a ``with`` block; see :func:`re_bench.sandbox.pause.pause`."""
+        paused = pause(self._process.pid)
+        try:
+            yield
+        finally:
+            resume(paused)
 
     def stop(self, reason: str) -> None:
         """Kill the program and its descendants; the first ``reason`` given becomes :attr:`Finished.stopped`."""
@@ -305,12 +304,6 @@ def run(backend: Backend, program: Sequence[str], spec: SandboxSpec) -> Finished
     """Run ``program`` in a sandbox until it exits or exceeds a limit, and return the result."""
     with Running(backend, program, spec) as running:
         return running.wait()
-
-
-def _signal(pids: Iterable[int], number: int) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def _thread(target: Callable[..., None], *args: object) -> threading.Thread:

@@ -5,9 +5,11 @@ The filter denies
 - access to kernel internals, other processes, mounts and namespaces,
 - socket families with a history of bugs,
 - kinds of memory that neither process limits nor file system limits count,
+- asynchronous I/O contexts, of which the whole machine has a fixed number,
 - set-user-ID files.
 
-32-bit calls kill the process.
+In a sealed sandbox, it also denies locks, leases and notifications of files, which other sandboxes that share the files
+could observe. 32-bit calls kill the process.
 
 For bubblewrap, the filter is a BPF program that allows all other calls. For Docker and Podman, it is a profile that
 replaces the engine's own (``--security-opt seccomp=FILE``). The engine translates the names of calls with its own
@@ -50,8 +52,13 @@ _DENIED = """
     settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
     iopl ioperm modify_ldt uselib lookup_dcookie
     open_by_handle_at name_to_handle_at fanotify_init
-    memfd_create memfd_secret shmget msgget semget
+    memfd_create memfd_secret shmget msgget semget io_setup
 """.split()  # noqa: SIM905 - fifty words read better than fifty lines
+_SEALED = ("flock", "inotify_init", "inotify_init1", "inotify_add_watch")
+"""Calls that a sealed sandbox denies in addition. They fail with ``ENOSYS``, after which libraries do without them."""
+_FILE_COMMANDS = (*range(5), *range(8, 17), *range(1027, 1035))
+"""Commands of fcntl that a sealed sandbox allows: those of <linux/fcntl.h> up to F_GET_SEALS, without record locks,
+leases and F_NOTIFY."""
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of <linux/sched.h>."""
 _OPAQUE = (435, 437, 452, 467)
@@ -77,17 +84,17 @@ def available() -> bool:
     return bool(program())
 
 
-def open_filter() -> int | None:
+def open_filter(*, sealed: bool) -> int | None:
     """Return the descriptor of a file that contains the BPF program, or None without libseccomp."""
-    return _file_of(program())
+    return _file_of(program(sealed=sealed))
 
 
-def open_profile() -> int | None:
+def open_profile(*, sealed: bool) -> int | None:
     """Return the descriptor of a file that contains the engine profile, or None without libseccomp."""
-    return _file_of(_profile_text())
+    return _file_of(_profile_text(sealed))
 
 
-def engine_profile() -> dict[str, Any] | None:
+def engine_profile(*, sealed: bool = False) -> dict[str, Any] | None:
     """Return the filter as a profile for Docker and Podman, or None without libseccomp.
 
     A call with conditions, none of which is met, fails like an unknown call (``ENOSYS``).
@@ -102,7 +109,10 @@ def engine_profile() -> dict[str, Any] | None:
             known[number] = str(pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, number), "ascii")
     unknown = [name for number in _OPAQUE if (name := known.pop(number, None))]
     conditions = _conditions()
-    allowed = sorted({*known.values()} - {*_DENIED, *conditions})
+    if sealed:
+        conditions["fcntl"] = [{"index": 1, "op": "SCMP_CMP_EQ", "value": command} for command in _FILE_COMMANDS]
+        unknown += _SEALED
+    allowed = sorted({*known.values()} - {*_DENIED, *conditions, *unknown})
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": errno.ENOSYS,  # old engines ignore the key and return EPERM
@@ -147,16 +157,16 @@ def _file_of(content: bytes) -> int | None:
     return descriptor
 
 
-@lru_cache(maxsize=1)
-def _profile_text() -> bytes:
-    profile = engine_profile()
+@lru_cache(maxsize=2)
+def _profile_text(sealed: bool) -> bytes:
+    profile = engine_profile(sealed=sealed)
     return b"" if profile is None else json.dumps(profile).encode()
 
 
-@lru_cache(maxsize=1)
-def program() -> bytes:
+@lru_cache(maxsize=2)
+def program(*, sealed: bool = False) -> bytes:
     """Return the filter as a BPF program; empty without libseccomp."""
-    return compiled(_rules)
+    return compiled(_sealed_rules if sealed else _rules)
 
 
 def compiled(rules: Callable[[Any], Any]) -> bytes:
@@ -187,6 +197,19 @@ def _rules(seccomp: Any) -> Any:
     rules.add_rule(refused, "socket", seccomp.Arg(0, seccomp.GT, int(socket.AF_NETLINK)))
     for request in _TERMINAL:
         rules.add_rule(refused, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFFFFFF, request))
+    return rules
+
+
+def _sealed_rules(seccomp: Any) -> Any:
+    rules = _rules(seccomp)
+    unknown = seccomp.ERRNO(errno.ENOSYS)
+    for name in _SEALED:
+        with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
+            rules.add_rule(unknown, name)
+    for command in set(range(_FILE_COMMANDS[-1])).difference(_FILE_COMMANDS):
+        rules.add_rule(unknown, "fcntl", seccomp.Arg(1, seccomp.EQ, command))
+    # This includes commands with higher bits, which the kernel ignores.
+    rules.add_rule(unknown, "fcntl", seccomp.Arg(1, seccomp.GT, _FILE_COMMANDS[-1]))
     return rules
 
 

@@ -45,6 +45,9 @@ class SandboxSpec:
     hidden: Sequence[Path] = ()
     """Directories of the machine that appear empty inside the sandbox, except for paths in ``read_only`` and
     ``writable``. The backend ``none`` hides nothing."""
+    sealed: bool = False
+    """Whether to deny what programs in other sandboxes could observe: locks, leases and notifications of shared files,
+    and counters of the kernel. Such a program cannot tell them what it knows."""
     host_network: bool = False
     """Whether the program shares the machine's network: its addresses, its loopback and its abstract Unix sockets."""
     user: int | None = None

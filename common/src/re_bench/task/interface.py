@@ -138,6 +138,7 @@ class Job(Generic[ProfileT]):
         packages: Sequence[ModuleType] = (),
         submission: bool = True,
         held_out: bool = False,
+        sealed: bool = True,
         environment: Mapping[str, str] | None = None,
         visible: Sequence[Path] = (),
         writable: Mapping[str, Path] | None = None,
@@ -151,6 +152,8 @@ class Job(Generic[ProfileT]):
             submission: whether the process sees the submission, read-only, at :attr:`submission`. If False, the process
                 runs none of the submission's code, and an exception in the process is an internal error.
             held_out: whether the process gets held-out data; if True, its messages are withheld from the agent.
+            sealed: whether calls are denied with which the process could send held-out data to other sandboxes, such as
+                file locks; False for tasks that hold nothing back.
             environment: environment variables of the process.
             visible: more files and directories that the process sees, read-only, at the same paths; the rest of the
                 task's directory is hidden.
@@ -160,7 +163,8 @@ class Job(Generic[ProfileT]):
         shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
         hidden = hidden_directories(self.task.directory)
         environment = {**_PASSIVE, **(environment or {})}
-        spec = SandboxSpec(shown, writable or {}, environment, limits=self.settings.limits, gpu=gpu, hidden=hidden)
+        limits = self.settings.limits
+        spec = SandboxSpec(shown, writable or {}, environment, limits=limits, gpu=gpu, hidden=hidden, sealed=sealed)
         return SandboxedProcess(
             self.backend, module, spec, packages=packages, trusted=not submission, held_out=held_out
         )

@@ -115,7 +115,10 @@ class Landlock:
             directory=str(own) if spec.directory == SandboxSpec.directory else spec.directory,
             rules=[*shown_rules, (str(own), "write")],
             abi=_version(),
-            filters=[seccomp.program().hex(), system_calls.program(_version(), same_user=user is None).hex()],
+            filters=[
+                seccomp.program(sealed=spec.sealed).hex(),
+                system_calls.program(_version(), same_user=user is None).hex(),
+            ],
             limits=_limits(spec.limits, gpu=spec.gpu is not None),
             processes=spec.limits.processes,
             fork_filter=system_calls.fork_filter(),

@@ -129,11 +129,11 @@ class Supervisor:
         ipc.send(self.channel, {"number": 0})
         while True:
             next_check = min((task.next_check for task in (self.command, *self.programs) if task), default=math.inf)
-            wait = None if next_check == math.inf else max(0.0, next_check - time.monotonic())
+            now = time.monotonic()  # before the requests: if this process is suspended, the server says for how long
+            wait = None if next_check == math.inf else max(0.0, next_check - now)
             for key, _events in self.selector.select(wait):
                 if self.selector.get_map().get(key.fd) is key:  # not closed in this round
                     key.data()
-            now = time.monotonic()
             if self.command and now >= self.command.next_check:
                 self.time_out(self.command)
             for program in [program for program in self.programs if now >= program.next_check]:
@@ -165,7 +165,7 @@ class Supervisor:
                 select.select([service.stdout or 0], [], [], _READY_S)
 
     def on_request(self) -> None:
-        """Handle a request: run a command or program, interrupt one, or end everything."""
+        """Handle a request: run a command or program, interrupt one, extend time limits, or end everything."""
         request, _descriptors = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
         if "execute" in request:
             self.start_program(request)
@@ -177,8 +177,17 @@ class Supervisor:
                     task.next_check = time.monotonic()
                     if isinstance(task, Command):
                         task.deadline = task.next_check
+        elif "delayed" in request:
+            self.delay(request["delayed"])
         elif "end" in request:
             self.end_all(request["end"])
+
+    def delay(self, seconds: float) -> None:
+        """Extend time limits by the time for which everything was suspended."""
+        for task in filter(None, (self.command, *self.programs)):
+            task.next_check += seconds
+            if isinstance(task, Command):
+                task.deadline += seconds
 
     def on_child_end(self) -> None:
         """Reap children that have exited, including orphans."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,11 +22,12 @@ from re_bench.data.files import short_path
 from re_bench.errors import ReBenchError
 from re_bench.guest import ipc
 from re_bench.sandbox import resource_usage
+from re_bench.sandbox.pause import pause, resume
 from re_bench.sandbox.process import end_process, start
 from re_bench_server.shell.guest_files import CHANNEL, PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from concurrent.futures import Executor
     from pathlib import Path
 
@@ -91,6 +93,7 @@ class Sandbox:
         self._ending: asyncio.Future[None] | None = None
         self._begun = asyncio.Event()
         """Set by each call, so that the limits are checked immediately."""
+        self._paused_s, self._paused_at = 0.0, math.inf
         self.end_reason = ""
         """Why the server killed the sandbox; empty if it did not."""
         self.violation = ""
@@ -192,8 +195,10 @@ class Sandbox:
 
         The supervisor kills a call after ``timeout_s``; if it does not, the whole sandbox is killed.
         """
+        limit = math.inf if timeout_s is None else self._active_s() + timeout_s + _GRACE_S
         try:
-            await asyncio.wait({call.reply}, timeout=None if timeout_s is None else timeout_s + _GRACE_S)
+            while not call.reply.done() and (left := limit - self._active_s()) > 0:
+                await asyncio.wait({call.reply}, timeout=None if left == math.inf else left)
         except asyncio.CancelledError:
             self.send({"interrupt": number})
             asyncio.get_running_loop().call_later(_GRACE_S, lambda: call.reply.done() or self.end(_NO_REPLY))
@@ -201,6 +206,30 @@ class Sandbox:
         if not call.reply.done():
             await asyncio.shield(self.end(_NO_REPLY))
         return await call.reply
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Suspend all processes of the sandbox during a ``with`` block; time limits of running calls do not count it.
+
+        A sandbox whose processes cannot be suspended is killed.
+        """
+        try:
+            processes = await in_thread(pause, self._ancestor)
+        except ReBenchError as error:
+            await asyncio.shield(self.end(str(error)))
+            processes = set()
+        self._paused_at = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds, self._paused_at = time.monotonic() - self._paused_at, math.inf
+            self._paused_s += seconds
+            self.send({"delayed": seconds})  # read before the supervisor looks at the time again
+            resume(processes)
+
+    def _active_s(self) -> float:
+        """Return the time in seconds, on a clock that stands still while the sandbox is paused."""
+        return min(time.monotonic(), self._paused_at) - self._paused_s
 
     def end(self, reason: str) -> asyncio.Future[None]:
         """Kill all processes of the sandbox; the returned future is done when none is left."""

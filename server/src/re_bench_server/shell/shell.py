@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -225,6 +225,14 @@ class Shell:
         finally:
             if data:
                 file.unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Suspend all processes during a ``with`` block; new commands and programs wait until its end."""
+        async with self._start_lock, AsyncExitStack() as stack:
+            if self._sandbox is not None and self._sandbox.alive:
+                await stack.enter_async_context(self._sandbox.paused())
+            yield
 
     async def close(self) -> None:
         """Kill everything, including a running command, and remove the shell's own files."""

@@ -145,7 +145,9 @@ class Compiler:
             disk_mib=2 * _BINARY_MIB,
         )
         hidden = hidden_from_compilers()
-        return SandboxSpec(visible, {str(out): out}, _PATH, directory=str(directory), limits=bounds, hidden=hidden)
+        return SandboxSpec(
+            visible, {str(out): out}, _PATH, directory=str(directory), limits=bounds, hidden=hidden, sealed=True
+        )
 
     def _keep(self, name: str, content: bytes, mode: int) -> Path:
         """Write a file to the cache atomically, and return its path."""

@@ -85,7 +85,8 @@ class Runner:
             mounts = {directory: "/judge", harness: "/harness", program: "/program"}
             inside = {path: str(path) if bare else name for path, name in mounts.items()}
             visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
-            spec = SandboxSpec(visible, as_pid1=True, limits=self._bounds(tests), hidden=hidden_from_programs())
+            limits, hidden = self._bounds(tests), hidden_from_programs()
+            spec = SandboxSpec(visible, as_pid1=True, limits=limits, hidden=hidden, sealed=True)
 
             def command(address: str) -> list[str]:
                 address = address.replace(str(directory), inside[directory])

@@ -37,11 +37,12 @@ def score(job: Job[Gpu]) -> RawScore:
             gpu_runner,
             gpu=gpu.uuid,
             submission=False,
+            sealed=False,
             visible=ours,
             writable=kernels.writable,
             environment=kernels.environment,
         ) as trusted,
-        job.sandbox(gpu_runner, gpu=gpu.uuid) as untrusted,
+        job.sandbox(gpu_runner, sealed=False, gpu=gpu.uuid) as untrusted,
     ):
         with ThreadPoolExecutor(2) as pool:
             starts = [pool.submit(runner.call, gpu_runner.start) for runner in (trusted, untrusted)]

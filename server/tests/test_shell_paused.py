@@ -1,0 +1,117 @@
+"""A session's processes stand still while one of its attempts is scored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from server_process import Raw, serving, until
+from shell_session import Session, session_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.integration
+
+COUNTER = "n=0; while true; do n=$((n + 1)); echo $n > counter; sleep 0.01; done"
+FORKER = "f() { echo x >> forks; (f) & }; f"
+THREADS = """
+import ctypes, threading, time
+def write():
+    while True:
+        with open("threads", "a") as file:
+            file.write("x")
+        time.sleep(0.01)
+threading.Thread(target=write).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+"""Looks like a zombie, since its first thread has exited."""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with session_in(tmp_path_factory.mktemp("shell")) as opened:
+        yield opened
+
+
+def sizes(session: Session) -> list[str]:
+    """Return what the background programs have written so far."""
+    return [path.read_text() for path in sorted(session.workspace.iterdir()) if path.suffix == ""]
+
+
+def test_no_process_runs_while_paused(session: Session) -> None:
+    (session.workspace / "threads.py").write_text(THREADS)
+    for program in (COUNTER, FORKER, "exec python3 threads.py"):
+        session.run(f"({program}) > /dev/null 2>&1 &")
+    until(lambda: len(sizes(session)) >= 3)
+
+    async def look() -> None:
+        async with session.shell.paused():
+            before = sizes(session)
+            await asyncio.sleep(0.5)
+            assert sizes(session) == before
+
+    for _turn in range(3):
+        session.runner.run(look())
+        before = sizes(session)
+        until(lambda before=before: sizes(session) != before)  # type: ignore[misc]
+    session.run("pkill -f threads.py; kill -9 -1")
+
+
+def test_stopped_processes_stay_stopped_and_jobs_are_undisturbed(session: Session) -> None:
+    session.run("sleep 1000 & stopped=$!; kill -STOP $stopped; sleep 1001 & running=$!")
+
+    async def pause() -> None:
+        async with session.shell.paused():
+            await asyncio.sleep(0.05)
+
+    session.runner.run(pause())
+    states = session.says("cut -d' ' -f3 /proc/$stopped/stat /proc/$running/stat; jobs -r | wc -l")
+    assert states.split() == ["T", "S", "1"]
+    session.run("kill -9 $stopped $running")
+
+
+def test_paused_time_does_not_count_and_new_commands_wait(session: Session) -> None:
+    async def run() -> None:
+        shell = session.shell
+        slow = asyncio.create_task(shell.run("sleep 0.7; echo slow", 1.5))
+        program = asyncio.create_task(shell.execute(["sh", "-c", "sleep 0.7; echo program"], timeout_s=1.5))
+        await asyncio.sleep(0.3)
+        async with shell.paused():
+            started = time.monotonic()
+            new = asyncio.create_task(shell.execute(["date", "+%s.%N"]))
+            await asyncio.sleep(2)
+            assert not any(call.done() for call in (slow, program, new))
+        assert (await slow).text == "slow\n"
+        assert (await program).stdout == b"program\n"
+        assert (await new).seconds < time.monotonic() - started
+
+    session.runner.run(run())
+
+
+def test_session_stands_still_during_a_scoring(tmp_path: Path, site: Path) -> None:
+    scored = tmp_path / "scored"
+    with serving(tmp_path, site, tasks=("example_quick",)) as server, ThreadPoolExecutor() as pool:
+        session = Raw(server, "example_quick")
+        session.call("bash", command=f"({COUNTER}) > /dev/null 2>&1 & echo wait {scored} -1 > answer.txt")
+        (name,) = [one["name"] for one in server.health()["sessions"]]
+        counter = server.state / "sessions" / name / "workspace" / "counter"
+
+        def counts() -> bool:
+            before = counter.read_text()
+            time.sleep(0.3)
+            return counter.read_text() != before
+
+        until(counts)
+        reply = pool.submit(session.call, "answer")
+        until(lambda: not counts())
+        assert not counts()
+        assert not reply.done()
+        scored.touch()
+        assert reply.result()["output"]["reward"] == 0.5
+        until(counts)
+        session.delete()
