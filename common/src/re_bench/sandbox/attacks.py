@@ -566,10 +566,9 @@ def _tell_others(path: str) -> list[str]:
             "a record lock of an open file": lambda: fcntl.fcntl(file, 37, record),  # F_OFD_SETLK
             "a question for locks": lambda: fcntl.fcntl(file, fcntl.F_GETLK, record),
             "a question for leases": lambda: fcntl.fcntl(file, fcntl.F_GETLEASE),
-            "notifications of a directory": lambda: (
-                Path(path).parent.is_dir()
-                and fcntl.fcntl(os.open(os.path.dirname(path), os.O_RDONLY), fcntl.F_NOTIFY, 1)
-            ),  # noqa: PTH120
+            "notifications of a directory": lambda: fcntl.fcntl(
+                os.open(Path(path).parent, os.O_RDONLY), fcntl.F_NOTIFY, 1
+            ),
             "a terminal": lambda: os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)),
             "the number of terminals": lambda: Path("/proc/sys/kernel/pty/nr").read_text(encoding="ascii"),
         }
