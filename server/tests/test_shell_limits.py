@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import os
 import re
 import threading
 from dataclasses import replace
@@ -13,9 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 from shell_session import SMALL, Session, past_its_limit, processes_with, session_in, shell_in
 
+from re_bench.sandbox import resource_usage
+from re_bench.sandbox.resource_usage import DiskGrowth
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from re_bench.limits import Limits
     from re_bench_server.shell.shell import Shell
 
 pytestmark = pytest.mark.integration
@@ -99,22 +105,80 @@ def test_cpu_limit(tmp_path: Path) -> None:
         assert session.says("echo on") == "on\n"
 
 
+ADD = """
+import mmap, os
+def through_a_map():
+    with open("sparse", "r+b") as file:
+        mmap.mmap(file.fileno(), 0)[:] = bytes(10 << 20)
+for way in (
+    through_a_map, lambda: open("g", "x"), lambda: os.symlink("x" * 4000, "link"), lambda: os.mkdir("directory"),
+    lambda: os.link("f1", "hard"), lambda: os.mkfifo("pipe"), lambda: os.setxattr("f1", "user.x", b"x" * 1000),
+):
+    try:
+        way()
+        print("added")
+    except OSError:
+        pass
+"""
+
+
 def test_disk_quota(session: Session) -> None:
-    fill = "for i in $(seq 1 10); do head -c 10M /dev/zero > f$i; echo $i; sleep 0.4; done; sleep 60"
-    output = session.run(fill, 90)
+    (session.workspace / "add.py").write_text(ADD)
+    fill = "truncate -s 10M sparse; for i in $(seq 1 10); do head -c 10M /dev/zero > f$i; echo $i; sleep 0.4; done"
+    output = session.run(f"{fill}; sleep 60", 90)
     assert output.text.startswith("1\n")
     assert output.text.endswith(
         "[it wrote more than 32 MiB into its writable directories; all processes of the session were killed]\n"
     )
-    refused = session.run("echo more > g; echo $?; ls")
+    before = {path.name for path in session.workspace.iterdir()}
+    refused = session.run("echo more > g; python3 add.py 2>/dev/null; echo $?; cp f1 /var/tmp/copy; echo x > /dev/null")
     assert refused.text.startswith(
         "[workspace and home are full: files can be removed but not written; this is a new shell]\n"
     )
-    assert (session.workspace / "g").stat().st_size == 0
-    session.run("for i in 1 2 3; do head -c 10M /dev/zero > h$i; done")
-    assert sum(path.stat().st_blocks for path in session.workspace.glob("h*")) == 0
-    session.run("rm f* h*")
+    assert "added" not in refused.text
+    assert refused.status == 0
+    assert {path.name for path in session.workspace.iterdir()} == before
+    session.run("rm f* sparse")
     assert session.says("echo more > g; cat g") == "[there is room again; this is a new shell]\nmore\n"
+
+
+def test_too_many_files_end_the_session_s_processes(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_usage, "_MOST_ENTRIES", 100)
+    output = session.run("for i in $(seq 200); do ln -s x $i; done; sleep 60", 90)
+    assert "cannot be measured (more than 100 files, directories and links)" in output.text
+    assert output.status is None
+
+
+def test_slow_measurement_of_memory_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = replace(SMALL, memory_mib=1)
+    assert "it used more than 1 MiB of memory" in resource_usage.memory_violation(os.getpid(), limits)
+    times = itertools.count(step=2.0)
+    monkeypatch.setattr("time.thread_time", lambda: next(times))
+    assert "cannot be measured in time" in resource_usage.memory_violation(os.getpid(), limits)
+
+
+def test_a_session_cannot_delay_the_checks_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked, checked, first = threading.Event(), DiskGrowth.violation, list[DiskGrowth]()
+
+    def slow(growth: DiskGrowth, root: int, limits: Limits) -> str:
+        if not first:
+            first.append(growth)
+        if growth is first[0]:
+            blocked.wait()
+        return checked(growth, root, limits)
+
+    for name in ("other", "this"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(DiskGrowth, "violation", slow)
+    with session_in(tmp_path / "other") as other:
+        other.says("true")
+        try:
+            assert first
+            with session_in(tmp_path / "this") as session:
+                output = session.run("head -c 15M /dev/zero > 1; cp 1 2; cp 1 3; sleep 60", 90)
+        finally:
+            blocked.set()
+    assert "it wrote more than 32 MiB" in output.text
 
 
 def test_disk_quota_excludes_initial_files(tmp_path: Path) -> None:
@@ -163,5 +227,5 @@ async def many(directory: Path) -> tuple[float, int]:
 def test_concurrent_sessions(tmp_path: Path) -> None:
     kib_each, threads = asyncio.run(many(tmp_path))
     assert kib_each < 1024
-    assert threads <= 4  # shared by all sessions
+    assert threads <= 4 + 2 * SESSIONS
     assert processes_with(str(tmp_path)) == []

@@ -70,21 +70,22 @@ def test_stopped_processes_stay_stopped_and_jobs_are_undisturbed(session: Sessio
             await asyncio.sleep(0.05)
 
     session.runner.run(pause())
-    states = session.says("cut -d' ' -f3 /proc/$stopped/stat /proc/$running/stat; jobs -r | wc -l")
-    assert states.split() == ["T", "S", "1"]
+    stopped, running = session.says("cut -d' ' -f3 /proc/$stopped/stat /proc/$running/stat").split()[:2]
+    assert (stopped, running) in {("T", "S"), ("T", "R")}
+    assert session.says("jobs -r | wc -l").startswith("1\n")
     session.run("kill -9 $stopped $running")
 
 
 def test_paused_time_does_not_count_and_new_commands_wait(session: Session) -> None:
     async def run() -> None:
         shell = session.shell
-        slow = asyncio.create_task(shell.run("sleep 0.7; echo slow", 1.5))
-        program = asyncio.create_task(shell.execute(["sh", "-c", "sleep 0.7; echo program"], timeout_s=1.5))
+        slow = asyncio.create_task(shell.run("sleep 2; echo slow", 4))
+        program = asyncio.create_task(shell.execute(["sh", "-c", "sleep 2; echo program"], timeout_s=4))
         await asyncio.sleep(0.3)
         async with shell.paused():
             started = time.monotonic()
             new = asyncio.create_task(shell.execute(["date", "+%s.%N"]))
-            await asyncio.sleep(2)
+            await asyncio.sleep(4.5)
             assert not any(call.done() for call in (slow, program, new))
         assert (await slow).text == "slow\n"
         assert (await program).stdout == b"program\n"
@@ -102,9 +103,9 @@ def test_session_stands_still_during_a_scoring(tmp_path: Path, site: Path) -> No
         counter = server.state / "sessions" / name / "workspace" / "counter"
 
         def counts() -> bool:
-            before = counter.read_text()
+            before: str = counter.read_text()
             time.sleep(0.3)
-            return counter.read_text() != before
+            return bool(counter.read_text() != before)
 
         until(counts)
         reply = pool.submit(session.call, "answer")

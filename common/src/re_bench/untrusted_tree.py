@@ -7,6 +7,8 @@ follow links.
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import secrets
 import stat
@@ -92,18 +94,22 @@ class _Level:
             self.descriptor = -1
 
 
-def disk_usage(directories: Iterable[Path]) -> int:
+def disk_usage(directories: Iterable[Path], most_entries: int | None = None) -> int:
     """Return the bytes on disk of all files under ``directories``, at least 4096 for each file and directory.
 
     Files with several links count once.
 
     Raises:
-        OSError: if a part cannot be read.
+        OSError: if a part cannot be read, or there are more than ``most_entries`` files, directories and links.
     """
     seen: dict[tuple[int, int], int] = {}
+    left = math.inf if most_entries is None else most_entries
     for directory in directories:
         with suppress(FileNotFoundError, NotADirectoryError):
             for _descriptor, entries in walk(directory):
+                left -= len(entries)
+                if left < 0:
+                    raise OSError(errno.EFBIG, f"more than {most_entries:,} files, directories and links")
                 for entry in entries:
                     with suppress(FileNotFoundError):
                         status = entry.stat(follow_symlinks=False)

@@ -41,7 +41,7 @@ from re_bench.sandbox.attack import (
 from re_bench.sandbox.spec import SandboxSpec, python_directories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MACHINE = ("/etc/shadow", "/etc/machine-id", "/etc/hostname", "/run/utmp", "/var/log/dpkg.log", "/proc/1/environ")
 VARIABLE = "RE_BENCH_CONFORMANCE"
@@ -560,15 +560,13 @@ def _tell_others(path: str) -> list[str]:
     leaks = []
     with Path(path).open("rb") as file:
         record = struct.pack("hhqqi", fcntl.F_RDLCK, os.SEEK_SET, 0, 1, 0)
-        ways = {
+        ways: dict[str, Callable[[], object]] = {
             "a file lock": lambda: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB),
             "a record lock": lambda: fcntl.fcntl(file, fcntl.F_SETLK, record),
             "a record lock of an open file": lambda: fcntl.fcntl(file, 37, record),  # F_OFD_SETLK
             "a question for locks": lambda: fcntl.fcntl(file, fcntl.F_GETLK, record),
             "a question for leases": lambda: fcntl.fcntl(file, fcntl.F_GETLEASE),
-            "notifications of a directory": lambda: fcntl.fcntl(
-                os.open(Path(path).parent, os.O_RDONLY), fcntl.F_NOTIFY, 1
-            ),
+            "notifications of a directory": lambda: fcntl.fcntl(os.open("/usr", os.O_RDONLY), fcntl.F_NOTIFY, 1),
             "a terminal": lambda: os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)),
             "the number of terminals": lambda: Path("/proc/sys/kernel/pty/nr").read_text(encoding="ascii"),
         }

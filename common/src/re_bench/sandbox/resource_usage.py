@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
     from re_bench.limits import Limits
 
+_MOST_ENTRIES = 1_000_000
+"""Maximum number of files, directories and links in a program's writable directories, which take time to measure."""
 _PERIOD_S = 0.25
 _PAUSE_FACTOR = 4  # measuring takes at most a fifth of the time, however many files there are
 
 _MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's
+_S_PER_MIB = 1 / 4096
 _HELD = {"RssAnon", "RssShmem", "VmSwap"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 
@@ -52,10 +55,15 @@ def memory_violation(root: int, limits: Limits) -> str:
     processes share a page, so this is only done if the plain sum over all processes exceeds the limit.
     """
     limit = limits.memory_mib * _MIB
+    latest = time.thread_time() + max(1.0, limits.memory_mib * _S_PER_MIB)
     held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in process_tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return ""
-    shares = {pid: _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE) for pid in held}
+    shares = {}
+    for pid in held:
+        shares[pid] = _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE)
+        if time.thread_time() > latest:  # of CPU time, so that a busy machine makes no difference
+            return "its memory cannot be measured in time: too many processes share too much"
     # If a process's share cannot be read, count all its pages, or nothing if the process has exited by now.
     wholes = (_proc_bytes(f"/proc/{pid}/status", _HELD) or 0 for pid, share in shares.items() if share is None)
     over = sum(wholes) + sum(filter(None, shares.values())) > limit
@@ -121,9 +129,9 @@ class DiskGrowth:
         """Return whether the directories have grown by more than ``limit`` bytes, not counting deleted files.
 
         Raises:
-            OSError: if a directory cannot be read.
+            OSError: if a directory cannot be read, or there are more than :data:`_MOST_ENTRIES` files.
         """
-        return disk_usage(self._directories) - self.before > limit
+        return disk_usage(self._directories, _MOST_ENTRIES) - self.before > limit
 
 
 def _proc_bytes(path: str, keys: set[str]) -> int | None:

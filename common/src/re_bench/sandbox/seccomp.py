@@ -6,6 +6,7 @@ The filter denies
 - socket families with a history of bugs,
 - kinds of memory that neither process limits nor file system limits count,
 - asynchronous I/O contexts, of which the whole machine has a fixed number,
+- extended attributes, which take space outside the sizes of files,
 - set-user-ID files.
 
 In a sealed sandbox, it also denies locks, leases and notifications of files, which other sandboxes that share the files
@@ -53,6 +54,7 @@ _DENIED = """
     iopl ioperm modify_ldt uselib lookup_dcookie
     open_by_handle_at name_to_handle_at fanotify_init
     memfd_create memfd_secret shmget msgget semget io_setup
+    setxattr lsetxattr fsetxattr
 """.split()  # noqa: SIM905 - fifty words read better than fifty lines
 _SEALED = ("flock", "inotify_init", "inotify_init1", "inotify_add_watch")
 """Calls that a sealed sandbox denies in addition. They fail with ``ENOSYS``, after which libraries do without them."""
@@ -61,10 +63,11 @@ _FILE_COMMANDS = (*range(5), *range(8, 17), *range(1027, 1035))
 leases and F_NOTIFY."""
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of <linux/sched.h>."""
-_OPAQUE = (435, 437, 452, 467)
-"""Numbers of clone3, openat2, fchmodat2 and open_tree_attr on all architectures; libseccomp may not know the names.
+_OPAQUE = (435, 437, 452, 463, 467)
+"""Numbers of clone3, openat2, fchmodat2, setxattrat and open_tree_attr on all architectures.
 
-clone3 and openat2 pass flags in memory, which a filter cannot read. If these calls fail, libraries use others.
+libseccomp may not know the names. clone3 and openat2 pass flags in memory, which a filter cannot read. If these calls
+fail, libraries use others.
 """
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 """System calls that set a file's mode, with the position of the mode."""

@@ -184,10 +184,11 @@ class Supervisor:
 
     def delay(self, seconds: float) -> None:
         """Extend time limits by the time for which everything was suspended."""
-        for task in filter(None, (self.command, *self.programs)):
-            task.next_check += seconds
-            if isinstance(task, Command):
-                task.deadline += seconds
+        if self.command:
+            self.command.next_check += seconds
+            self.command.deadline += seconds
+        for program in self.programs:
+            program.next_check += seconds
 
     def on_child_end(self) -> None:
         """Reap children that have exited, including orphans."""
@@ -374,6 +375,10 @@ def main() -> None:
         signal.signal(number, signal.SIG_DFL)  # a background shell may have set them to be ignored
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     keep_orphans()
+    if options["full"]:
+        from re_bench_server.guest.no_new_files import forbid_new_files  # noqa: PLC0415 - ctypes costs memory
+
+        forbid_new_files(["/dev", "/proc", "/tmp"])  # noqa: S108 - the sandbox's own
     channel = socket.socket(socket.AF_UNIX)
     directory, _slash, name = address.rpartition("/")
     os.chdir(directory)  # the whole path may be too long for a socket address

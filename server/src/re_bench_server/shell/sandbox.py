@@ -1,6 +1,6 @@
 """A session's sandbox, from the start of its supervisor to the end of all its processes.
 
-Everything runs in one event loop; all sandboxes share a few threads for blocking calls.
+Everything runs in one event loop. All sandboxes share a few threads for blocking calls; each has two for its limits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from re_bench_server.shell.guest_files import CHANNEL, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
-    from concurrent.futures import Executor
     from pathlib import Path
 
     from re_bench.guest.truncate import HeadTail
@@ -50,8 +49,6 @@ _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
 """Maximum number of JSON bytes per byte of output."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
-_MEMORY_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-memory")
-_DISK_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-disk")
 _BUSY_CHECK_S, _IDLE_CHECK_S = 0.05, 0.5
 _PAUSE_FACTOR = 4  # checks take at most a fifth of their thread's time
 
@@ -90,6 +87,8 @@ class Sandbox:
         self._calls: dict[int, Call] = {0: Call(asyncio.get_running_loop().create_future())}  # 0: ready
         self._count = 0
         self._tasks: list[asyncio.Task[None]] = []
+        self._checks = ThreadPoolExecutor(2, thread_name_prefix="re-bench-limits")
+        """Threads of this sandbox, so that no other sandbox can delay its checks."""
         self._ending: asyncio.Future[None] | None = None
         self._begun = asyncio.Event()
         """Set by each call, so that the limits are checked immediately."""
@@ -153,17 +152,15 @@ class Sandbox:
         """Check the limits until the sandbox ends; ``on_violation`` gets a message, and whether it is about disk."""
         memory = partial(resource_usage.memory_violation, self._process.pid, limits)
         disk = partial(growth.violation, self._ancestor, limits)
-        for threads, check, is_disk in ((_MEMORY_CHECKS, memory, False), (_DISK_CHECKS, disk, True)):
-            self._tasks.append(asyncio.create_task(self._check(threads, check, on_violation, is_disk)))
+        for check, is_disk in ((memory, False), (disk, True)):
+            self._tasks.append(asyncio.create_task(self._check(check, on_violation, is_disk)))
 
-    async def _check(
-        self, threads: Executor, check: Callable[[], str], on_violation: Callable[[str, bool], None], disk: bool
-    ) -> None:
+    async def _check(self, check: Callable[[], str], on_violation: Callable[[str, bool], None], disk: bool) -> None:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
             try:
-                violation = await loop.run_in_executor(threads, check)
+                violation = await loop.run_in_executor(self._checks, check)
             except Exception as error:  # noqa: BLE001 - processes must not continue unchecked
                 violation = f"cannot check its limits ({error!r})"
             if violation:
@@ -238,6 +235,7 @@ class Sandbox:
             self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
             for watching in self._tasks[1:]:
                 watching.cancel()
+            self._checks.shutdown(wait=False)
             if self._writer is not None:
                 self._writer.transport.abort()
         return self._ending

@@ -316,9 +316,10 @@ class Shell:
     async def _start(self) -> Sandbox:
         self._read_only = self._full
         limits = self._spec.limits
-        if self._read_only:  # file_mib=0 prevents writing, so a higher disk limit is safe
+        if self._read_only:  # nothing can be written, so a higher disk limit is safe; file_mib is for old kernels
             limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
-        spec, options = replace(self._spec, limits=limits), {**self._options, "directory": self._directory}
+        spec = replace(self._spec, limits=limits)
+        options = {**self._options, "directory": self._directory, "full": self._read_only}
         self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._scratch / "shown", options)
         sandbox.watch(limits, self._growth, partial(self._on_violation, sandbox))
         return sandbox

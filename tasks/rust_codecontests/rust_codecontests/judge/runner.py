@@ -85,8 +85,8 @@ class Runner:
             mounts = {directory: "/judge", harness: "/harness", program: "/program"}
             inside = {path: str(path) if bare else name for path, name in mounts.items()}
             visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
-            limits, hidden = self._bounds(tests), hidden_from_programs()
-            spec = SandboxSpec(visible, as_pid1=True, limits=limits, hidden=hidden, sealed=True)
+            bounds, hidden = self._bounds(tests), hidden_from_programs()
+            spec = SandboxSpec(visible, as_pid1=True, limits=bounds, hidden=hidden, sealed=True)
 
             def command(address: str) -> list[str]:
                 address = address.replace(str(directory), inside[directory])
