@@ -91,7 +91,7 @@ def test_a_bundle_is_verified_by_scoring_again(evaluation: Path, tmp_path: Path)
     result = verify(pack(evaluation, tmp_path / "bundle").path, sample=9)
     assert result.problems == ()
     assert outcomes(result) == [(1, "agrees"), (2, "agrees"), (3, "agrees")]
-    assert (result.passed, result.compared) == (True, 3)
+    assert (result.verified, result.compared, result.unchecked) == (True, 3, ())
     assert result.rescored[0].attempt == 3  # the one that decides the score
 
 

@@ -89,3 +89,6 @@ def test_instances_of_another_machines_secret_are_skipped(
         refused = re_bench("regrade", log, "--sandbox", "none", *options, cwd=tmp_path)
         reason = f"scored with instance {there} of another machine's secret; this machine's is {secret_name()}"
         assert (refused.returncode, reason in refused.stdout) == (1, True), refused.stdout
+    (regraded,) = regrade(log, sandbox="none", other_instances=True)
+    assert regraded.score is not None
+    assert (regraded.other_instance, regraded.score.details["instance"]) == (True, secret_name())

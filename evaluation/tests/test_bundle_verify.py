@@ -111,6 +111,52 @@ def test_private_scores_are_compared(
     assert compare(Regraded(attempt, scored(**now)))[0] == outcome
 
 
+@pytest.mark.parametrize(("claimed", "outcome"), [(0.25, "agrees"), (9.0, "differs")])
+def test_instances_of_another_machine_have_a_wider_tolerance(
+    made_up: TaskFolder, monkeypatch: Any, claimed: float, outcome: str
+) -> None:
+    monkeypatch.setattr("re_bench_evaluation.verify.task_named", lambda _name: made_up)
+    fields: dict[str, Any] = {
+        "time": "",
+        "task": "made_up",
+        "profile": "cpu",
+        "status": "valid",
+        "raw": 1.0,
+        "reward": claimed,
+    }
+    attempt = Attempt(message="", n=1, **fields)
+    assert compare(Regraded(attempt, scored(), other_instance=True))[0] == outcome
+    assert compare(Regraded(attempt, scored()))[0] == "differs"
+    assert compare(Regraded(attempt, scored(status="invalid"), other_instance=True))[0] == "differs"
+
+
+def test_runs_that_were_not_scored_again_are_not_verified(tmp_path: Path) -> None:
+    result = verify(packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle"))
+    assert (result.passed, result.verified, len(result.unchecked)) == (True, False, 1)
+
+
+@pytest.mark.parametrize(("spend", "scored"), [(0.0, 0), (15.0, 1), (20.0, 2)])
+def test_models_are_called_only_within_what_may_be_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spend: float, scored: int
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    evaluation = make(tmp_path, task_record("rust_codecontests", profile="paper"))
+    result = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=2, spend=spend)
+    refused = ["up to 10 dollars with your API key" in entry.reason for entry in result.rescored]
+    assert refused == [False] * scored + [True] * (2 - scored)
+
+
+@pytest.mark.parametrize("terms", [3, {"dollars_in": []}, {"unknown": 1}, None])
+def test_malformed_chat_models_are_a_problem(tmp_path: Path, terms: object) -> None:
+    evaluation = make(tmp_path, task_record("alpha"))
+    log = log_of(evaluation)
+    details = {"model": "m", "model_terms": terms}
+    attempts = [replace(entry, details=details) for entry in AttemptLog(log).read().attempts]
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
+    problems = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=0).problems
+    assert "attempt 1: a score's chat model is malformed" in problems[0]
+
+
 @pytest.mark.parametrize("number", [10**400, "1e999", [[]], 1e300], ids=["huge", "text", "list", "large"])
 def test_invalid_anchors(tmp_path: Path, number: object) -> None:
     evaluation = make(tmp_path, task_record("alpha"))

@@ -13,6 +13,7 @@ from re_bench.normalise import normalise
 from re_bench.processes import print_progress
 from re_bench.runs.regrade import regrade
 from re_bench.tables import number
+from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import task_named
 from re_bench_evaluation.bundle_file import MAX_FILES, MAX_MIB, DamagedBundleError, open_bundle
 from re_bench_evaluation.logged_runs import read_evaluation, task_here
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 Outcome = Literal["agrees", "differs", "not compared"]
 _ROUNDING = 1e-9
+OTHER_INSTANCE = 0.2
+"""Added to the tolerance of rewards if an attempt was made with an instance of another machine's secret. The rewards of
+one solution differ between secrets by a few hundredths, and in rust_codecontests by 0.06 (standard deviation)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,13 @@ class Verification:
     """What was not checked, and further information."""
     seed: int
     rescored: tuple[Rescored, ...]
+    unchecked: tuple[str, ...] = ()
+    """The runs with a score of which no deciding submission was scored again and compared."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether no check failed and the score of every run was compared."""
+        return self.passed and not self.unchecked and self.compared > 0
 
     @property
     def passed(self) -> bool:
@@ -73,7 +84,7 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and properties as a JSON object."""
-        return {**asdict(self), "passed": self.passed, "compared": self.compared}
+        return {**asdict(self), "verified": self.verified, "passed": self.passed, "compared": self.compared}
 
 
 def verify(
@@ -82,6 +93,7 @@ def verify(
     sample: int = 5,
     seed: int = 0,
     sandbox: str | None = None,
+    spend: float = 0.0,
     max_mib: int = MAX_MIB,
     max_files: int = MAX_FILES,
 ) -> Verification:
@@ -94,6 +106,8 @@ def verify(
         sample: number of submissions to score again; submissions that determine the score of a run are chosen first.
         seed: seed of the sample.
         sandbox: name of the sandbox backend, if not the default.
+        spend: the most dollars that scorings may spend with the API key in the environment. The model is the bundle's,
+            at the prices of the package genai-prices.
         max_mib: maximum total size of the unpacked files, in MiB.
         max_files: maximum number of files, directories and links.
 
@@ -108,33 +122,53 @@ def verify(
     problems: list[str] = []
     notes: list[str] = []
     rescored: list[Rescored] = []
+    unchecked: tuple[str, ...] = ()
     files, name = 0, ""
     try:
         with open_bundle(file, max_mib=max_mib, max_files=max_files) as unpacked:
             files, name = len(unpacked.manifest.files) - len(unpacked.problems), unpacked.manifest.evaluation
-            problems, notes, chosen = _examine(unpacked, sample, seed)
-            rescored = [_rescored(run, attempt, sandbox) for run, attempt in chosen]
+            problems, notes, chosen, deciding = _examine(unpacked, sample, seed)
+            budget = _Budget(spend)
+            rescored = [_rescored(run, attempt, sandbox, budget) for run, attempt in chosen]
+            checked = {(one.run, one.attempt) for one in rescored if one.outcome != "not compared"}
+            unchecked = tuple(name for name, attempts in deciding.items() if checked.isdisjoint(attempts))
     except DamagedBundleError as error:
         problems = [str(error)]
     problems += [f"{entry.run}: {entry.reason}" for entry in rescored if entry.outcome == "differs"]
     if sample and not any(entry.outcome != "not compared" for entry in rescored):
         notes.append("no score was compared")
-    return Verification(sha256_of(file), name, files, tuple(problems), tuple(notes), seed, tuple(rescored))
+    return Verification(sha256_of(file), name, files, tuple(problems), tuple(notes), seed, tuple(rescored), unchecked)
+
+
+Deciding = dict[str, set[tuple[str, int]]]
+"""For each run with a score, its attempts that decide the score, as pairs of run and number."""
 
 
 def _examine(
     unpacked: Unpacked, sample: int, seed: int
-) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]]]:
-    """Return the problems, the notes, and the attempts to score again; no attempts if a file is damaged."""
+) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]], Deciding]:
+    """Return the problems, the notes, the attempts to score again, and the attempts that decide scores.
+
+    If a file is damaged, no attempt is scored again.
+    """
     problems = unpacked.problems
     size = 0 if problems else sample
     try:
         evaluation = read_evaluation(unpacked.directory)
     except ReBenchError as error:
-        return [*problems, str(error).removeprefix(f"{unpacked.directory}/")], [], []
+        return [*problems, str(error).removeprefix(f"{unpacked.directory}/")], [], [], {}
     problems += [problem.removeprefix(f"{unpacked.directory}/") for problem in evaluation.damaged]
-    problems += [f"{run.name}: {problem}" for run in evaluation.runs for problem in _problems_of(run)]
-    return problems, _notes(unpacked.manifest, evaluation), _sample(evaluation.runs, size, seed)
+    for run in evaluation.runs:
+        problems += [f"{run.name}: {problem}" for problem in (*_problems_of(run), *_malformed_models(run))]
+    deciding = {run.name: {(run.name, attempt.n) for attempt in _deciding(run)} for run in evaluation.runs}
+    scored = {name: attempts for name, attempts in deciding.items() if attempts}
+    return problems, _notes(unpacked.manifest, evaluation), _sample(evaluation.runs, size, seed), scored
+
+
+def _deciding(run: LoggedRun) -> list[Attempt]:
+    """Return the attempts that decide a run's score."""
+    raw = None if run.task_record is None else run.contents.final(run.task_record.aggregation, None).raw
+    return [] if raw is None else [attempt for attempt in run.attempts if attempt.deciding_raw == raw]
 
 
 def _problems_of(run: LoggedRun) -> Iterator[str]:
@@ -158,9 +192,18 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
     for name, recorded, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
         if not _agree(recorded, logged):
             yield f"{name} is {recorded} in run.json but {logged} in the attempt log"
-    deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.deciding_raw == final.raw]
+    deciding = _deciding(run)
     if deciding and not any(map(run.submission, deciding)):
         yield "the submission that decides the score is not in the bundle; the score cannot be checked"
+
+
+def _malformed_models(run: LoggedRun) -> Iterator[str]:
+    """Yield a problem for each attempt whose chat model is malformed."""
+    for attempt in run.attempts:
+        try:
+            ChatModel.from_details(attempt.details)
+        except UsageError as error:
+            yield f"attempt {attempt.n}: {error}"
 
 
 def _agree(recorded: float | None, logged: float | None) -> bool:
@@ -192,22 +235,51 @@ def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[Logge
     ranked: list[tuple[bool, float, LoggedRun, Attempt]] = []
     generator = random.Random(seed)
     for run in runs:
-        if run.task_record is None:
-            continue
-        raw = run.contents.final(run.task_record.aggregation, None).raw
-        for attempt in run.attempts:
-            if attempt.status != "error" and run.submission(attempt):
-                decides = attempt.deciding_raw is not None and attempt.deciding_raw == raw
-                ranked.append((not decides, generator.random(), run, attempt))
+        deciding = {attempt.n for attempt in _deciding(run)}
+        ranked += [
+            (attempt.n not in deciding, generator.random(), run, attempt)
+            for attempt in (run.attempts if run.task_record is not None else ())
+            if attempt.status != "error" and run.submission(attempt)
+        ]
     ranked.sort(key=lambda entry: entry[:2])
     return [(run, attempt) for _group, _random, run, attempt in ranked[:size]]
 
 
-def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored:
+@dataclass
+class _Budget:
+    """The dollars that further scorings may spend."""
+
+    dollars: float
+
+    def pay(self, attempt: Attempt) -> None:
+        """Subtract what the scoring of an attempt may spend.
+
+        Raises:
+            UsageError: if it is too much.
+        """
+        manifest = task_named(attempt.task).manifest
+        if not manifest.calls_model(attempt.profile):
+            return
+        most = manifest.model.scoring_dollars if manifest.model and manifest.model.scoring_dollars else math.inf
+        if most > self.dollars:
+            limit = f"up to {most:g} dollars" if most < math.inf else "dollars without a limit"
+            raise UsageError(f"scoring it spends {limit} with your API key, and {self.dollars:g} are left of --spend")
+        self.dollars -= most
+
+
+def _at_list_price(attempt: Attempt) -> ChatModel | None:
+    """Return an attempt's chat model without the terms in the log, which a stranger may have written."""
+    model = ChatModel.from_details(attempt.details)
+    return None if model is None else ChatModel(model.name)
+
+
+def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None, budget: _Budget) -> Rescored:
     print_progress(f"{run.name}: scoring attempt {attempt.n} again")
     assert run.log is not None
     try:
-        (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)
+        budget.pay(attempt)
+        find: dict[str, Any] = {"find": task_named, "model": _at_list_price, "other_instances": True}
+        (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, **find)
         return Rescored(run.name, attempt.n, *compare(regraded))
     except ReBenchError as error:
         return Rescored(run.name, attempt.n, "not compared", str(error))
@@ -228,7 +300,10 @@ def compare(regraded: Regraded) -> tuple[Outcome, str]:
     if not profile.parallel and there != here:
         return "not compared", f"the score depends on hardware: {there} then, {here} now"
     tolerance = max(profile.tolerance.baseline, profile.tolerance.reference)
-    return _compare_scores(attempt, score, tolerance, task.manifest.anchors(attempt.profile))
+    if regraded.other_instance:
+        tolerance += OTHER_INSTANCE
+    outcome, text = _compare_scores(attempt, score, tolerance, task.manifest.anchors(attempt.profile))
+    return outcome, f"{text} (scored with this machine's instance)" if regraded.other_instance else text
 
 
 def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: Anchors | None) -> tuple[Outcome, str]:

@@ -36,11 +36,19 @@ class Regraded:
     score: Score | None
     reason: str = ""
     """Why the attempt could not be scored again."""
+    other_instance: bool = False
+    """Whether the new score is of this machine's instance, and the logged score of another machine's."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attempt and its new score as a JSON object."""
         score = None if self.score is None else self.score.to_dict()
-        return {"attempt": asdict(self.attempt), "score": score, "reason": self.reason}
+        return {"attempt": asdict(self.attempt), "score": score, "reason": self.reason} | (
+            {"other_instance": True} if self.other_instance else {}
+        )
+
+
+def _model_of_log(attempt: Attempt) -> ChatModel | None:
+    return ChatModel.from_details(attempt.details)
 
 
 def regrade(
@@ -52,6 +60,8 @@ def regrade(
     cluster: str | None = None,
     only: Container[int] | None = None,
     find: Callable[[str], TaskFolder] | None = None,
+    model: Callable[[Attempt], ChatModel | None] = _model_of_log,
+    other_instances: bool = False,
 ) -> list[Regraded]:
     """Score the submissions stored next to ``log`` again.
 
@@ -68,6 +78,9 @@ def regrade(
         cluster: as for :func:`re_bench.runs.validate.validate`.
         only: numbers of the attempts to score; None for all.
         find: returns the task with a name from the log; None for :func:`re_bench.task.discovery.find_task`.
+        model: returns the chat model to score an attempt with; None for the manifest's. Default: that of the log, with
+            its prices.
+        other_instances: whether to score attempts at instances of another machine's secret with this machine's.
 
     Raises:
         UsageError: if a task named in the log is not found, or ``into`` cannot be used.
@@ -78,14 +91,17 @@ def regrade(
     regraded = []
     with open_executor(cluster) as executor:
         attempts = [attempt for attempt in AttemptLog(log).read().attempts if only is None or attempt.n in only]
-        planned = [(attempt, *_plan(executor, attempt, store, sandbox, find or _task_of_log)) for attempt in attempts]
+        options = _Options(sandbox, find or _task_of_log, model, other_instances)
+        planned = [(attempt, *_plan(executor, attempt, store, options)) for attempt in attempts]
         for attempt, job, _reason in planned:
             if job is not None and job not in scores:
                 resources = resources_per_job(executor, job.task, job.profile, gpu_type=gpu_type)
                 scores[job] = executor.submit(job.score, attempt.n, resources=resources)
         for attempt, job, reason in planned:
             score = None if job is None else scores[job].result()
-            regraded.append(Regraded(attempt, score, reason))
+            named = instance_in(attempt.details)
+            other = job is not None and named is not None and job.instance != named
+            regraded.append(Regraded(attempt, score, reason, other))
             if into is not None and job is not None and score is not None:
                 record(job.task, score, into, attempt.submitted_at)
     return regraded
@@ -118,23 +134,31 @@ def _task_of_log(name: str) -> TaskFolder:
     return find_task(name)
 
 
-def _plan(
-    executor: Executor, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], TaskFolder]
-) -> tuple[_Job | None, str]:
+@dataclass(frozen=True)
+class _Options:
+    """The arguments of :func:`regrade` that apply to each attempt."""
+
+    sandbox: str | None
+    find: Callable[[str], TaskFolder]
+    model: Callable[[Attempt], ChatModel | None]
+    other_instances: bool
+
+
+def _plan(executor: Executor, attempt: Attempt, store: Store, options: _Options) -> tuple[_Job | None, str]:
     """Return the job that scores an attempt again, or None and the reason why it cannot be scored."""
     submission = store.find(attempt.submission)
     if submission is None:
         return None, "submission not stored"
-    task = find(attempt.task)
-    instance, reason = _instance_of(task, attempt)
+    task = options.find(attempt.task)
+    instance, reason = _instance_of(task, attempt, options.other_instances)
     if reason:
         return None, reason
     shared = NodeRequirements.of(executor, task, attempt.profile)
-    task = choose_model(task, attempt.profile, ChatModel.from_details(attempt.details))
-    return _Job(task, attempt.task, attempt.profile, submission, instance, sandbox, shared), ""
+    task = choose_model(task, attempt.profile, options.model(attempt))
+    return _Job(task, attempt.task, attempt.profile, submission, instance, options.sandbox, shared), ""
 
 
-def _instance_of(task: TaskFolder, attempt: Attempt) -> tuple[Instance | None, str]:
+def _instance_of(task: TaskFolder, attempt: Attempt, other_instances: bool) -> tuple[Instance | None, str]:
     """Return the instance to score an attempt with, and "" or the reason why this machine cannot score the attempt.
 
     The instance is None if the profile has none.
@@ -143,6 +167,6 @@ def _instance_of(task: TaskFolder, attempt: Attempt) -> tuple[Instance | None, s
     if drawn_by == "chosen":
         return named if isinstance(named, int) else 0, ""
     here = instance_of(task, attempt.profile)
-    if here is None or named in (None, here):
+    if here is None or named in (None, here) or other_instances:
         return here, ""
     return None, f"scored with instance {named} of another machine's secret; this machine's is {here}"

@@ -6,10 +6,11 @@ import datetime as dt
 import math
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
+from pydantic import TypeAdapter, ValidationError
 
 from re_bench.errors import UsageError
 
@@ -27,6 +28,7 @@ _PRICES_PACKAGE = "genai-prices"
 class ChatModel:
     """A chat model's name on its server, and its terms (prices and limits), each None if unknown."""
 
+    __pydantic_config__: ClassVar = {"extra": "forbid", "allow_inf_nan": False}
     name: str
     dollars_in: float | None = None
     """Dollars per million prompt tokens."""
@@ -43,9 +45,18 @@ class ChatModel:
         return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
 
     @classmethod
-    def from_details(cls, details: Mapping[str, Any]) -> Self | None:
-        """Return the operator's model from a score's details; None if the manifest's model was used."""
-        return cls(details["model"], **details["model_terms"]) if "model_terms" in details else None
+    def from_details(cls, details: Mapping[str, Any]) -> ChatModel | None:
+        """Return the operator's model from a score's details; None if the manifest's model was used.
+
+        Raises:
+            UsageError: if the name or the terms are malformed.
+        """
+        if "model_terms" not in details:
+            return None
+        try:
+            return _MODEL_IN_DETAILS.validate_python({**details["model_terms"], "name": details["model"]})
+        except (KeyError, TypeError, ValidationError) as error:
+            raise UsageError(f"a score's chat model is malformed ({str(error).splitlines()[0]})") from None
 
     def argv(self) -> list[str]:
         """Return the command-line options for the model and its known terms."""
@@ -88,6 +99,9 @@ class ChatModel:
         dollars_in, dollars_out = _max_prices(entry.get_prices(dt.datetime.now(dt.UTC)))
         known = {"dollars_in": dollars_in, "dollars_out": dollars_out, "context": entry.context_window}
         return type(self)(**{**asdict(self), **known, **self.terms})
+
+
+_MODEL_IN_DETAILS = TypeAdapter(ChatModel)
 
 
 def _server() -> str:

@@ -239,6 +239,8 @@ class Model(StrictModel):
     """Other names for the same model."""
     key: tuple[ProfileName, ...] = Field(default=(), strict=False)
     """The profiles that need the real model and an API key."""
+    scoring_dollars: float | None = Field(default=None, gt=0)
+    """The most that one scoring spends on the real model; None if it has no limit."""
 
 
 class Meter(StrictModel):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from re_bench.cli.main import EVALUATORS, app
 from re_bench.errors import UsageError
@@ -107,6 +108,13 @@ def bundle(
         Count | None, Parameter(help=f"With --verify: number of submissions to score again (default: {_SAMPLE}).")
     ] = None,
     seed: Annotated[Count, Parameter(help="With --verify: seed of the sample.")] = 0,
+    spend: Annotated[
+        float,
+        Parameter(
+            validator=Number(gte=0),
+            help="With --verify: the most dollars to spend with your API key; without it, no model is called.",
+        ),
+    ] = 0.0,
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
@@ -123,7 +131,9 @@ def bundle(
 
     limits = {name: value for name, value in (("max_mib", max_mib), ("max_files", max_files)) if value is not None}
     sample = _SAMPLE if sample is None else sample
-    return _show_verified(verify_bundle(path, sample=sample, seed=seed, sandbox=sandbox, **limits), json=json)
+    return _show_verified(
+        verify_bundle(path, sample=sample, seed=seed, sandbox=sandbox, spend=spend, **limits), json=json
+    )
 
 
 def _pack(path: Path, out: Path | None, include: tuple[Optional, ...], max_mib: int | None, *, json: bool) -> int:
@@ -171,7 +181,10 @@ def _show_verified(result: Verification, *, json: bool) -> int:
         print(f"note: {printable(note)}")
     for problem in result.problems:
         print(f"PROBLEM: {printable(problem)}")
-    verdict = "verified" if result.passed else "NOT verified"
+    for name in result.unchecked:
+        print(f"not checked: the score of {printable(name)}")
+    verdict = "verified" if result.verified else "no problems found, but not all scores checked"
+    verdict = verdict if result.passed else "NOT verified"
     print(f"{verdict}: {result.files} files match the manifest, {result.compared} scores compared")
     return 0 if result.passed else 1
 
