@@ -6,7 +6,7 @@
    than a parabola further away.
 2. The best width grows as the fourth root of compute. This follows from Hoffmann et al.'s rule that parameters and
    tokens grow at the same rate, because parameters are proportional to the squared width. Budgets within a factor of
-   four are too close together to measure the power: fits give 0.07 to 0.37 (5th and 95th percentiles of draws, three
+   four are too close together to measure the power: fits give 0.02 to 0.39 (5th and 95th percentiles of draws, four
    seeds). The best width of each budget is extrapolated to the target with the fixed power, and the results are
    averaged.
 3. The lowest loss falls towards a floor, the irreducible loss, as a power of compute (their approach 3, along the line

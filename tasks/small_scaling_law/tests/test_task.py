@@ -303,6 +303,42 @@ def test_a_meter_that_is_not_there_is_said(workspace: Path, monkeypatch: pytest.
     assert "none cannot be reached: No such file" in python(workspace, "train.py").stderr
 
 
+EXPLORE = """
+import json, math, sys
+import predict
+slope = float(sys.argv[1])
+def one_run(job):
+    x = math.log(job[0] / 16)
+    return {"n_embd": job[0], "seconds": 0, "loss": 2 + slope * x + x * x}
+class Pool:
+    map = map
+predict.one_run = one_run
+losses = predict.explore(Pool, 1e8, 16, 3)
+print(json.dumps({width: len(found) for width, found in sorted(losses.items())}))
+print(predict.cheapest_best(losses))
+"""
+
+
+@pytest.mark.parametrize(
+    ("slope", "runs", "guess"),
+    [
+        (0.0, {"12": 1, "16": 3, "24": 1}, 16),
+        (0.3, {"12": 1, "16": 3, "24": 1}, 16),  # 12 is best, but by less than the noise
+        (0.4, {"12": 1, "16": 3, "24": 1}, 12),  # 12 is best, but not clearly
+        (0.8, {"8": 1, "12": 1, "16": 3, "24": 1}, 12),
+        (-0.8, {"12": 1, "16": 3, "24": 1, "32": 1}, 24),
+    ],
+)
+def test_the_reference_repeats_the_middle_width_and_adds_narrow_ones_only_if_clearly_better(
+    tiny: TaskFolder, tmp_path: Path, slope: float, runs: dict[str, int], guess: int
+) -> None:
+    create_workspace(tiny, tmp_path / "workspace", "reference", profile="cpu")
+    done = python(tmp_path / "workspace", "-c", EXPLORE, str(slope))
+    assert done.returncode == 0, done.stderr
+    found, best = map(json.loads, done.stdout.splitlines()[-2:])
+    assert (found, best) == (runs, guess)
+
+
 @pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_keeps_the_budget_and_answers(tiny: TaskFolder, tmp_path: Path) -> None:
     create_workspace(tiny, tmp_path / "workspace", "reference", profile="cpu")
