@@ -42,6 +42,17 @@ def test_shutdown_keeps_records_and_open_workspaces(tmp_path: Path, site: Path) 
         assert command_lines_naming(server.state) == []
 
 
+def test_long_directory_for_temporary_files(tmp_path: Path, site: Path) -> None:
+    (tmp_path / ("x" * 120)).mkdir()
+    tasks = ("example_equipped",)  # with the sockets of a meter and a gateway
+    with serving(tmp_path, site, tasks=tasks, TMPDIR=str(tmp_path / ("x" * 120))) as server:
+        session = Raw(server, "example_equipped")
+        found = session.call("bash", command="echo -1 > answer.txt; ls $RE_BENCH_EXPERIMENTS")
+        assert found["output"]["metadata"]["exit_status"] == 0
+        assert session.call("answer")["output"]["reward"] == 0.5
+        session.delete()
+
+
 def test_max_sessions(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--max-sessions", "2") as server:
         one, two = Raw(server, "example_quick"), Raw(server, "example_quiet")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from re_bench.data.files import directory_for_sockets
 from re_bench.errors import ReBenchError, UsageError
 from re_bench_gateway.app import application
 from re_bench_gateway.calls import CallLog
@@ -37,7 +38,9 @@ def run(channel: socket.socket) -> None:
     """Serve until the control channel closes, the parent process exits, or SIGTERM arrives."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the connections of many sessions
-    with tempfile.TemporaryDirectory(prefix="re-bench-server-", ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(
+        prefix="re-bench-server-", dir=directory_for_sockets(), ignore_cleanup_errors=True
+    ) as place:
         asyncio.run(_serve(channel, Path(place)))
 
 
@@ -103,7 +106,7 @@ class _Server(uvicorn.Server):
             # Sandboxes run as other users; the private directory keeps everybody else out.
             path.chmod(0o666)
         except OSError as error:
-            raise ReBenchError(f"{path}: the gateway cannot listen ({error}); try a shorter $TMPDIR") from None
+            raise ReBenchError(f"{path}: the gateway cannot listen ({error})") from None
         return path
 
     async def listen_tcp(self) -> str:

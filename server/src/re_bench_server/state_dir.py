@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from re_bench.data.files import directory_for_sockets
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import all_processes, command_line, end_processes, process_tree
 from re_bench.records import ATTEMPTS, SESSION, TRANSCRIPT
@@ -64,7 +65,7 @@ class StateDirectory:
         """Names of sessions that cannot be restored, and the reasons; their files are not touched."""
         self._sweep()
         # Socket paths must be short.
-        self.sockets = Path(tempfile.mkdtemp(prefix="re-bench-serve-"))
+        self.sockets = Path(tempfile.mkdtemp(prefix="re-bench-serve-", dir=directory_for_sockets()))
         (self.path / _SOCKETS).write_text(str(self.sockets), encoding="utf-8")
 
     @property

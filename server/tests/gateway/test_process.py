@@ -170,6 +170,16 @@ def test_exit_settles_running_calls(settings: Settings) -> None:
     assert entry["tokens"]["completion"] == 4096  # usage unknown: the reservation
 
 
+def test_long_directory_for_temporary_files(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ("x" * 120)).mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / ("x" * 120)))
+    with serving(settings) as gateway:
+        assert len(os.fsencode(gateway.socket)) < 108
+        assert post(gateway, "hello").status_code == 200
+
+
 def test_sigterm(settings: Settings) -> None:
     with serving(settings) as gateway:
         post(gateway, "before")

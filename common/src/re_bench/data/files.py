@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shutil
 import sys
+import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _FICLONE = 0x40049409  # of <linux/fs.h>
+_LONGEST_FOR_SOCKETS = 50
 
 
 def sha256_of(path: Path) -> str:
@@ -86,6 +88,15 @@ def import_file(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def directory_for_sockets() -> str:
+    """Return the directory in which to create temporary directories with sockets: ``TMPDIR``, or ``/tmp`` if too long.
+
+    The address of a socket, its path, has at most 107 bytes. Clusters set ``TMPDIR`` to long paths.
+    """
+    directory = tempfile.gettempdir()
+    return directory if len(os.fsencode(directory)) <= _LONGEST_FOR_SOCKETS else "/tmp"  # noqa: S108 - names are random
 
 
 @contextmanager

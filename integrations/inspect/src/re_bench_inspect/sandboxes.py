@@ -18,6 +18,7 @@ from typing import Literal, Self
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from re_bench.data.files import directory_for_sockets
 from re_bench.errors import UsageError
 from re_bench.gpu import state as gpu_state
 from re_bench.gpu.devices import find_gpu
@@ -130,7 +131,7 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
         for path in (directory, directory / "workspace"):
             path.mkdir(mode=0o700)
         resources.push_async_callback(asyncio.to_thread, _remove, directory)
-        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # socket paths must be short
+        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX, dir=directory_for_sockets()))
         (directory / "sockets").symlink_to(sockets)
     except OSError as error:
         raise _unusable(root, error) from None
