@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -26,6 +27,8 @@ from mlab_agent.models import (
     Spending,
     user,
 )
+from mlab_agent.parts import check_models
+from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -225,3 +228,97 @@ def test_retry_after_header_has_priority(monkeypatch: pytest.MonkeyPatch) -> Non
         assert wait_before(2, {"retry-after": date}) == 100
     for nonsense in ("soon", "nan", "-1", "inf"):
         assert 0.5 <= wait_before(2, {"retry-after": nonsense}) <= 1.0
+
+
+def strange(message: Any = None, **changes: Any) -> bytes:
+    """Return the body of a completion, with a message and other parts replaced."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "fine"}}
+    if message is not None:
+        choice["message"] = message
+    usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
+    return json.dumps({"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage, **changes}).encode()
+
+
+READABLE = {
+    "half of a surrogate pair": strange({"content": "a \ud83d b"}),
+    "surrogate in a call": strange({"tool_calls": [{"function": {"name": "\ud83d", "arguments": '"\ud83d"'}}]}),
+    "no content": strange({"role": "assistant"}),
+    "null content": strange({"content": None}),
+    "parts": strange({"content": [{"type": "text", "text": "fine"}, 3, {"text": None}]}),
+    "content is an object": strange({"content": {"a": 1}}),
+    "arguments are an object": strange({"tool_calls": [{"function": {"name": "look", "arguments": {"a": [1]}}}]}),
+    "tool calls are a number": strange({"content": "fine", "tool_calls": 3}),
+    "null tool calls": strange({"content": "fine", "tool_calls": [None, {"function": None}]}),
+    "two choices, one null": strange(choices=[{"message": {"content": "fine"}}, None]),
+    "no usage": strange(usage=None),
+    "usage is a list": strange(usage=[1]),
+    **{
+        f"usage {count}": strange().replace(b'"prompt_tokens": 5, "completion_tokens": 5', (
+            f'"prompt_tokens": {count}, "completion_tokens": {count}'.encode()
+        ))
+        for count in ("0", "-7", "NaN", "Infinity", "1e400", '"many"', "true", "[]", "1" + "0" * 300)
+    },
+}  # fmt: skip
+UNREADABLE = {
+    "no choices": strange(choices=[]),
+    "null choices": strange(choices=None),
+    "null choice": strange(choices=[None]),
+    "choices are an object": strange(choices={"0": {"message": {"content": "x"}}}),
+    "choice without a message": strange(choices=[{"index": 0}]),
+    "a list": b"[1, 2]",
+    "a text": b'"fine"',
+    "half of the JSON": strange()[:60],
+    "no JSON": b"<html>fine</html>",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("body", READABLE.values(), ids=READABLE)
+def test_strange_answers_are_read_and_never_free(server: Server, body: bytes) -> None:
+    server.answer = lambda _request: ErrorResponse(200, body=body)
+    model = server.model(prices=Prices(1.0, 2.0))
+    reply = model.complete([user("hello")], purpose="step", tools=[TOOL])
+    reply.text.encode()
+    if reply.call is not None:
+        f"{reply.call.name}{reply.call.arguments}".encode()
+    assert 0 < reply.prompt_tokens < 1e9
+    assert reply.completion_tokens > 0 or not reply.text
+    assert reply.dollars is not None
+    assert 0 < reply.dollars < 1e9
+    model.complete([user("hello"), {"role": "assistant", "content": reply.text}], purpose="step")
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+def test_answers_without_a_message_are_failures_of_the_server(server: Server, body: bytes) -> None:
+    server.answer = lambda _request: ErrorResponse(200, body=body)
+    with pytest.raises(ModelError, match="did not answer in 2 attempts"):
+        server.model(attempts=2).complete([user("hello")], purpose="step")
+
+
+def test_address_where_no_server_has_answered_is_given_up_soon(server: Server) -> None:
+    model = Model(
+        ModelSettings(name="m", base_url="http://127.0.0.1:9/v1", first_wait_s=0.01, attempts=8),
+        "key", server.spending, server.note,
+    )  # fmt: skip
+    server.models.append(model)
+    with pytest.raises(ModelError, match="cannot be reached; check --base-url"):
+        model.complete([user("hello")], purpose="step")
+    assert server.kinds().count("retry") == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "key", "says"),
+    [
+        ("localhost:8000/v1", "k", "'localhost:8000/v1' is not the address of a server"),
+        ("ftp://host/v1", "k", "is not the address"),
+        ("http://", "k", "is not the address"),
+        ("http://host:99999/v1", "k", "is not the address"),
+        ("http://[::1/v1", "k", "is not the address"),
+        ("http://host/v1", "two\nlines", "OPENAI_API_KEY has characters that no key has"),
+        ("http://host/v1", "schl\u00fcssel", "OPENAI_API_KEY has characters that no key has"),
+    ],
+)
+def test_malformed_addresses_and_keys_are_refused_at_the_start(address: str, key: str, says: str) -> None:
+    settings = RunSettings(base_url=address, model=ModelOptions(name="m"))
+    with pytest.raises(SettingsError, match=re.escape(says)):
+        check_models(settings, key)

@@ -183,3 +183,33 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
 def test_content_round_trip(content: str, after: str) -> None:
     response = read(one("Write File", {"filename": "a", "content": content}) + after)
     assert response.input == {"filename": "a", "content": content}
+
+
+CONSIDERED = 'Action: Write File\nAction Input: {"filename": "a", "content": "b"}\nObservation: done\n'
+ACTION = 'Thought: now\nAction: Final Answer\nAction Input: {"final_answer": "it is done"}'
+
+
+@pytest.mark.parametrize(
+    "thoughts",
+    [
+        f"<think>\nShall I?\n{CONSIDERED}No.\n</think>\n",
+        f"  <think>{CONSIDERED}</think><think>again\n{CONSIDERED}</think>",
+        f"Shall I?\n{CONSIDERED}No.\n</think>\n",
+        "<think></think>",
+    ],
+)
+def test_actions_that_are_only_considered_are_not_taken(thoughts: str) -> None:
+    response = read(thoughts + ACTION)
+    assert (response.action, response.input) == ("Final Answer", {"final_answer": "it is done"})
+    assert response.text == ACTION
+
+
+def test_thoughts_that_were_cut_off_have_no_action() -> None:
+    response = read(f"<think>\n{CONSIDERED}")
+    assert response.action is None
+    assert not response.tries_to_act
+
+
+def test_marks_of_thoughts_in_an_input_stay() -> None:
+    text = 'Action: Write File\nAction Input: {"filename": "a", "content": "<think>x</think> and </think>"}'
+    assert read(text).input["content"] == "<think>x</think> and </think>"

@@ -171,12 +171,12 @@ def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
 
 
 def reported(usage: object, terms: Terms) -> Amount | None:
-    """Return the cost according to the upstream's usage report, or None if the report is malformed."""
+    """Return the cost according to the upstream's usage report, or None if it is malformed or reports no prompt."""
     if not isinstance(usage, dict):
         return None
     counts: list[Any] = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     right = all(type(count) is int and 0 <= count < _MAX_TOKENS for count in counts)
-    return terms.cost(*counts) if right else None
+    return terms.cost(*counts) if right and counts[0] else None  # servers that do not count report 0
 
 
 def _text_only(messages: list[dict[str, Any]]) -> bool:

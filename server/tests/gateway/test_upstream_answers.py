@@ -88,6 +88,12 @@ def test_malformed_usage_costs_the_reservation(gateway: Gateway, upstream: RawUp
         assert "did not answer with a JSON object" in response.json()["error"]["message"]
 
 
+def test_usage_without_a_prompt_costs_the_reservation(gateway: Gateway, upstream: RawUpstream) -> None:
+    upstream.answer = answer(completion(usage={"prompt_tokens": 0, "completion_tokens": 0}))
+    response, (requests, _prompt, tokens) = charge_of(gateway, body_of())
+    assert (response.status_code, requests, tokens) == (200, 1, RESERVED)
+
+
 json_values = st.recursive(
     st.none()
     | st.booleans()

@@ -156,7 +156,7 @@ class Agent:
             response = self.get_response()
             if not response.tries_to_act:
                 self._reject(response)
-                return response.reply.text
+                return response.text
             self.execute(response)
         return self.state.outcome().answer
 

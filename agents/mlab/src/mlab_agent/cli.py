@@ -20,7 +20,7 @@ from mlab_agent.parts import check_models
 from mlab_agent.run import Run, RunSuspended, new_run_directory, settings_of
 from mlab_agent.settings import FILES, ChangeableSettings, RunSettings, SettingsError
 from mlab_agent.trace import MIN_SECRET_CHARS, TRACE_FILE, TraceError, read_trace
-from mlab_agent.trace_view import one_line, pages
+from mlab_agent.trace_view import displayed, one_line, pages
 from mlab_agent.workspaces.files import WorkspaceError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def show(
 ) -> int:
     """Show a trace as text."""
     for page in pages(read_trace(trace / TRACE_FILE if trace.is_dir() else trace), whole=whole):
-        print(page)
+        print(displayed(page))
     sys.stdout.flush()
     return 0
 
@@ -126,7 +126,7 @@ def _work(settings: RunSettings, directory: Path, *, task: str | None = None, re
         nonlocal step
         step += event["kind"] == "observation"
         if line := one_line(event, step):
-            print(line, file=sys.stderr, flush=True)
+            print(displayed(line), file=sys.stderr, flush=True)
 
     with Run(settings, directory, key=key, task=task, resume=resume, watch=watch) as run:
         step = run.state.steps
@@ -135,10 +135,11 @@ def _work(settings: RunSettings, directory: Path, *, task: str | None = None, re
         spending = run.state.spending
         spent = f"{run.state.steps} steps, {spending.calls} calls, {spending.tokens} tokens, {spending.cost}"
         print(f"{spent}, {duration(run.trace.elapsed())}; see: mlab-agent show {directory}", file=sys.stderr)
-    print(outcome.answer)
+    print(displayed(outcome.answer))
     if outcome.reason == "final answer":
         return 0
-    print(f"mlab-agent: no final answer ({outcome.reason}): {outcome.detail.strip()}", file=sys.stderr)
+    detail = displayed(outcome.detail.strip())
+    print(f"mlab-agent: no final answer ({outcome.reason}): {detail}", file=sys.stderr)
     print(f"mlab-agent: continue with: mlab-agent resume {shlex.quote(str(directory))}", file=sys.stderr)
     return _LIMIT_STATUS if outcome.reason in _LIMITS else 1
 
@@ -167,5 +168,5 @@ def _problem(error: CycloptsError | ValidationError) -> str:
 
 
 def _fail(text: str, status: int = 2) -> int:
-    print(f"mlab-agent: {text}", file=sys.stderr)
+    print(f"mlab-agent: {displayed(text)}", file=sys.stderr)
     return status

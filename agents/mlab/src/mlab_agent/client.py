@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import json
+import math
 import random
 import re
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _MAX_WAIT_S = 60.0
+_FIRST_ATTEMPTS = 3  # for a server that has never answered, whose address may be wrong
+_MAX_TOKENS = 1e9
 _MAX_REQUESTED_WAIT_S = 3600.0  # if a server requests more, its failure is not temporary
 
 
@@ -43,6 +47,7 @@ class Model(LanguageModel):
         super().__init__(settings, spending, emit)
         self._waits = waits or Waits()
         self._seconds_left = seconds_left
+        self._has_answered = False
         self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
 
     @override
@@ -56,8 +61,10 @@ class Model(LanguageModel):
             headers: Mapping[str, str] = {}
             try:
                 completion = self._client.chat.completions.create(**request, timeout=timeout)
-                if getattr(completion, "choices", None):
-                    return self._read(completion, parameters["messages"], estimated)
+                message = _message_of(completion)
+                if message is not None:
+                    self._has_answered = True
+                    return self._read(message, completion, parameters["messages"], estimated)
                 failure = "the server's answer has no choices: " + one_line(completion)
             except openai.APIStatusError as error:
                 if self._fall_back(error):
@@ -68,6 +75,8 @@ class Model(LanguageModel):
                     raise ModelError(f"{settings.base_url} refused model {settings.name}: {failure}") from None
             except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
                 failure = one_line(error)
+                if not self._has_answered and _is_unreachable(error) and attempt >= _FIRST_ATTEMPTS:
+                    raise ModelError(f"{settings.base_url} cannot be reached; check --base-url ({failure})") from None
                 if isinstance(error, openai.APITimeoutError) and timeout < self.settings.timeout_s:
                     start = time.monotonic()  # the run's time is over, so this was not a wait for the server
             self._waits.begin(f"models' server: {failure}", time.monotonic() - start)
@@ -93,31 +102,59 @@ class Model(LanguageModel):
             raise BudgetSpent("the time is over", cap="time")
         return self.settings.timeout_s if left is None else min(self.settings.timeout_s, left)
 
-    def _read(self, completion: Any, messages: list[dict[str, Any]], estimated: int) -> Reply:
-        """Read a completion; some servers leave out fields or give them other types."""
-        choice = completion.choices[0]
-        message, usage = choice.message, getattr(completion, "usage", None)
-        text = getattr(message, "content", None) or ""
-        if isinstance(text, list):
-            text = "".join(str(part.get("text") or "") for part in text if isinstance(part, dict))
-        calls = [
-            call.function for call in getattr(message, "tool_calls", None) or () if getattr(call, "function", None)
-        ]
-        tool = ToolCall(str(calls[0].name or ""), _arguments(calls[0].arguments)) if calls else None
-        prompt = getattr(usage, "prompt_tokens", None)
+    def _read(self, message: Any, completion: Any, messages: list[dict[str, Any]], estimated: int) -> Reply:
+        """Read a completion; some servers leave out fields or give them other types, which openai does not check."""
+        text, tool = _text(getattr(message, "content", None)), _tool_call(getattr(message, "tool_calls", None))
+        usage, written = getattr(completion, "usage", None), len(text) + (len(tool.arguments) if tool else 0)
+        prompt = _tokens(getattr(usage, "prompt_tokens", None))
         if prompt:
             self._measure(messages, prompt)
-        prompt = estimated if prompt is None else int(prompt)
-        completed = getattr(usage, "completion_tokens", None)
-        if completed is None:
-            completed = (len(text) + (len(tool.arguments) if tool else 0)) / BYTES_A_TOKEN
+        prompt = prompt or estimated
+        # An answer is never free, whatever the server says.
+        completed = _tokens(getattr(usage, "completion_tokens", None)) or math.ceil(written / BYTES_A_TOKEN)
         prices = self.settings.prices
-        dollars = prices.dollars(prompt, int(completed)) if prices else None
-        return Reply(str(text), tool, choice.finish_reason == "length", prompt, int(completed), dollars)
+        dollars = prices.dollars(prompt, completed) if prices else None
+        truncated = getattr(completion.choices[0], "finish_reason", None) == "length"
+        return Reply(text, tool, truncated, prompt, completed, dollars)
 
 
-def _arguments(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+def _message_of(completion: Any) -> Any:
+    """Return the message of the first choice; None if there is none."""
+    choices = getattr(completion, "choices", None)
+    return getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+
+
+def _text(content: Any) -> str:
+    """Return a message's content as text that can be sent again, without halves of surrogate pairs."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return str(content or "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _tool_call(calls: Any) -> ToolCall | None:
+    functions = [getattr(call, "function", None) for call in calls] if isinstance(calls, list) else []
+    called = next(filter(None, functions), None)
+    if called is None:
+        return None
+    arguments = getattr(called, "arguments", None)
+    return ToolCall(
+        _text(getattr(called, "name", None)),
+        _text(arguments if isinstance(arguments, str) else json.dumps(arguments or {}, default=str)),
+    )
+
+
+def _tokens(number: Any) -> int:
+    """Return a number of tokens; 0 if the server's figure is none."""
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    return math.ceil(number) if is_number and 0 < number < _MAX_TOKENS else 0
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    """Return whether a connection was refused, or the host's name is unknown."""
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and cause not in causes:
+        causes.append(cause)
+    return any(isinstance(cause, (ConnectionRefusedError, socket.gaierror)) for cause in causes)
 
 
 def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mlab_agent.actions import EDIT, TruncatedReply
 from mlab_agent.models import BudgetSpent, ContextFull, ModelError, user
 from mlab_agent.prompt import native_tools, summary_request, system_text
+from mlab_agent.replies import without_thoughts
 from mlab_agent.state import STEP
 from mlab_agent.truncate import truncate_middle
 
@@ -68,8 +69,8 @@ class Conversation:
         model = self.clients.edit if purpose == EDIT else self.clients.fast
         reply = model.complete([user(prompt)], purpose=purpose)
         if reply.truncated:
-            raise TruncatedReply(reply.text)
-        return reply.text
+            raise TruncatedReply(without_thoughts(reply.text))
+        return without_thoughts(reply.text)
 
     def _summarise(self, steps: Sequence[Step]) -> None:
         """Move the oldest steps into the research log; if the model fails, append shortened texts instead."""

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from mlab_agent.models import KNOWN_MODELS, LanguageModel, ModelSettings, Prices, Spending
 from mlab_agent.settings import KEY_VARIABLE, OPENAI_URL, RunSettings, SettingsError
@@ -53,13 +54,27 @@ def check_models(settings: RunSettings, key: str) -> list[ModelSettings]:
     """Return the settings of the main model, the fast model and the edit model.
 
     Raises:
-        SettingsError: if the key is missing, or a price is unknown although dollars are limited.
+        SettingsError: if the address or the key is malformed, the key is missing, or a price is unknown although
+            dollars are limited.
     """
     if not key and (settings.base_url.rstrip("/") == OPENAI_URL or settings.key_variable != KEY_VARIABLE):
         raise SettingsError(f"{settings.base_url} needs a key: set {settings.key_variable}, or give another --base-url")
+    _check_server(settings, key)
     fast = settings.fast_model or settings.model
     roles = {"": settings.model, "fast-": fast, "edit-": settings.edit_model or fast}
     return [_model_settings(settings, role, options) for role, options in roles.items()]
+
+
+def _check_server(settings: RunSettings, key: str) -> None:
+    try:
+        address = urlsplit(settings.base_url)
+        usable = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(f"{settings.base_url!r} is not the address of a server; expected http://HOST:PORT/v1")
+    if not (key.isascii() and key.isprintable()):
+        raise SettingsError(f"{settings.key_variable} has characters that no key has; set it again")
 
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import json_repair
@@ -29,6 +29,7 @@ _HEADING = re.compile(
     r"[*_`]*[ \t]*:[*_`]*[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
+_THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
 _AROUND = "`~*_ \n\t"
 _FORMAT = "A reply has these fields, in this order:\n" + "\n".join(f"{name}: ..." for name in FIELDS)
 
@@ -52,19 +53,20 @@ class Response:
     @property
     def tries_to_act(self) -> bool:
         """Whether the reply has an action, even a malformed one."""
-        return self.reply.call is not None or any(item.name == "Action" for item in _headings(self.reply.text))
+        text = without_thoughts(self.reply.text)
+        return self.reply.call is not None or any(item.name == "Action" for item in _headings(text))
 
     @property
     def text(self) -> str:
-        """The reply as text, with its native tool call if it has one."""
-        reply = self.reply
+        """The reply as text without its thoughts, with its native tool call if it has one."""
+        reply = replace(self.reply, text=without_thoughts(self.reply.text))
         call = f"\n[call] {reply.call.name}({reply.call.arguments})" if reply.call else ""
         return f"{reply.text}{call}".strip()
 
 
 def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, native: bool = False) -> Response:
     """Parse a reply; ``native`` is true if a native tool call was expected."""
-    text = reply.text.replace("\r\n", "\n")
+    text = without_thoughts(reply.text.replace("\r\n", "\n"))
     headings = _headings(text)
     fields: dict[str, str] = {}
     for index, heading in enumerate(_before_observation(headings)):
@@ -82,6 +84,19 @@ def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, nati
         truncated = "The reply ended at its token limit; write less at a time.\n" if reply.truncated else ""
         advice = "\nEnd the reply with a call of exactly one tool." if native and reply.call is None else ""
         return Response(reply, fields, complaint=f"{truncated}{error}{advice}")
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without the thoughts of a reasoning model before the answer.
+
+    They end with ``</think>``, and begin with ``<think>`` unless the server's template has that in the prompt. Thoughts
+    that were cut off have no answer. An action that a model only considers must not be carried out.
+    """
+    before, end, answer = text.partition(_THOUGHTS_END)
+    if before.lstrip().startswith(_THOUGHTS):
+        return without_thoughts(answer.lstrip())
+    hidden_start = end and _THOUGHTS not in before and any(item.name == "Action" for item in _headings(answer))
+    return answer.lstrip() if hidden_start else text
 
 
 def plain(text: str) -> str:

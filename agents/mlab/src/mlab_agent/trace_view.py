@@ -45,6 +45,11 @@ _PAGES = {
 Event = dict[str, Any]
 
 
+def displayed(text: str) -> str:
+    """Return untrusted text for a terminal: control characters and halves of surrogate pairs are escaped."""
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
 def pages(events: Iterable[Event], *, whole: bool = False) -> Iterator[str]:
     """Yield a trace as text, event by event; long texts are truncated unless ``whole``."""
     step, total = 0, Spending()
