@@ -24,7 +24,7 @@ from evaluation_factory import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.attempts.log import Attempt, AttemptLog, LogContents
+from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
 from re_bench.errors import UsageError
 from re_bench.records import RunRecord, TaskRecord
 from re_bench.task.discovery import find_tasks
@@ -315,6 +315,22 @@ def test_state_directory_and_plain_logs(tmp_path: Path) -> None:
     assert "clock" in {flag.kind for flag in log.flags}
     assert data.runs[0].wall_s == 7200
     assert len({task.key for task in data.tasks}) == 1
+
+
+def test_another_chat_model_does_not_get_the_anchors_of_the_task_s_own(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"time": "2026-11-25T10:00:00Z", "message": "", "status": "valid", "raw": 1.0}
+    models = ("gpt-3.5-turbo-0125", "gpt-3.5-turbo", "other-model", None, ["odd"])
+    log = tmp_path / "log.jsonl"
+    for n, model in enumerate(models, 1):
+        attempt = Attempt(
+            n=n, task="rust_codecontests", profile="paper", reward=None, details={"model": model}, **fields
+        )
+        with log.open("ab") as file:
+            file.write(encoded(attempt) + b"\n")
+    report = read_report([log])
+    rewards = {task.model: run.reward for run in report.runs for task in report.tasks if task.key == run.task}
+    assert rewards["other-model"] is None
+    assert rewards["gpt-3.5-turbo-0125"] == pytest.approx(1 / 0.127, rel=0.01)
 
 
 def test_open_session_is_running(tmp_path: Path) -> None:

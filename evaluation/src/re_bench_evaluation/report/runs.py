@@ -49,7 +49,7 @@ _OF_RECORD = (
 _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
-_DETAILS = ("anchors", "instance")
+_DETAILS = ("anchors", "instance", "model")
 """Keys of an attempt's ``details`` that reports use."""
 _MAX_MESSAGE = 1000
 _MAX_NAME = 200
@@ -70,7 +70,7 @@ def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFile
         for record, own in _records(source, files, attempts):
             task = tasks.get((record.task, record.profile)) or tasks.get((record.task_id, record.profile))
             note = "" if task else "task data comes from this installation, not from the runs"
-            task = task or book.installed(record.task, record.profile)
+            task = task or book.installed(record.task, record.profile, _chat_model(own))
             if task is None:
                 text = (
                     f"unknown task {record.task} with profile {record.profile}: neither in the evaluation nor installed"
@@ -122,21 +122,28 @@ def _records(
 ) -> Iterator[tuple[RunRecord, Sequence[Attempt]]]:
     """Yield the record of a run with its attempts.
 
-    Results without a run record get a new record for each task and profile in their log.
+    Results without a run record get a new record for each task, profile and chat model in their log.
     """
     if files.record:
         yield files.record, attempts
         return
-    groups: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Attempt]] = defaultdict(list)
     for attempt in attempts:
-        groups[attempt.task, attempt.profile].append(attempt)
+        groups[attempt.task, attempt.profile, _chat_model([attempt])].append(attempt)
     session = files.session
     if not groups and session:
-        groups[session.task, session.profile] = []
+        groups[session.task, session.profile, ""] = []
     if len(groups) > 1:
-        source.problem(files.path, f"the log has {len(groups)} tasks or profiles; each counts as a run")
-    for (task, profile), group in groups.items():
+        text = f"the log has {len(groups)} tasks, profiles or chat models; each counts as a run"
+        source.problem(files.path, text)
+    for (task, profile, _model), group in groups.items():
         yield _record_of_session(source, files, task, profile), group
+
+
+def _chat_model(attempts: Sequence[Attempt]) -> str:
+    """Return the chat model that the submissions used; empty if unknown."""
+    model = attempts[0].details.get("model") if attempts else None
+    return shortened(valid_unicode(model), _MAX_NAME) if isinstance(model, str) else ""
 
 
 def _record_of_session(source: Source, files: RunFiles, task: str, profile: str) -> RunRecord:
@@ -289,10 +296,17 @@ class TaskBook:
             self._infos[key] = self._info(key, record, note)
         return self._keys[content]
 
-    def installed(self, name: str, profile: str) -> TaskRecord | None:
-        """Return the record of the installed task with a name or id; None if the task or its profile is missing."""
+    def installed(self, name: str, profile: str, model: str = "") -> TaskRecord | None:
+        """Return the record of the installed task with a name or id; None if the task or its profile is missing.
+
+        The anchors are those of the chat model ``model``, if the profile uses a real one.
+        """
         task = self.task(name)
-        return TaskRecord.of(task, profile) if task and profile in task.manifest.profiles else None
+        if task is None or profile not in task.manifest.profiles:
+            return None
+        if model and task.manifest.calls_model(profile):
+            task = replace(task, manifest=task.manifest.with_model(model))
+        return TaskRecord.of(task, profile)
 
     def task(self, name: str) -> TaskFolder | None:
         """Return the installed task with this name or id; None if there is none."""
