@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from re_bench.data.cache import cache_directory, is_prepared
+from re_bench.data.cache import cache_directory, default_cache_directory, is_prepared
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state
 from re_bench.processes import temporary_directory
@@ -361,6 +361,9 @@ def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -
     blocks, path = _names(targets), shutil.which(program)
     if path is None:
         return Finding(program, "problem", "not found", _install(packages), blocks)
+    if program == "rustc" and _is_noexec(tempfile.gettempdir()):
+        found = f"compiled programs cannot run in {tempfile.gettempdir()}, which is mounted noexec"
+        return Finding(program, "problem", found, "set TMPDIR to a directory of another file system", blocks)
     problem = _compile(path, *_TRIALS[program]) if program in _TRIALS else None
     if problem is None:
         status, version = _run(path, "--version")
@@ -372,6 +375,10 @@ def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -
     return Finding(program, "problem", f"{path} does not work: {problem}", _install(packages), blocks)
 
 
+def _is_noexec(directory: str) -> bool:
+    return bool(os.statvfs(directory).f_flag & os.ST_NOEXEC)
+
+
 def _install(packages: str) -> str:
     if shutil.which("apt-get") is None:
         return f"install {packages} (Debian's package names)"
@@ -380,7 +387,9 @@ def _install(packages: str) -> str:
 
 def _compile(compiler: str, name: str, text: str) -> str | None:
     """Return why a compiler does not work, or None if it compiles a program that runs."""
-    with temporary_directory("re-bench-doctor-") as directory:
+    # Triton's compiled programs are in its cache, not in TMPDIR.
+    place = default_cache_directory().parent if _is_noexec(tempfile.gettempdir()) else None
+    with temporary_directory("re-bench-doctor-", place) as directory:
         (directory / name).write_text(text, encoding="ascii")
         status, output = _run(compiler, "-o", "trial", name, directory=directory)
         if status == 0:

@@ -52,8 +52,13 @@ def cli_entry_point(program: str) -> Iterator[None]:
 
     Root's sandboxes run as other users, which must be able to read files: root's umask becomes 022.
 
-    If the reader of stdout (such as ``head``) has exited, exit silently with the status of SIGPIPE.
+    If the reader of stdout (such as ``head``) has exited, exit silently with the status of SIGPIPE. Standard streams
+    that are closed are opened to ``/dev/null``, so that no other file gets their numbers.
     """
+    _open_standard_streams()
+    if not _has_working_directory():
+        print_progress(f"{program}: the working directory no longer exists; change to another one")
+        sys.exit(2)
     maybe_ignored = (signal.SIGINT, signal.SIGHUP)
     numbers = [signal.SIGTERM, *(each for each in maybe_ignored if signal.getsignal(each) is not signal.SIG_IGN)]
     if os.geteuid() == 0:
@@ -75,6 +80,26 @@ def cli_entry_point(program: str) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _open_standard_streams() -> None:
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _has_working_directory() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _exit_on_signal(number: int, _frame: object) -> None:
@@ -109,9 +134,12 @@ def _has_lost_reader() -> bool:
 
 
 @contextmanager
-def temporary_directory(prefix: str) -> Iterator[Path]:
-    """Create a temporary directory, and remove it after the block even if a signal arrives during the removal."""
-    directory = Path(tempfile.mkdtemp(prefix=prefix))
+def temporary_directory(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """Create a temporary directory, and remove it after the block even if a signal arrives during the removal.
+
+    It is in ``parent``, if given, otherwise in ``TMPDIR``.
+    """
+    directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         yield directory
     finally:

@@ -170,7 +170,9 @@ def file_lock(lock: Path) -> Iterator[None]:
             file = stack.enter_context(lock.open("w"))
         except OSError as error:
             if error.errno not in _READ_ONLY:
-                raise
+                raise UsageError(
+                    f"{lock.parent}: cannot be created ({error.strerror}); set RE_BENCH_CACHE to a writable directory"
+                ) from None
         else:
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
