@@ -38,7 +38,7 @@ def scored(workspace: Path, shell: str = "", **environment: str) -> subprocess.C
     )
 
 
-SCORES = {
+SCORES: dict[str, tuple[str, dict[str, str]]] = {
     "umask 077": ("umask 077", {}),
     "closed stdin": ("exec <&-", {}),
     "closed stderr": ("exec 2>&-", {}),
@@ -64,7 +64,7 @@ def test_a_score_is_made(workspace: Path, name: str, tmp_path: Path, monkeypatch
     assert done.returncode == 0
 
 
-MESSAGES = {
+MESSAGES: dict[str, tuple[str, dict[str, str], str]] = {
     "working directory is gone": ("mkdir gone; cd gone; rmdir ../gone", {}, "the working directory no longer exists"),
     "few open files": ("ulimit -n 64", {}, "failed to set the NOFILE resource limit"),
 }

@@ -322,3 +322,15 @@ def test_malformed_addresses_and_keys_are_refused_at_the_start(address: str, key
     settings = RunSettings(base_url=address, model=ModelOptions(name="m"))
     with pytest.raises(SettingsError, match=re.escape(says)):
         check_models(settings, key)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SSL_CERT_FILE", "/nonexistent"), ("ALL_PROXY", "socks9://127.0.0.1:9"), ("HTTPS_PROXY", "ftp://127.0.0.1:9")],
+)
+def test_unusable_proxies_and_certificates_are_a_usage_error(
+    server: Server, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SettingsError, match="with the environment's proxies and certificates"):
+        Model(ModelSettings(name="m", base_url="https://host/v1"), "key", server.spending, server.note)

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from mlab_agent.clock import Waits
 from mlab_agent.models import BYTES_A_TOKEN, BudgetSpent, LanguageModel, ModelError, Reply, ToolCall, one_line
+from mlab_agent.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +49,13 @@ class Model(LanguageModel):
         self._waits = waits or Waits()
         self._seconds_left = seconds_left
         self._has_answered = False
-        self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
+        try:
+            self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
+        except (ImportError, OSError, ValueError) as error:  # such as SSL_CERT_FILE or ALL_PROXY
+            raise SettingsError(
+                f"no connection to {settings.base_url} with the environment's proxies and certificates: "
+                f"{one_line(error)}"
+            ) from None
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
