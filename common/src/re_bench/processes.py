@@ -26,6 +26,8 @@ _GRACE_S = 30.0
 _LAST_GRACE_S = 10.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
+STEPS = "RE_BENCH_STEPS"
+"""The environment variable that hides the steps of scorings in this process and its children, if it is 0."""
 _STDOUT, _STDERR = 1, 2
 _stop_requests: list[object] = []
 _this_thread = threading.local()
@@ -194,6 +196,24 @@ def print_progress(line: str) -> None:
     """Print a progress message on stderr; escape control characters, since it may contain untrusted text."""
     print("".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in line),
           file=sys.stderr, flush=True)  # fmt: skip
+
+
+@contextmanager
+def steps_shown(*, shown: bool) -> Iterator[None]:
+    """Show or hide the lines of :func:`print_step` of this process and its new children during a ``with`` block."""
+    before = os.environ.get(STEPS)
+    os.environ[STEPS] = before or str(int(shown))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[STEPS]
+
+
+def print_step(line: str) -> None:
+    """Print progress within one scoring or preparation like :func:`print_progress`, unless ``RE_BENCH_STEPS=0``."""
+    if os.environ.get(STEPS) != "0":
+        print_progress(line)
 
 
 def run_program(

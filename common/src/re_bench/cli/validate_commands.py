@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from re_bench.cli.main import AUTHORS, MAINTAINERS, app
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import (
+    Flag,
     GpuType,
     Jobs,
     Json,
@@ -23,7 +24,7 @@ from re_bench.options import (
     TaskNames,
     print_json,
 )
-from re_bench.processes import print_progress
+from re_bench.processes import print_progress, steps_shown
 from re_bench.task.chat_model import NO_MODEL, ChatModel, ModelOptions
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def validate(
     ray: Ray = None,
     gpu_type: GpuType = None,
     sandbox: SandboxName = None,
+    verbose: Annotated[Flag, Parameter(name=("--verbose", "-v"), help="Also show the steps of each scoring.")] = False,
     json: Json = False,
 ) -> int:
     """Score each task's baseline, reference and cheats, and check the results."""
@@ -101,7 +103,8 @@ def validate(
     reports = []
     for number, target in enumerate(chosen, start=1):
         place = f" (task {number} of {len(chosen)})" if len(chosen) > 1 else ""
-        reports.append(report_of(target, place))
+        with steps_shown(shown=verbose):
+            reports.append(report_of(target, place))
         if not json:
             print(validation_table(reports[-1], terminal_width()), flush=True)
     reports += blocked

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from re_bench.data.files import import_file
 from re_bench.errors import UsageError
-from re_bench.processes import print_progress
+from re_bench.processes import print_step
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.spec import Backend, SandboxSpec
 from re_bench.task.hidden_paths import hidden_directories
@@ -186,7 +186,7 @@ class Job(Generic[ProfileT]):
         """Print ``text`` as progress on stderr, unless the last progress was printed less than 2 seconds ago."""
         if time.monotonic() - self._last_tick > _TICK_S:
             self._last_tick = time.monotonic()
-            print_progress(f"{self.task.name}: {text}")
+            print_step(f"{self.task.name}: {text}")
 
 
 class Task(ABC, Generic[ProfileT]):

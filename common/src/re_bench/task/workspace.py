@@ -16,7 +16,7 @@ from re_bench.data.cache import cache_directory
 from re_bench.data.files import copy_contents
 from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.gpu import state as gpu_state
-from re_bench.processes import print_progress, raise_if_stop_requested
+from re_bench.processes import print_step, raise_if_stop_requested
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
@@ -163,14 +163,14 @@ def build(
     if build_spec is None:
         return
     command = " ".join(build_spec.command)
-    print_progress(f"{task.name}: {variant}: running {command} (time limit {build_spec.time_limit_s:g} s)")
+    print_step(f"{task.name}: {variant}: running {command} (time limit {build_spec.time_limit_s:g} s)")
     with _os_errors_as(f"{task.name}: {variant}: cannot run {command} in {workspace}"):
         finished = _run(task, workspace.resolve(), build_spec, profile, sandbox, seed=seed, gpu=gpu)
     if finished.status != 0 or finished.stopped:
         reason = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
         raise ReBenchError(f"{task.name}: {variant}: the command {command} failed ({reason}):\n{printed}")
-    print_progress(f"{task.name}: {variant}: finished in {finished.seconds:.1f} s")
+    print_step(f"{task.name}: {variant}: finished in {finished.seconds:.1f} s")
 
 
 def create_and_build(
