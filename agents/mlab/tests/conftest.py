@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.server
+import importlib.util
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,17 +21,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+TOP = Path(__file__).parents[3]
+sys.path[:0] = [str(TOP / "tests"), str(TOP / "server" / "tests")]
 
+from example_tasks import make_tasks
 from fake_server import Completion, ErrorResponse, FakeServer
 from free_port import free_port
+from server_process import serving
 
 from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-ORS_TASK = "ai_rd_small_scaling_law"
+    from server_process import Server
+
+ORS_TASK = "example_quick"
 KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
 
@@ -261,6 +268,37 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     model = Scripted([])
     with FakeServer(model) as server:
         yield Agents(tmp_path, server, model)
+
+
+@pytest.fixture(scope="session")
+def ors_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the packages of the server's tasks."""
+    site = make_tasks(tmp_path_factory.mktemp("site"))
+    (site / "quick" / "starter" / "data").mkdir()
+    (site / "quick" / "starter" / "data" / "numbers").write_text("1 2 3\n")
+    return site
+
+
+@pytest.fixture(scope="session")
+def ors_server(tmp_path_factory: pytest.TempPathFactory, ors_site: Path) -> Iterator[Server]:
+    """Run a server of example tasks; tests that need it are skipped if it is not installed."""
+    for module in ("openreward", "re_bench_server"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    if shutil.which("bwrap") is None:
+        pytest.skip("the server has no sandbox without bubblewrap")
+    with serving(tmp_path_factory.mktemp("server"), ors_site, tasks=(ORS_TASK,)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def ors_url(ors_server: Server) -> str:
+    return ors_server.url
+
+
+@pytest.fixture(scope="session")
+def ors_state(ors_server: Server) -> Path:
+    return ors_server.state
 
 
 @pytest.fixture
