@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import http.server
 import importlib.util
+import io
 import json
 import os
 import shutil
@@ -29,6 +32,7 @@ from fake_server import Completion, ErrorResponse, FakeServer
 from free_port import free_port
 from server_process import serving
 
+from mlab_agent.cli import main
 from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from server_process import Server
 
 ORS_TASK = "example_quick"
+PR_SET_DUMPABLE = 4
 KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
 
@@ -103,20 +108,36 @@ class Agents:
     def observations(self) -> list[str]:
         return [event["text"] for event in self.events("observation")]
 
-    def start(self, *options: str, resume: bool = False, **environment: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "mlab_agent"]
+    def arguments(self, options: Sequence[str], *, resume: bool) -> list[str]:
         if resume:
-            command += ["resume", str(self.run), *options]
-        else:
-            task = self.top / "task.txt"
-            command += ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
-            command += ["--model", "scripted", "--base-url", self.server.url]
-            command += options if "--tools" in options else ["--tools", "text", *options]
+            return ["resume", str(self.run), *options]
+        task = self.top / "task.txt"
+        given = ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
+        given += ["--model", "scripted", "--base-url", self.server.url]
+        return [*given, *(options if "--tools" in options else ["--tools", "text", *options])]
+
+    def start(self, *options: str, resume: bool = False, **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "mlab_agent", *self.arguments(options, resume=resume)]
         env = {**os.environ, "OPENAI_API_KEY": KEY, **environment}
         pipe = subprocess.PIPE
         return subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True, cwd=self.top)
 
     def finish(self, *options: str, resume: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the command in this process, which is faster than to start another one, with its own environment."""
+        out, err, before = io.StringIO(), io.StringIO(), dict(os.environ)
+        os.environ.update({"OPENAI_API_KEY": KEY, **environment})
+        try:
+            with contextlib.chdir(self.top), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = main(self.arguments(options, resume=resume))
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # which the command unsets
+        return subprocess.CompletedProcess([], status, out.getvalue(), err.getvalue())
+
+    def finish_program(
+        self, *options: str, resume: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         with self.start(*options, resume=resume, **environment) as process:
             out, err = process.communicate(timeout=100)
             return subprocess.CompletedProcess([], process.returncode, out, err)
@@ -248,6 +269,13 @@ class AgentAtServer:
 
     def __exit__(self, *_: object) -> None:
         self.model.__exit__()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Time out by a thread: runs in this process use the signal that pytest would use."""
+    for item in items:
+        if "agents" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300, method="thread"))
 
 
 @pytest.fixture
