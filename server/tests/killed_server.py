@@ -7,7 +7,9 @@ import contextlib
 import json
 import os
 import signal
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +22,6 @@ from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SECRETS = {"X-Secrets": base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()}
 MAX_SESSIONS = 15
@@ -85,11 +86,15 @@ def make_site(place: Path) -> Path:
 @contextlib.contextmanager
 def restarted_server(place: Path) -> Iterator[Restarted]:
     """Kill a server in the middle of its work, and run another one with its state."""
-    site, temporary = make_site(place / "site"), place / "tmp"
-    temporary.mkdir()
+    site = make_site(place / "site")
     options = ("--max-sessions", str(MAX_SESSIONS), "--jobs", "2", "--max-attempts", "3")
     tasks = (*EXAMPLES, "example_keyed", "example_chosen", "example_secret")
-    with pytest.MonkeyPatch.context() as patch, running_upstream() as upstream:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        running_upstream() as upstream,
+        tempfile.TemporaryDirectory(prefix="kill-") as short,  # a path short enough for sockets
+    ):
+        temporary = Path(short)
         patch.setenv("RE_BENCH_CACHE", str(place / "cache"))
         patch.delenv("RE_BENCH_INSTANCES", raising=False)
         patch.setenv("TMPDIR", str(temporary))
