@@ -66,7 +66,7 @@ def randomized(made_up: TaskFolder, backend: Backend, change: Change) -> TaskFol
 
 
 def test_cheats_get_separate_copies_of_the_same_files(randomized: TaskFolder) -> None:
-    status, rows, stderr = validated(randomized, "--repeats", "2", "--jobs", "2")
+    status, rows, stderr = validated(randomized, "--repeats", "2", "--jobs", "2", "--verbose")
     assert status == 0, stderr
     rewards = {name: [score["reward"] for score in row["scores"]] for name, row in rows.items()}
     assert rewards == {

@@ -108,29 +108,34 @@ print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["conte
 """
 
 
-def make_tasks(site: Path) -> Path:
+def make_tasks(site: Path, **more: str) -> Path:
     """Create packages of tasks: ``quick`` shows its score and uses the minimum; ``quiet`` hides it and uses the last.
 
     ``equipped`` is like ``quick``, with a model and a meter.
+
+    Args:
+        site: the directory of the packages.
+        more: names of additional tasks, with the one of these that each is a copy of.
     """
     kinds = {
         "quick": {"direction": "lower", "aggregation": "min", "show_score": "true", "reference": "-2.0"},
         "quiet": {"direction": "higher", "aggregation": "last", "show_score": "false", "reference": "4.0"},
     }
     kinds["equipped"] = kinds["quick"]
-    for name, kind in kinds.items():
+    for name, like in {**{name: name for name in kinds}, **more}.items():
+        kind = kinds[like]
         task = site / name
         for folder in ("starter", "baseline", "reference"):
             (task / folder).mkdir(parents=True)
         (task / "task.toml").write_text(MANIFEST.format(name=name, **kind))
+        if like == "equipped":
+            with (task / "task.toml").open("a") as manifest:
+                manifest.write(EQUIPMENT)
         add_methods(site, name)
         (task / "instructions.md").write_text(f"# {name}\n\nWrite a number into answer.txt.\n")
         (task / "starter" / "notes.md").write_text("a note\n")
         (task / "baseline" / "answer.txt").write_text("0\n")
         (task / "reference" / "answer.txt").write_text("-2\n")
-        if name == "equipped":
-            with (task / "task.toml").open("a") as manifest:
-                manifest.write(EQUIPMENT)
         about = site / f"{name}_task-1.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-task\nVersion: 1\n")
@@ -141,8 +146,15 @@ def make_tasks(site: Path) -> Path:
 def add_methods(site: Path, name: str, methods: str = "") -> None:
     """Add methods to the scorer of an example task; they begin with the line ``    def ...``."""
     head = "class Number(Task):\n"
-    equipment = EQUIPMENT_METHODS if name == "equipped" else ""
+    equipment = EQUIPMENT_METHODS if "[meter]" in (site / name / "task.toml").read_text() else ""
     (site / name / "score.py").write_text(SCORER.replace(head, head + methods + equipment))
+
+
+def change(path: Path, old: str, new: str) -> None:
+    """Replace the only occurrence of a text in a file."""
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
 
 
 def experiment_command(width: int) -> str:

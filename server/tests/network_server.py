@@ -53,7 +53,7 @@ def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
         forward = subprocess.Popen(
             [sys.executable, port_forward.__file__, "0", str(socket)], stdout=subprocess.PIPE, text=True
         )
-        server = Online(process, f"http://127.0.0.1:{forward.stdout.readline().strip()}", place / "state", log)
+        server = Online(process, f"http://127.0.0.1:{forward.stdout.readline().strip()}", place / "state", log, site)
         server.world = world
         yield server
     finally:

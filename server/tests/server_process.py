@@ -38,8 +38,8 @@ SECRET_NAMES = ("OPENREWARD_API_KEY", "ORS_API_KEY", "OPENAI_API_KEY", "OPENAI_B
 class Server:
     """A running server."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, state: Path, log: Path) -> None:
-        self.process, self.url, self.state, self.log = process, url, state, log
+    def __init__(self, process: subprocess.Popen[str], url: str, state: Path, log: Path, site: Path) -> None:
+        self.process, self.url, self.state, self.log, self.site = process, url, state, log, site
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> Any:
         request = urllib.request.Request(f"{self.url}{path}", headers=headers or {})  # noqa: S310 - http
@@ -89,7 +89,7 @@ def serving(
             env=kept | {"PYTHONPATH": str(site)} | environment,
         )  # fmt: skip
     try:
-        yield Server(process, address(process, log, start), place / "state", log)
+        yield Server(process, address(process, log, start), place / "state", log, site)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)  # SIGTERM would let commands end

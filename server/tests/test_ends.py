@@ -11,10 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from example_tasks import add_methods, make_tasks
-from server_process import Raw, command_lines_naming, serving, until
+from server_process import Raw, Server, serving, until
 
-from re_bench.untrusted_tree import remove_tree
 from re_bench_server import subprocess_env
 from re_bench_server.state_dir import StateDirectory
 
@@ -24,11 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-PREPARING = """
-    def prepare(self, setup):
-        time.sleep(100)
-
-"""
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -38,98 +31,51 @@ time.sleep(60)
 """
 
 
-def test_background_processes_end_with_the_hours_without_a_call(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--hours", "0.005") as server:
-        session = Raw(server, "example_quick")
-        session.says("(while sleep 0.1; do echo -9 >> more; done) & disown")
-        (directory,) = server.sessions()
-        more = directory / "workspace" / "more"
-        until(more.exists)
-
-        def stopped() -> bool:
-            before = more.stat().st_size
-            time.sleep(1)
-            return more.stat().st_size == before
-
-        until(stopped)
+HOSTS = {"evil.example": 400, "localhost": 200, "127.0.0.1:80": 200}
 
 
-DEEP = "python3 -c \"import os\nfor _ in range(5000): os.mkdir('d'); os.chdir('d')\""
-"""More levels than Python's recursion limit, with a path longer than the system allows."""
-
-
-def test_deep_directories_prevent_neither_the_end_nor_the_next_start(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server:
-        ended, kept = Raw(server, "example_quick"), Raw(server, "example_quick")
-        for session in (ended, kept):
-            session.says(f"(cd ~ && {DEEP}); (cd /var/tmp && {DEEP})")
-        ended.says("echo -1 > answer.txt")
-        output = ended.call("answer", get_final_score=True)["output"]
-        assert (output["reward"], output["finished"]) == (0.5, True)
-        ended.delete()
-        until(lambda: [record["state"] for record in server.records().values()].count("ended") == 1)
-        server.end(signal.SIGKILL)
-    with serving(tmp_path, site) as server:
-        (ended_at,) = (path for path in server.sessions() if server.records()[path.name]["state"] == "ended")
-        assert not (ended_at / "home").exists()
-        assert len(server.health()["sessions"]) == 1
-    remove_tree(tmp_path)  # which pytest could not
-
-
-@pytest.mark.parametrize(("host", "status"), [("evil.example", 400), ("localhost", 200), ("127.0.0.1:80", 200)])
-def test_a_server_without_a_token_answers_to_local_names_only(
-    tmp_path: Path, site: Path, host: str, status: int
-) -> None:
-    with serving(tmp_path, site) as server:
+def test_a_server_without_a_token_answers_to_local_names_only(server: Server) -> None:
+    for host, status in HOSTS.items():
         connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rpartition(":")[2]), timeout=60)
         connection.request("GET", "/health", headers={"Host": host})
-        assert connection.getresponse().status == status
+        assert connection.getresponse().status == status, host
         connection.close()
 
 
 def test_hours_over_ends_background_processes(tmp_path: Path, site: Path) -> None:
-    # A busy machine may need longer until the command begins.
-    assert any(nothing_outlasts_the_hours(tmp_path / hours, site, hours) for hours in ("0.001", "0.004", "0.015"))
+    # A busy machine may need longer until the commands begin.
+    assert any(nothing_outlasts_the_hours(tmp_path / hours, site, hours) for hours in ("0.0015", "0.005", "0.02"))
 
 
 def nothing_outlasts_the_hours(place: Path, site: Path, hours: str) -> bool:
-    """Return false if no command started within the hours; otherwise check that nothing outlasts them."""
+    """Return false if a command did not start within the hours; otherwise check that nothing outlasts them.
+
+    One session makes calls after the hours, the other one does not.
+    """
     over = "hours of this session are over"
     with serving(place, site, "--hours", hours, "--no-transcripts") as server:
-        session = Raw(server, "example_quick")
-        if over in session.says("(while sleep 0.1; do echo -9 >> more; done) & disown"):
-            return False
-        (directory,) = server.sessions()
-        more = directory / "workspace" / "more"
-        until(more.exists)
-        until(lambda: server.health()["sessions"][0]["open_s"] > float(hours) * 3600 + 0.5)
+        idle, session = Raw(server, "example_quick"), Raw(server, "example_quick")
+        for one in (idle, session):
+            if over in one.says("(while sleep 0.1; do echo -9 >> more; done) & disown"):
+                return False
+        written = [workspace / "more" for workspace in server.workspaces()]
+        until(lambda: all(more.exists() for more in written))
+        hours_s = float(hours) * 3600
+        until(lambda: all(one["open_s"] > hours_s + 0.5 for one in server.health()["sessions"]))
         output = session.call("answer")["output"]
         assert output["metadata"]["status"] == "valid"
-        size = more.stat().st_size
-        time.sleep(0.5)
-        assert more.stat().st_size == size
+        until(lambda: stopped(written))
         assert over in session.says("true")
         assert session.call("answer", get_final_score=True)["output"]["finished"] is True
-        assert not (directory / "transcript.jsonl").exists()
+        assert list(server.state.glob("sessions/*/transcript.jsonl")) == []
         return True
 
 
-def test_sigterm_during_preparation(tmp_path: Path) -> None:
-    site = make_tasks(tmp_path / "site")
-    add_methods(site, "quick", PREPARING)
-    with serving(tmp_path / "server", site) as server:
-        session = Raw(server, "example_quick")
-        until(lambda: [line for line in command_lines_naming(site) if "re_bench.task.prepare" in line])
-        began = time.monotonic()
-        assert server.end() == 128 + signal.SIGTERM
-        assert time.monotonic() - began < 60
-        assert server.workspaces() == []
-        assert command_lines_naming(site) == []
-    add_methods(site, "quick")
-    with serving(tmp_path / "server", site) as server:  # which creates the workspace
-        session.server = server
-        assert session.prompt().startswith("# quick")
-        assert "a note" in session.says("cat notes.md")
+def stopped(written: list[Path]) -> bool:
+    """Return whether several periods of the loop pass without a change of a file."""
+    before = [path.stat().st_size for path in written]
+    time.sleep(0.5)
+    return [path.stat().st_size for path in written] == before
 
 
 def test_terminate_kills_descendants(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,38 +152,29 @@ def test_intruder_search_works(guarded: Server) -> None:
     assert sorted(asyncio.run(finding())) == ["/workspace/attempts.jsonl", "mark: /workspace/here"]
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        "ln -s /proc/self/environ answer.txt",
-        "ln -s {task}/reference/answer.txt answer.txt",
-        "ln -s {log} answer.txt",
-        "ln -s ../../{name}/workspace/notes.md answer.txt",
-        "ln -s {other} way; ln -s way/notes.md answer.txt",
-    ],
-    ids=["process", "reference", "log", "neighbour", "directory"],
-)
-def test_submitted_links_do_not_leak(guarded: Server, site: Path, link: str) -> None:
+LINKS = {
+    "process": "ln -s /proc/self/environ answer.txt",
+    "reference": "ln -s {task}/reference/answer.txt answer.txt",
+    "log": "ln -s {log} answer.txt",
+    "neighbour": "ln -s ../../{name}/workspace/notes.md answer.txt",
+    "directory": "ln -s {other} way; ln -s way/notes.md answer.txt",
+}
+SPECIAL_FILES = ("mkfifo answer.txt", "ln -s /dev/zero answer.txt", "mkdir answer.txt")
+
+
+def test_links_and_special_files_are_invalid_submissions(guarded: Server, site: Path) -> None:
     other = Raw(guarded, "example_quick")
     other.call("bash", command=f"echo -1.25 > answer.txt; echo {OTHERS} > notes.md")
     other.call("answer")
     (name,) = [item["name"] for item in guarded.health()["sessions"]]
     place = guarded.state / "sessions" / name
     session = Raw(guarded, "example_quick")
-    way = link.format(task=site / "quick", other=place / "workspace", log=place / "attempts.jsonl", name=name)
-    session.call("bash", command=f"rm answer.txt; {way}")
-    reply = session.call("answer")
-    assert reply["output"]["metadata"]["status"] == "invalid"
-    assert [mark for mark in (OTHERS, PASSWORD, "1.25", '"sandbox') if mark in json.dumps(reply)] == []
+    for command in (*LINKS.values(), *SPECIAL_FILES):
+        way = command.format(task=site / "quick", other=place / "workspace", log=place / "attempts.jsonl", name=name)
+        assert session.call("bash", command=f"rm -rf answer.txt; {way}")["output"]["metadata"]["exit_status"] == 0
+        reply = session.call("answer")
+        assert reply["output"]["metadata"]["status"] == "invalid", command
+        assert [mark for mark in (OTHERS, PASSWORD, "1.25", '"sandbox') if mark in json.dumps(reply)] == [], command
     for item in (session, other):
         item.delete()
-    until(lambda: guarded.health()["sessions"] == [])
-
-
-@pytest.mark.parametrize("how", ["mkfifo answer.txt", "ln -s /dev/zero answer.txt", "mkdir answer.txt"])
-def test_special_files_are_invalid_submissions(guarded: Server, how: str) -> None:
-    session = Raw(guarded, "example_quick")
-    session.call("bash", command=f"rm answer.txt; {how}")
-    assert session.call("answer")["output"]["metadata"]["status"] == "invalid"
-    session.delete()
     until(lambda: guarded.health()["sessions"] == [])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-KILLS = int(os.environ.get("RE_BENCH_KILLS", "3"))
+KILLS = int(os.environ.get("RE_BENCH_KILLS", "1"))
 SEED = int(os.environ.get("RE_BENCH_KILL_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 MAX_LIFE_S = 3.0
 LOST = (OSError, http.client.HTTPException, json.JSONDecodeError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -103,12 +104,18 @@ class Answering(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
+@contextlib.contextmanager
+def running_upstream() -> Iterator[Upstream]:
     with Upstream() as running:
         threading.Thread(target=running.serve_forever).start()
         yield running
         running.shutdown()
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with running_upstream() as running:
+        yield running
 
 
 @pytest.fixture

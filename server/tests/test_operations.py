@@ -12,10 +12,10 @@ from example_tasks import EXAMPLES
 from prometheus_client.parser import text_string_to_metric_families
 from server_process import Raw, Server, re_bench, serving, until
 
+from re_bench.cli.main import main
 from re_bench.data.jsonl import read_objects
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -49,14 +49,9 @@ def session_at(server: Server, task: str) -> tuple[Raw, Path]:
     return session, directory
 
 
-def sessions(state: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return re_bench("sessions", *arguments, "--state", str(state), **environment)
-
-
-def as_json(state: Path, *arguments: str) -> dict[str, Any]:
-    done = sessions(state, *arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
+def as_json(capsys: pytest.CaptureFixture[str], state: Path, *arguments: str) -> dict[str, Any]:
+    assert main(["sessions", *arguments, "--state", str(state), "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer
 
 
@@ -97,15 +92,15 @@ def test_transcript_of_a_session(watched: Server) -> None:
     assert (last["kind"], last["attempts"]) == ("end", 1)
 
 
-def test_sessions_list_and_end(watched: Server) -> None:
+def test_sessions_list_and_end(watched: Server, capsys: pytest.CaptureFixture[str]) -> None:
     session, directory = session_at(watched, "example_quick")
     session.call("bash", command="seq 100; echo -1 > answer.txt")
     session.call("answer")
     name = directory.name
-    listed = {one["name"]: one for one in as_json(watched.state, "list")["sessions"]}
+    listed = {one["name"]: one for one in as_json(capsys, watched.state, "list")["sessions"]}
     ours = listed[name]
     assert (ours["task"], ours["state"], ours["attempts"], ours["best_reward"]) == ("example_quick", "open", 1, 0.5)
-    ended = as_json(watched.state, "end", name)
+    ended = as_json(capsys, watched.state, "end", name)
     assert (ended["session"], ended["final"]["raw"], ended["final"]["reward"]) == (name, -1.0, 0.5)
     ended_output = session.call("bash", command="echo more")["output"]
     assert "The session has ended: ended by the operator." in ended_output["blocks"][0]["text"]
@@ -117,12 +112,12 @@ def test_sessions_list_and_end(watched: Server) -> None:
     record = json.loads((directory / "session.json").read_text())
     assert (record["reason"], record["final"]["reward"]) == ("ended by the operator", 0.5)
     assert not (directory / "workspace").exists()
-    again = sessions(watched.state, "end", name)
+    again = re_bench("sessions", "end", name, "--state", str(watched.state))
     assert (again.returncode, "has already ended" in again.stderr) == (2, True)
     session.delete()
 
 
-def test_model_cost_is_reported(watched: Server) -> None:
+def test_model_cost_is_reported(watched: Server, capsys: pytest.CaptureFixture[str]) -> None:
     before = metrics(watched).get(("re_bench_model_dollars_total", "session", "example_equipped"), 0.0)
     session, directory = session_at(watched, "example_equipped")
     ran = session.call("bash", command=ASK)["output"]
@@ -136,7 +131,7 @@ def test_model_cost_is_reported(watched: Server) -> None:
     assert after - before == pytest.approx(dollars)
     session.delete()
     assert json.loads((directory / "session.json").read_text())["model_dollars"] == dollars
-    listed = {one["name"]: one for one in as_json(watched.state, "list")["sessions"]}
+    listed = {one["name"]: one for one in as_json(capsys, watched.state, "list")["sessions"]}
     assert (listed[directory.name]["model_dollars"], listed[directory.name]["state"]) == (dollars, "ended")
     transcript = (directory / "transcript.jsonl").read_text()
     assert f'"model_dollars":{dollars}' in transcript
@@ -172,29 +167,3 @@ def test_metrics(watched: Server) -> None:
     assert [sample for sample in after if sample[0] == "re_bench_build_info"]
     session.delete()
     assert ("re_bench_sessions", "idle", task) not in metrics(watched)
-
-
-def test_transcript_and_sessions_end_across_restarts(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server:
-        kept = Raw(server, "example_quick")
-        kept.call("bash", command="echo -1 > answer.txt")
-        kept.call("answer")
-        server.end()
-    state = server.state
-    (listed,) = as_json(state, "list")["sessions"]
-    assert listed["state"] == "suspended"
-    name = listed["name"]
-    with serving(tmp_path, site) as server:
-        Raw(server, "example_quick", sid=kept.sid).call("bash", command="cat answer.txt")
-        server.end()
-    entries, _incomplete = read_objects(state / "sessions" / name / "transcript.jsonl")
-    kinds = ["begin", "call", "call", "suspended", "resumed", "call", "suspended"]
-    assert [(entry["seq"], entry["kind"]) for entry in entries] == list(enumerate(kinds))
-    hours = [entry["hours_used"] for entry in entries]
-    assert hours == sorted(hours)
-    done = sessions(state, "end", name[:12], PYTHONPATH=str(site))
-    assert done.returncode == 0, done.stderr
-    assert f"{name}: ended with raw score -1, reward 0.5000, of 1 attempts" in done.stdout
-    (ended,) = as_json(state, "list")["sessions"]
-    assert (ended["state"], ended["reason"]) == ("ended", "ended by the operator")
-    assert not (state / "sessions" / name / "workspace").exists()

@@ -16,7 +16,7 @@ import urllib.error
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from example_tasks import add_methods, make_tasks
+from example_tasks import add_methods, change, make_tasks
 from server_process import (
     TASKS,
     TOP,
@@ -36,6 +36,7 @@ from re_bench_server.catalog import ServedTask, build_catalog
 from re_bench_server.preparation import Preparations, State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
@@ -112,7 +113,9 @@ def contents(directory: Path) -> dict[str, tuple[int, str]]:
 def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) -> None:
     add_methods(site_to_prepare, "equipped", RANDOMIZING)
     tasks = ("quick", "example_quiet", "equipped")
-    with serving(tmp_path / "server", site_to_prepare, "--max-sessions=8", tasks=tasks) as server:
+    with serving(tmp_path / "server", site_to_prepare, tasks=tasks) as server:
+        waiting = ended_during_preparation(server, site_to_prepare)
+    with serving(tmp_path / "server", site_to_prepare, "--max-sessions=9", tasks=tasks) as server:
         expected = {"example_quick": "preparing", "example_quiet": "failed", "example_equipped": "ready"}
         until(lambda: states(server) == expected)
         assert server.health()["status"] == "preparing"
@@ -122,7 +125,7 @@ def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) ->
         code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"})
         assert (code, REASON in reply["detail"]) == (500, True)
         deleting_waiting_sessions(server, site_to_prepare)
-        waiting = Raw(server, "example_quick")
+        waiting.server = server
         caller = threading.Thread(target=wait_for_workspace, args=(waiting,))
         caller.start()
         time.sleep(0.3)
@@ -139,15 +142,25 @@ def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) ->
         assert events["task_not_prepared"]["reason"] == REASON
 
 
+def ended_during_preparation(server: Server, site: Path) -> Raw:
+    """End a server that prepares a task; return a session that waits for it."""
+    session = Raw(server, "example_quick")
+    until(lambda: [line for line in command_lines_naming(site) if "re_bench.task.prepare" in line])
+    assert server.end() == 128 + signal.SIGTERM
+    assert server.workspaces() == []
+    assert command_lines_naming(site) == []
+    return session
+
+
 def deleting_waiting_sessions(server: Server, site: Path) -> None:
     """Delete waiting sessions of a task in preparation, and of one that is busy with another workspace."""
     first = Raw(server, "example_equipped")
     until((site / "equipped" / "begun").exists)
     waiting = [Raw(server, task) for task in ["example_equipped"] * 5 + ["example_quick"] * 2]
-    assert len(server.health()["sessions"]) == 8
+    assert len(server.health()["sessions"]) == 9
     for session in waiting:
         session.delete()
-    until(lambda: len(server.health()["sessions"]) == 1)
+    until(lambda: len(server.health()["sessions"]) == 2)
     (site / "equipped" / "go").touch()
     wait_for_workspace(first)
     assert len(server.workspaces()) == 1
@@ -216,25 +229,61 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "templates").exists()
 
 
-@pytest.mark.parametrize("task_id", TASKS)
-def test_workspace_matches_the_command_and_is_isolated(site: Path, tmp_path: Path, task_id: str) -> None:
-    with serving(tmp_path / "server", site, tasks=(task_id,)) as server:
-        workspaces_match_the_command(server, tmp_path, task_id)
+FILES = """
+    randomized = RANDOMIZED
+
+    def create_workspace(self, setup, directory):
+        (directory / "data").mkdir()
+        for name in ("train.bin", "other.bin"):
+            (directory / "data" / name).write_bytes(name.encode() * 1000)
+        (directory / "run.sh").write_text("echo 1")
+        (directory / "run.sh").chmod(0o755)
+
+    def randomize_workspace(self, setup, directory, seed):
+        import random
+
+        (directory / "own").write_text(str(random.Random(seed).random()))
+
+"""
+FULL = ("example_quick", "example_quiet", "example_equipped")
+"""Tasks with the same workspace on each start; with data that sessions may share; with a workspace for each session."""
 
 
-def workspaces_match_the_command(server: Server, tmp_path: Path, task_id: str) -> None:
-    task = TASKS[task_id]
-    create_workspace(task, tmp_path / "workspace", profile="cpu")
-    expected = contents(tmp_path / "workspace")
-    until(lambda: states(server)[task_id] == "ready")
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Run a server of tasks with more files; sessions share data if this is possible."""
+    place = tmp_path_factory.mktemp("full")
+    site = make_tasks(place / "site")
+    for task in FULL:
+        name = task.removeprefix("example_")
+        add_methods(site, name, FILES.replace("RANDOMIZED", str(name == "equipped")))
+    change(site / "quiet" / "task.toml", "version = 1", 'version = 1\nshared_data = ["data"]')
+    options = ("--link-data",) if os.geteuid() == 0 else ()
+    with serving(place, site, *options, tasks=FULL) as running:
+        until(lambda: set(states(running).values()) == {"ready"})
+        yield running
+
+
+def two_sessions(server: Server, task_id: str) -> tuple[list[Raw], list[Path]]:
+    """Return two new sessions and their workspaces."""
+    before = server.sessions()
     sessions = [Raw(server, task_id) for _ in range(2)]
     for session in sessions:
         wait_for_workspace(session)
-    workspaces = [path / "workspace" for path in server.sessions()]
-    template = server.state / "templates" / task.name
+    return sessions, [path / "workspace" for path in server.sessions() if path not in before]
+
+
+@pytest.mark.parametrize("task_id", ["example_quick", "example_equipped"])
+def test_workspace_matches_the_command_and_is_isolated(full: Server, tmp_path: Path, task_id: str) -> None:
+    task = open_task(full.site / task_id.removeprefix("example_"))
+    create_workspace(task, tmp_path / "workspace", profile="cpu")
+    expected = contents(tmp_path / "workspace")
+    sessions, workspaces = two_sessions(full, task_id)
+    template = full.state / "templates" / task.name
     prepared, created = contents(template), [contents(path) for path in workspaces]
     one, two = created
     own = {name for name in one if one[name] != two[name]}
+    assert own == ({"own"} if task_id == "example_equipped" else set())
     assert {name for name in one.keys() | expected.keys() if one.get(name) != expected.get(name)} == own
     assert [one[name][0] for name in own] == [expected[name][0] for name in own]
     assert own.isdisjoint(prepared)
@@ -253,22 +302,18 @@ def workspaces_match_the_command(server: Server, tmp_path: Path, task_id: str) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandboxes are that user")
-def test_linked_data_can_be_replaced_but_not_changed(site: Path, tmp_path: Path) -> None:
-    task_id, task = "ai_rd_small_scaling_law", TASKS["ai_rd_small_scaling_law"]
-    with serving(tmp_path, site, "--link-data", tasks=(task.name,)) as server:
-        sessions = [Raw(server, task_id) for _ in range(2)]
-        for session in sessions:
-            wait_for_workspace(session)
-        tops = [*(path / "workspace" for path in server.sessions()), server.state / "templates" / task.name]
-        before = [contents(top) for top in tops]
-        assert len({(top / "data" / "train.bin").stat().st_ino for top in tops}) == 1
-        assert len({(top / "train.py").stat().st_ino for top in tops}) == 3
-        _status, prompt = get(server, "/rebench/prompt", **{"X-Session-ID": sessions[0].sid})
-        assert "files in `data` cannot be changed in place; you may replace them" in json.dumps(prompt)
-        for command in ("echo >> train.bin", "chmod a+w train.bin", "truncate -s 1 train.bin", "touch train.bin"):
-            output = sessions[0].call("bash", command=f"cd /workspace/data; {command}")["output"]
-            assert output["metadata"]["exit_status"] != 0, command
-        assert [contents(top) for top in tops] == before
-        change = "cp train.bin new && echo >> new && mv -f new train.bin && echo >> ../train.py"
-        assert sessions[0].call("bash", command=change)["output"]["metadata"]["exit_status"] == 0
-        assert sorted(contents(top) == old for top, old in zip(tops, before, strict=True)) == [False, True, True]
+def test_linked_data_can_be_replaced_but_not_changed(full: Server) -> None:
+    sessions, workspaces = two_sessions(full, "example_quiet")
+    tops = [*workspaces, full.state / "templates" / "quiet"]
+    before = [contents(top) for top in tops]
+    assert len({(top / "data" / "train.bin").stat().st_ino for top in tops}) == 1
+    assert len({(top / "run.sh").stat().st_ino for top in tops}) == 3
+    _status, prompt = get(full, "/rebench/prompt", **{"X-Session-ID": sessions[0].sid})
+    assert "files in `data` cannot be changed in place; you may replace them" in json.dumps(prompt)
+    for command in ("echo >> train.bin", "chmod a+w train.bin", "truncate -s 1 train.bin", "touch train.bin"):
+        output = sessions[0].call("bash", command=f"cd /workspace/data; {command}")["output"]
+        assert output["metadata"]["exit_status"] != 0, command
+    assert [contents(top) for top in tops] == before
+    replace = "cp train.bin new && echo >> new && mv -f new train.bin && echo >> ../run.sh"
+    assert sessions[0].call("bash", command=replace)["output"]["metadata"]["exit_status"] == 0
+    assert sorted(contents(top) == old for top, old in zip(tops, before, strict=True)) == [False, True, True]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import re_bench
 
+from re_bench.cli.main import main
 from re_bench.data.jsonl import read_objects
 from re_bench_server.recorder import Transcript
 from re_bench_server.session_record import SessionRecord, utc
@@ -74,29 +74,33 @@ def make_session(place: Path, name: str, **fields: Any) -> Path:
     return directory
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("session", "reason"),
-    [
-        ("2026", "ambiguous session '2026'"),
-        ("x", "unknown session 'x'"),
-        ("20261122T010101-a", "has already ended"),  # a full name that is also a prefix
-    ],
-)
-def test_end_needs_a_unique_open_session(tmp_path: Path, session: str, reason: str) -> None:
+OPEN_OR_ENDED = {
+    "2026": "ambiguous session '2026'",
+    "x": "unknown session 'x'",
+    "20261122T010101-a": "has already ended",  # a full name that is also a prefix
+}
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what ``re-bench sessions`` prints when it refuses arguments."""
+    with pytest.raises(SystemExit) as caught:
+        main(["sessions", *arguments])
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_end_needs_a_unique_open_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("20261122T010101-aa", "20261122T010101-ab", "20261122T010101-a"):
         make_session(tmp_path, name, state="ended", ended=utc())
-    done = re_bench("sessions", "end", session, "--state", str(tmp_path))
-    assert (done.returncode, reason in done.stderr) == (2, True)
+    for session, reason in OPEN_OR_ENDED.items():
+        assert reason in refusal(capsys, "end", session, "--state", str(tmp_path))
 
 
-@pytest.mark.integration
-def test_list_with_damaged_records_and_control_characters(tmp_path: Path) -> None:
+def test_list_with_damaged_records_and_control_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_session(tmp_path, "one", task="\x1b]0;title\x07")
     (make_session(tmp_path, "two") / "session.json").write_text("{half")
-    done = re_bench("sessions", "list", "--state", str(tmp_path))
-    assert done.returncode == 0
-    assert all(character.isprintable() or character == "\n" for character in done.stdout)
-    assert ("one" in done.stdout, "two" in done.stdout) == (True, True)
-    nowhere = re_bench("sessions", "list", "--state", str(tmp_path / "nowhere"))
-    assert (nowhere.returncode, "no sessions there" in nowhere.stderr) == (2, True)
+    assert main(["sessions", "list", "--state", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert ("one" in shown, "two" in shown) == (True, True)
+    assert "no sessions there" in refusal(capsys, "list", "--state", str(tmp_path / "nowhere"))

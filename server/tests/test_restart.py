@@ -3,114 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import os
 import re
 import signal
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from example_tasks import EXAMPLES, ask_command, experiment_command, make_tasks
+from example_tasks import ask_command, experiment_command
 from free_port import free_port
-from server_process import Raw, Server, command_lines_naming, opened, post, running_scorers, serving, text, until
-from test_model import KEY, upstream  # noqa: F401 - a fixture
+from killed_server import MAX_SESSIONS, SECRETS, Restarted, restarted_server
+from server_process import Raw, opened, post, serving, text, until
+from test_model import KEY
 
-from re_bench.attempts.log import AttemptLog
+from re_bench.attempts.elapsed import Interval
+from re_bench.cli.main import main
+from re_bench.data.instances import secret_name
+from re_bench.untrusted_tree import remove_tree
+from re_bench_evaluation.working_time import attempt_times, session_periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from test_model import Upstream
 
 pytestmark = pytest.mark.integration
 
 ANSWERED = r"hi\n\[exit status 0\](\n\[waited \d+ s for another call of this session\])?"
 """Output of a command that asks the model; on a loaded machine with a queue time."""
 NOTICE = "[The server was restarted. All processes of this session were lost"
-
-
-@dataclass
-class Restarted:
-    """A server that continues after a killed one."""
-
-    server: Server
-    sessions: dict[str, Raw]
-    calls: dict[str, str]
-    """The SDK's IDs of interrupted calls."""
-    names: dict[str, str]
-    """The names of the sessions."""
-
-    def directory(self, session: str) -> Path:
-        return self.server.state / "sessions" / self.names[session]
-
-    def statuses(self, session: str) -> list[str]:
-        return [attempt.status for attempt in AttemptLog(self.directory(session) / "attempts.jsonl").read().attempts]
+ENDED = {"deleted", "deep, ended"}
 
 
 @pytest.fixture(scope="module")
-def restarted(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Restarted]:
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restarted]:
     place = tmp_path_factory.mktemp("restarted")
-    names: dict[str, str] = {}
-    with serving(place, site, "--max-sessions", "8", tasks=EXAMPLES) as server:
-        sessions, calls = populate(server, names)
-        server.end(signal.SIGKILL)
-        # Sandboxes, scorers and the meter end by themselves, without the next server.
-        until(lambda: command_lines_naming(server.state) == [])
-    spoil(server.state / "sessions")
-    with serving(place, site, "--max-sessions", "8", tasks=EXAMPLES) as server:
-        for session in sessions.values():
-            session.server = server
-        yield Restarted(server, sessions, calls, names)
-
-
-def populate(server: Server, names: dict[str, str]) -> tuple[dict[str, Raw], dict[str, str]]:
-    """Create sessions in all states in which a kill can find them."""
-    sessions, calls = dict[str, Raw](), dict[str, str]()
-
-    def begin(name: str, task: str, command: str) -> Raw:
-        session = sessions[name] = Raw(server, task)
-        session.says(command)
-        (names[name],) = {path.name for path in server.sessions()} - set(names.values())
-        return session
-
-    scored = begin("scored", "example_quick", "echo kept > file; echo kept > ~/file; mkdir d; cd d; sleep 900 & true")
-    scored.says("echo -1 > ../answer.txt")
-    scored.call("answer")
-    command = begin("command", "example_quick", "true").start("bash", command="echo begun > file; sleep 60")
-    outcome = begin("outcome", "example_quick", "echo -1.5 > answer.txt").start("answer")
-    final = begin("final", "example_quick", "echo -2 > answer.txt").start("answer", get_final_score=True)
-    until(lambda: server.records()[names["final"]]["state"] == "finished")
-    until(lambda: server.records()[names["outcome"]]["attempts"] == 1)
-    answer = begin("answer", "example_quiet", "echo sleep 60 1 > answer.txt").start("answer")
-    calls |= {"command": command, "answer": answer, "outcome": outcome, "final": final}
-    equipped = begin("equipped", "example_equipped", "true")
-    assert '"run": 1' in equipped.says(experiment_command(16))
-    begin("deleted", "example_quick", "true").delete()
-    begun = server.state / "sessions" / names["command"] / "workspace" / "file"
-    until(lambda: running_scorers(server) and begun.exists())
-    return sessions, calls
-
-
-def spoil(sessions: Path) -> None:
-    """Add a session with a damaged record, and one whose task is not served any more."""
-    for name, record in (("damaged", "{"), ("unserved", json.dumps({
-        "v": 1, "name": "unserved", "task": "gone", "profile": "cpu", "client": "x", "opened": "x", "state": "open",
-    }))):  # fmt: skip
-        (sessions / name / "workspace").mkdir(parents=True)
-        (sessions / name / "session.json").write_text(record)
+    with restarted_server(place) as restarted:
+        yield restarted
+    remove_tree(place)  # which pytest cannot, since directories are too deep
 
 
 def test_sessions_are_restored(restarted: Restarted) -> None:
     shown = {one["name"]: one for one in restarted.server.health()["sessions"]}
-    assert shown.keys() == {restarted.names[name] for name in restarted.sessions} - {restarted.names["deleted"]}
+    assert shown.keys() == {name for session, name in restarted.names.items() if session not in ENDED}
     assert {one["doing"] for one in shown.values()} == {"waiting for its client"}
     assert shown[restarted.names["scored"]]["best_reward"] == 0.5
     for session in restarted.sessions.values():
-        assert session.sid not in "".join(path.read_text() for path in restarted.server.state.rglob("session.json"))
+        assert session.sid not in "".join(
+            path.read_text() for path in restarted.server.state.glob("sessions/*/session.json")
+        )
 
 
 def test_restored_session_reports_the_restart(restarted: Restarted) -> None:
@@ -136,10 +76,15 @@ def test_running_command_is_interrupted(restarted: Restarted) -> None:
 
 def test_running_scoring_is_an_error(restarted: Restarted) -> None:
     session = restarted.sessions["answer"]
-    assert restarted.statuses("answer") == ["error"]
+    assert [attempt.status for attempt in restarted.attempts("answer")] == ["error"]
     assert session.result_of(restarted.calls["answer"], "answer")["metadata"]["status"] == "interrupted"
     assert "was interrupted and does not count" in session.says("echo 2 > answer.txt")
     assert session.call("answer")["output"]["metadata"]["attempt"] == 2
+
+
+def test_killed_scorer_leaves_no_files(restarted: Restarted) -> None:
+    assert restarted.left == []
+    assert "sleep 50 1" in restarted.sessions["stopped"].says("cat answer.txt")
 
 
 def test_logged_attempt_is_returned_after_a_restart(restarted: Restarted) -> None:
@@ -161,9 +106,15 @@ def test_meter_and_model_after_a_restart(restarted: Restarted) -> None:
 
 
 def test_deleted_session_keeps_its_record(restarted: Restarted) -> None:
-    record = json.loads((restarted.directory("deleted") / "session.json").read_text())
+    record = restarted.record("deleted")
     assert (record["state"], record["reason"], record["final"]) == ("ended", "deleted by its client", None)
     assert restarted.sessions["deleted"].post("/ping", {})[0] == 404
+
+
+def test_deep_directories_prevent_neither_the_end_nor_the_next_start(restarted: Restarted) -> None:
+    assert restarted.record("deep, ended")["state"] == "ended"
+    assert not (restarted.directory("deep, ended") / "home").exists()
+    assert "deep" in restarted.sessions["deep"].says("ls ~")
 
 
 def test_unrestorable_sessions_are_logged_and_kept(restarted: Restarted) -> None:
@@ -173,10 +124,92 @@ def test_unrestorable_sessions_are_logged_and_kept(restarted: Restarted) -> None
     assert all((restarted.server.state / "sessions" / name / "workspace").is_dir() for name in kept)
 
 
+def test_restored_session_keeps_its_instance(restarted: Restarted) -> None:
+    old = restarted.sessions["chosen"]
+    assert '"run": 31' in old.says(experiment_command(16))
+    old.call("answer")
+    old.says("echo leave > answer.txt")
+    old.call("answer")
+    scores = [(attempt.status, attempt.raw, attempt.details["instance"]) for attempt in restarted.attempts("chosen")]
+    assert scores == [("valid", 31.0, 30), ("valid", 31.0, 30), ("error", None, 30)]
+    new = restarted.begin("new", "chosen", "echo 1 > answer.txt")
+    assert '"run": 51' in new.says(experiment_command(16))
+    new.call("answer")
+    assert [(attempt.raw, attempt.details["instance"]) for attempt in restarted.attempts("new")] == [(51.0, 50)]
+    assert restarted.logged("task_instance", "example_chosen") == [30, 50]
+    assert restarted.logged("session_restored", "example_chosen") == [30]
+    new.delete()
+
+
+def test_changed_machine_secret_is_logged(restarted: Restarted) -> None:
+    (changed,) = [entry for entry in restarted.server.events() if entry["event"] == "instance_changed"]
+    assert (changed["instance"], changed["now"]) == (restarted.secret, secret_name())
+    assert restarted.secret != secret_name()
+
+
+def test_key_must_be_sent_again_after_a_restart(restarted: Restarted) -> None:
+    session = restarted.sessions["keyed"]
+    session.headers = {}
+    assert "secret openai_api_key is never stored" in session.says("true")
+    assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
+    assert session.create(**SECRETS)[0] == 200
+    assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
+    assert restarted.upstream.keys == [f"Bearer {KEY}"] * 2
+    state = restarted.server.state
+    for top in (restarted.directory("keyed"), *(path for path in state.iterdir() if path.name != "sessions")):
+        for path in [top, *top.rglob("*")]:
+            assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_waited_time_survives_a_restart(restarted: Restarted) -> None:
+    session, directory = restarted.sessions["waited"], restarted.directory("waited")
+    assert re.search(r"7\.(50|4\d) hours left of 8", session.prompt())
+    session.call("answer")
+    record = restarted.record("waited")
+    assert record["waited_s"] == pytest.approx(7200, abs=5)
+    assert record["periods"][0] == [1.0, 9001.0]
+    assert len(record["periods"]) == 2
+    for waits, working_s in (([], 1800), ([Interval(1000.0, 2000.0)], 800)):
+        (elapsed,) = attempt_times(restarted.attempts("waited"), session_periods(directory), waits)
+        assert elapsed is not None
+        assert (elapsed.wall_s, elapsed.working_s) == pytest.approx((9000, working_s), abs=60)
+
+
+def answered(session: Raw, number: str, **arguments: Any) -> tuple[str, str, Any]:
+    """Submit a number; return status, text and output."""
+    session.says(f"echo {number} > answer.txt")
+    output = session.call("answer", **arguments)["output"]
+    return output["metadata"]["status"], output["blocks"][0]["text"], output
+
+
+def test_max_attempts(restarted: Restarted, capsys: pytest.CaptureFixture[str]) -> None:
+    session, name = restarted.sessions["limited"], restarted.names["limited"]
+    record = restarted.record("limited")
+    assert (record["attempts"], record["scored"], record["max_attempts"]) == (4, 2, 3)
+    session.says("true")
+    assert "up to 3 times (1 left)" in session.prompt()
+    assert answered(session, "-0.5")[0] == "valid"
+    status, message, output = answered(session, "-2")
+    assert (status, output["finished"], output["reward"]) == ("error", False, 0.0)
+    assert "Nothing was scored: all 3 attempts of this session are used up" in message
+    assert main(["sessions", "list", "--json", "--state", str(restarted.server.state)]) == 0
+    listed = {session["name"]: session for session in json.loads(capsys.readouterr().out)["sessions"]}
+    assert listed[name]["scored"] == 3
+    status, message, output = answered(session, "-2", get_final_score=True)
+    assert (status, output["finished"], output["reward"]) == ("finished", True, 0.5)
+    assert "Final score, the lowest of 2 valid attempts (5 in all): raw score -1 " in message
+    final = {"raw": -1.0, "reward": 0.5, "aggregation": "min", "attempts": 5, "valid": 2}
+    assert output["metadata"]["final"] == final
+    assert restarted.record("limited")["state"] == "finished"
+
+
 def test_restored_sessions_count_and_can_be_created_again(restarted: Restarted) -> None:
     others = [Raw(restarted.server, "example_quick") for _ in range(2)]
     body = {"task_spec": {"id": "example_quick"}}
-    assert post(restarted.server.url, "/create", body, {"X-Session-ID": "more"})[0] == 429
+    status, reply = post(restarted.server.url, "/create", body, {"X-Session-ID": "more"})
+    assert (status, f"maximum of {MAX_SESSIONS} sessions" in reply["detail"]) == (429, True)
+    others.pop().delete()
+    others.append(Raw(restarted.server, "example_quick", sid="more"))
     session = restarted.sessions["outcome"]
     assert session.create()[0] == 200
     session.task = "example_quiet"
@@ -184,59 +217,6 @@ def test_restored_sessions_count_and_can_be_created_again(restarted: Restarted) 
     assert session.says("cat answer.txt").endswith("-1.5\n[exit status 0]")
     for other in others:
         other.delete()
-
-
-def test_unclaimed_session_is_closed_with_a_final_score(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server:
-        for number in (-1, None):
-            session = Raw(server, "example_quick")
-            if number is not None:
-                session.says(f"echo {number} > answer.txt")
-                session.call("answer")
-        server.end()
-    with serving(tmp_path, site, "--reclaim", "0.5") as server:
-        until(lambda: server.health()["sessions"] == [] and server.workspaces() == [])
-        records = sorted(server.records().values(), key=lambda record: record["attempts"])
-        assert [record["state"] for record in records] == ["ended", "ended"]
-        assert "did not return within 0.5 s" in records[0]["reason"]
-        assert (records[0]["final"], records[1]["final"]["reward"]) == (None, 0.5)
-
-
-def test_killed_scorer_leaves_no_files(tmp_path: Path, site: Path) -> None:
-    (temporary := tmp_path / "tmp").mkdir()
-    with serving(tmp_path, site, TMPDIR=str(temporary)) as server:
-        session = Raw(server, "example_quick")
-        session.says("echo sleep 50 1 > answer.txt")
-        session.start("answer")
-        (scorer,) = until(lambda: running_scorers(server))
-        until(lambda: list(temporary.rglob("re-bench-score-*")))
-        os.kill(scorer, signal.SIGSTOP)  # keeps it from removing them
-        server.end(signal.SIGKILL)
-        os.kill(scorer, signal.SIGKILL)
-    with serving(tmp_path, site, TMPDIR=str(temporary)) as server:
-        assert list(temporary.rglob("re-bench-score-*")) == []
-        assert "sleep 50 1" in Raw(server, "example_quick", sid=session.sid).says("cat answer.txt")
-
-
-def test_key_must_be_sent_again_after_a_restart(tmp_path: Path, upstream: Upstream) -> None:  # noqa: F811 - the fixture
-    site = make_tasks(tmp_path / "site")
-    manifest = site / "equipped" / "task.toml"
-    manifest.write_text(manifest.read_text().replace('key = ["paper"]', 'key = ["cpu"]'))
-    secrets = base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()
-    url = f"http://127.0.0.1:{upstream.server_port}/v1"
-    with serving(tmp_path / "server", site, tasks=EXAMPLES, OPENAI_BASE_URL=url) as server:
-        session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
-        assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
-        server.end(signal.SIGKILL)
-    with serving(tmp_path / "server", site, tasks=EXAMPLES, OPENAI_BASE_URL=url) as server:
-        session.server, session.headers = server, {}
-        assert "secret openai_api_key is never stored" in session.says("true")
-        assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
-        assert session.create(**{"X-Secrets": secrets})[0] == 200
-        assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
-        assert upstream.keys == [f"Bearer {KEY}"] * 2
-        for path in server.state.rglob("*"):
-            assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
 def test_openreward_client_survives_a_restart(tmp_path: Path, site: Path) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from server_process import Server
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 
 WITH_EPISODE = [

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import http.server
+import importlib.util
+import io
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,17 +24,24 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
+TOP = Path(__file__).parents[3]
+sys.path[:0] = [str(TOP / "tests"), str(TOP / "server" / "tests")]
 
+from example_tasks import make_tasks
 from fake_server import Completion, ErrorResponse, FakeServer
 from free_port import free_port
+from server_process import serving
 
+from mlab_agent.cli import main
 from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-ORS_TASK = "ai_rd_small_scaling_law"
+    from server_process import Server
+
+ORS_TASK = "example_quick"
+PR_SET_DUMPABLE = 4
 KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
 
@@ -96,20 +108,36 @@ class Agents:
     def observations(self) -> list[str]:
         return [event["text"] for event in self.events("observation")]
 
-    def start(self, *options: str, resume: bool = False, **environment: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "mlab_agent"]
+    def arguments(self, options: Sequence[str], *, resume: bool) -> list[str]:
         if resume:
-            command += ["resume", str(self.run), *options]
-        else:
-            task = self.top / "task.txt"
-            command += ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
-            command += ["--model", "scripted", "--base-url", self.server.url]
-            command += options if "--tools" in options else ["--tools", "text", *options]
+            return ["resume", str(self.run), *options]
+        task = self.top / "task.txt"
+        given = ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
+        given += ["--model", "scripted", "--base-url", self.server.url]
+        return [*given, *(options if "--tools" in options else ["--tools", "text", *options])]
+
+    def start(self, *options: str, resume: bool = False, **environment: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "mlab_agent", *self.arguments(options, resume=resume)]
         env = {**os.environ, "OPENAI_API_KEY": KEY, **environment}
         pipe = subprocess.PIPE
         return subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True, cwd=self.top)
 
     def finish(self, *options: str, resume: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the command in this process, which is faster than to start another one, with its own environment."""
+        out, err, before = io.StringIO(), io.StringIO(), dict(os.environ)
+        os.environ.update({"OPENAI_API_KEY": KEY, **environment})
+        try:
+            with contextlib.chdir(self.top), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = main(self.arguments(options, resume=resume))
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # which the command unsets
+        return subprocess.CompletedProcess([], status, out.getvalue(), err.getvalue())
+
+    def finish_program(
+        self, *options: str, resume: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         with self.start(*options, resume=resume, **environment) as process:
             out, err = process.communicate(timeout=100)
             return subprocess.CompletedProcess([], process.returncode, out, err)
@@ -243,6 +271,13 @@ class AgentAtServer:
         self.model.__exit__()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Time out by a thread: runs in this process use the signal that pytest would use."""
+    for item in items:
+        if "agents" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300, method="thread"))
+
+
 @pytest.fixture
 def say() -> Callable[..., str]:
     return step
@@ -261,6 +296,37 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     model = Scripted([])
     with FakeServer(model) as server:
         yield Agents(tmp_path, server, model)
+
+
+@pytest.fixture(scope="session")
+def ors_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the packages of the server's tasks."""
+    site = make_tasks(tmp_path_factory.mktemp("site"))
+    (site / "quick" / "starter" / "data").mkdir()
+    (site / "quick" / "starter" / "data" / "numbers").write_text("1 2 3\n")
+    return site
+
+
+@pytest.fixture(scope="session")
+def ors_server(tmp_path_factory: pytest.TempPathFactory, ors_site: Path) -> Iterator[Server]:
+    """Run a server of example tasks; tests that need it are skipped if it is not installed."""
+    for module in ("openreward", "re_bench_server"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    if shutil.which("bwrap") is None:
+        pytest.skip("the server has no sandbox without bubblewrap")
+    with serving(tmp_path_factory.mktemp("server"), ors_site, tasks=(ORS_TASK,)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def ors_url(ors_server: Server) -> str:
+    return ors_server.url
+
+
+@pytest.fixture(scope="session")
+def ors_state(ors_server: Server) -> Path:
+    return ors_server.state
 
 
 @pytest.fixture

@@ -48,7 +48,9 @@ def test_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str) ->
         say("Final Answer", {"final_answer": "x"}),
     ]
     token = "hf_something"  # noqa: S105
-    done = agents.finish("--pass-variable", "HARMLESS", ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN=token, HARMLESS="kept")
+    done = agents.finish_program(
+        "--pass-variable", "HARMLESS", ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN=token, HARMLESS="kept"
+    )
     assert done.returncode == 0, done.stderr
     assert agents.server.authorizations[0] == f"Bearer {key}"
     seen = (agents.workspace / "environment.txt").read_text()
@@ -61,7 +63,8 @@ def test_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str) ->
 
 def test_key_is_in_no_process_environment(agents: Agents, say: Callable[..., str]) -> None:
     key = "sk-test-of-this-test-alone"  # other tests start agents meanwhile
-    (agents.workspace / "wait.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(3)\n")
+    wait = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.05)\n"
+    (agents.workspace / "wait.py").write_text(wait)
     agents.model.replies = [say("Execute Script", {"filename": "wait.py"}), say("Final Answer", {"final_answer": "x"})]
     with agents.start(OPENAI_API_KEY=key) as process:
         while not (agents.workspace / "begun").exists():
@@ -73,18 +76,19 @@ def test_key_is_in_no_process_environment(agents: Agents, say: Callable[..., str
                     assert key.encode() not in file.read(), name
             except OSError:
                 continue
+        (agents.workspace / "go").touch()
         process.communicate(timeout=60)
     assert process.returncode == 0
 
 
 def test_key_variable_option(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Final Answer", {"final_answer": "x"})]
-    assert agents.finish("--key-variable", "MY_KEY", MY_KEY="sk-other-key").returncode == 0
+    assert agents.finish_program("--key-variable", "MY_KEY", MY_KEY="sk-other-key").returncode == 0
     assert agents.server.authorizations == ["Bearer sk-other-key"]
     assert files_with(agents.top, "sk-other-key") == []
 
 
 def test_openai_server_needs_a_key(agents: Agents) -> None:
-    done = agents.finish("--base-url", "https://api.openai.com/v1", OPENAI_API_KEY="")
+    done = agents.finish_program("--base-url", "https://api.openai.com/v1", OPENAI_API_KEY="")
     assert done.returncode == 2
     assert "OPENAI_API_KEY" in done.stderr

@@ -82,7 +82,7 @@ def check(agents: Agents) -> None:
 def test_every_action_in_the_text_format(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say(name, given) for name, given, _seen in ALL]
     agents.model.serve = serve
-    done = agents.finish()
+    done = agents.finish_program()
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0.5: it is best\n"
     check(agents)

@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 class OwnServer:
     """A server that is killed and started again on the same state and port."""
 
-    def __init__(self, state: Path, *options: str) -> None:
-        self.state, self.options = state, options
+    def __init__(self, state: Path, site: Path) -> None:
+        self.state, self.site = state, site
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self) -> None:
         command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", str(self.port), "--profile", "cpu"]
-        command += self.options
+        command += ["--task=example_quick"]
         environment = {name: value for name, value in os.environ.items() if "KEY" not in name}
+        environment["PYTHONPATH"] = str(self.site)
         with (self.state / "log").open("ab") as log:
             self.process = subprocess.Popen([*command, "--state", str(self.state)], stderr=log, env=environment)
 
@@ -58,10 +59,10 @@ class OwnServer:
 
 
 @pytest.fixture
-def own_server(ors_url: str, ors_tasks: tuple[str, ...], tmp_path: Path) -> Iterator[OwnServer]:
+def own_server(ors_url: str, ors_site: Path, tmp_path: Path) -> Iterator[OwnServer]:
     assert ors_url  # what it needs is installed
     (tmp_path / "server").mkdir()
-    server = OwnServer(tmp_path / "server", *(f"--task={task}" for task in ors_tasks))
+    server = OwnServer(tmp_path / "server", ors_site)
     server.wait()
     yield server
     server.stop()

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-TASK = "ai_rd_small_scaling_law"
-ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
+TASK = "example_quick"
 
 
 def opened(url: str, *, state: Path, task: str = TASK, read_only: Sequence[str] = ()) -> OrsWorkspace:
@@ -45,8 +44,8 @@ def test_files_and_instructions(shared: OrsWorkspace) -> None:
     workspace: Workspace = shared
     assert workspace.root == "/workspace"
     assert workspace.gives_scores
-    assert "n_embd" in (workspace.instructions or "")
-    assert "train.py" in [entry.name for entry in workspace.list_directory(".")]
+    assert "Write a number" in (workspace.instructions or "")
+    assert "notes.md" in [entry.name for entry in workspace.list_directory(".")]
     awkward = "dir with 'quotes'/a \"b\" $(c) \u00e9\n.txt"
     workspace.write(awkward, "  leading and trailing space  \n\n")
     assert workspace.read(awkward) == "  leading and trailing space  \n\n"
@@ -98,7 +97,7 @@ def test_scripts(shared: OrsWorkspace) -> None:
     assert done.output_file
     assert "line 10000\n" in shared.read(done.output_file)
     with pytest.raises(WorkspaceError, match="not executable"):
-        shared.execute("train.py/../profile.json", [], 5)
+        shared.execute("answer.txt/../notes.md", [], 5)
 
 
 def command_lines() -> list[str]:
@@ -114,11 +113,11 @@ def test_snapshot_is_restored_in_another_session(shared: OrsWorkspace, ors_url: 
     assert shared.snapshot() == name
     shared.write("mine/run.sh", "echo 2\n")
     shared.write("extra/x", "x")
-    shared.remove("train.py")
+    shared.remove("notes.md")
     shared.restore(name)
     assert shared.read("mine/link") == "echo 1\n"
     assert not shared.exists("extra")
-    assert shared.exists("train.py")
+    assert shared.exists("notes.md")
     other = opened(ors_url, state=tmp_path)
     other.store = shared.store
     other.write("extra", "x")
@@ -129,23 +128,23 @@ def test_snapshot_is_restored_in_another_session(shared: OrsWorkspace, ors_url: 
 
 
 def test_read_only_files(ors_url: str, tmp_path: Path) -> None:
-    workspace = opened(ors_url, read_only=["profile.json", "data"], state=tmp_path)
-    before = workspace.read("profile.json")
-    workspace.files.link("alias", "profile.json")
-    for path in ("profile.json", "./profile.json", "alias", "data/../profile.json", "data/new", f"{AGENT_DIRECTORY}/x"):
+    workspace = opened(ors_url, read_only=["notes.md", "data"], state=tmp_path)
+    before = workspace.read("notes.md")
+    workspace.files.link("alias", "notes.md")
+    for path in ("notes.md", "./notes.md", "alias", "data/../notes.md", "data/new", f"{AGENT_DIRECTORY}/x"):
         with pytest.raises(WorkspaceError, match="is read-only"):
             workspace.write(path, "no")
-    workspace.write("spoil.sh", "echo spoilt > profile.json\nrm -r data\n")
+    workspace.write("spoil.sh", "echo spoilt > notes.md\nrm -r data\n")
     notes = workspace.execute("spoil.sh", [], 30).notes
-    assert "The script changed the read-only file profile.json; it was put back." in notes
-    assert workspace.read("profile.json") == before
+    assert "The script changed the read-only file notes.md; it was put back." in notes
+    assert workspace.read("notes.md") == before
     workspace.close()
 
 
 def test_scores_and_final_score(ors_url: str, tmp_path: Path) -> None:
     workspace = opened(ors_url, state=tmp_path)
     assert "Attempt 1: valid" in (workspace.score() or "")
-    workspace.write("answer.json", ANSWER)
+    workspace.write("answer.txt", "-1")
     workspace.finish("done")
     workspace.finish("done")
     assert workspace.finished
@@ -190,12 +189,12 @@ def test_a_local_server_is_reached_without_the_proxy(
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "socks5://127.0.0.1:9")
     workspace = opened(ors_url, state=tmp_path)
-    assert workspace.exists("train.py")
+    assert workspace.exists("notes.md")
     workspace.close()
 
 
 def test_unknown_task_and_server(ors_url: str, tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: ai_rd_"):
+    with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: example_"):
         opened(ors_url, state=tmp_path, task="ai_rd_none")
     with pytest.raises(WorkspaceError, match="there is no session at http"):
         opened("http://127.0.0.1:9", state=tmp_path)
@@ -208,5 +207,5 @@ def test_lost_session(ors_url: str, tmp_path: Path) -> None:
     urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http
     for _again in range(2):
         with pytest.raises(WorkspaceLostError, match="is lost"):
-            workspace.read("train.py")
+            workspace.read("notes.md")
     workspace.close()

@@ -101,11 +101,12 @@ def test_kill_after_submission(agents: Agents, say: Callable[..., str]) -> None:
 def test_kill_during_a_script(agents: Agents, say: Callable[..., str]) -> None:
     slow = "import pathlib, sys, time\npathlib.Path('half').touch()\ntime.sleep(float(sys.argv[1]))\nprint('whole')\n"
     (agents.workspace / "slow.py").write_text(slow)
-    (agents.workspace / "wait").write_text("5")
-    (agents.workspace / "run.sh").write_text("python3 slow.py $(cat wait)\n")
+    (agents.top / "wait").write_text("600")
+    (agents.workspace / "run.sh").write_text("python3 slow.py $(cat ../wait)\n")
     agents.model.replies = [say("Execute Script", {"filename": "run.sh"}), say("Final Answer", {"final_answer": "x"})]
     half = agents.workspace / "half"
     agents.kill_when(half.exists)
+    (agents.top / "wait").write_text("0.1")
     assert agents.finish(resume=True).returncode == 0
     assert "whole" in agents.observations()[0]
     assert len(agents.events("action")) == 3

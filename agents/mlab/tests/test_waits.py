@@ -25,7 +25,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_time_limit_excludes_waits(agents: Agents, say: Callable[..., str]) -> None:
     waits = agents.top / "waits.jsonl"
-    for wait_s in (9, 31):  # a busy machine may need longer than the first for the rest
+    for wait_s in (3, 9, 31):  # a busy machine may need longer than the first for the rest
         shutil.rmtree(agents.run, ignore_errors=True)
         waits.unlink(missing_ok=True)
         busy = ErrorResponse(429, "slow down", headers={"Retry-After": f"{wait_s}"})
@@ -44,7 +44,7 @@ def test_time_limit_excludes_waits(agents: Agents, say: Callable[..., str]) -> N
 
 
 def test_time_limit_after_a_wait_and_a_resume(agents: Agents, say: Callable[..., str]) -> None:
-    busy = ErrorResponse(429, headers={"Retry-After": "2"})
+    busy = ErrorResponse(429, headers={"Retry-After": "1"})
     script = say("Write File", {"filename": "hang.py", "content": "import time; time.sleep(600)"})
     agents.model.replies = [busy, script, ErrorResponse(429, headers={"Retry-After": "30"})]
     agents.kill_when(lambda: len(agents.events("retry")) == 2, "--max-time", "1h")
@@ -53,9 +53,9 @@ def test_time_limit_after_a_wait_and_a_resume(agents: Agents, say: Callable[...,
     run = say("Execute Script", {"script_name": "hang.py"})
     agents.model.replies, agents.model.replies_given = [busy, run], 0
     began = time.monotonic()
-    done = agents.finish("--max-time", f"{elapsed + 4}", resume=True)
+    done = agents.finish("--max-time", f"{elapsed + 2}", resume=True)
     assert done.returncode == 3, done.stderr
-    assert 5.5 < time.monotonic() - began < 100
+    assert 2.5 < time.monotonic() - began < 100
     end = agents.events("end")[-1]
     assert end["reason"] == "time"
-    assert elapsed + 2 < end["elapsed"] < elapsed + 60
+    assert elapsed + 1 < end["elapsed"] < elapsed + 60

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import zipfile
 from functools import cache
@@ -19,23 +18,50 @@ from re_bench.processes import run_program
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
-from re_bench_inspect import eval_logs
+from re_bench_inspect import eval_logs, log_conversion
+
+sys.path.append(str(Path(__file__).parent / "support"))
+
+from write_logs import write_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from re_bench_evaluation.report.data import ReportData
 
 pytestmark = pytest.mark.integration
 
-WRITE = Path(__file__).parent / "support" / "write_logs.py"
+
+@pytest.fixture(autouse=True)
+def convert_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convert logs in this process, which has imported Inspect already; :func:`in_a_program` does not."""
+
+    def convert_all(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
+        assert (program[:3], capture, time_limit_s) == (["-P", "-m", log_conversion.__name__], False, 300)
+        for log, directory in batched(program[3:]):
+            log_conversion.convert(Path(log), Path(directory))
+        return 0, b""
+
+    if "in_a_program" not in request.fixturenames:
+        monkeypatch.setattr(eval_logs, "run_program", convert_all)
+
+
+@pytest.fixture
+def in_a_program() -> None:
+    """Convert the logs in another process, as users do."""
+
+
+def batched(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return zip(words[::2], words[1::2], strict=True)
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of logs of real runs, with changed copies."""
     top = tmp_path_factory.mktemp("logs")
-    subprocess.run([sys.executable, WRITE, top], check=True, timeout=120, cwd=top)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(top)
+        write_logs(top)
     (log,) = (top / "eval").iterdir()
     (top / "damaged.eval").write_bytes(log.read_bytes()[:2000])
     with (
@@ -144,6 +170,7 @@ def test_a_sample_of_another_task_is_a_problem(logs: Path, capsys: pytest.Captur
     assert "not a sample of a re-bench task" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("in_a_program")
 def test_a_damaged_log_is_a_problem_with_exit_status_1(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(logs / "damaged.eval"), str(logs / "eval"), "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
@@ -178,6 +205,7 @@ def test_private_scores_of_older_logs_are_read(logs: Path) -> None:
     assert (run.attempts[0].raw, run.attempts[0].private_raw) == (1.0, 2.0)
 
 
+@pytest.mark.usefixtures("in_a_program")
 def test_a_forged_log_is_validated(logs: Path) -> None:
     data = read(logs / "hostile.eval")
     (run,) = data.runs
@@ -198,6 +226,7 @@ def test_kept_submissions_are_shown_only_if_the_attempt_log_matches(logs: Path) 
     assert (changed.attempts[0].message, changed.attempts[0].kept) == ("another", False)
 
 
+@pytest.mark.usefixtures("in_a_program")
 def test_a_log_that_crashes_the_reader_does_not_hide_the_others(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

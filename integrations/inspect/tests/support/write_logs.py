@@ -1,13 +1,15 @@
-"""Run Inspect and write logs below a directory: ``python write_logs.py DIR``."""
+"""Run Inspect and write logs below a directory."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspect_ai import Task, eval, eval_retry  # noqa: A004 - its name
 from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from logged_task import FAIL, made_up, plain, scripted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def run(task: Task, directory: Path, epochs: int = 1, token_limit: int | None = None) -> EvalLog:
@@ -18,9 +20,8 @@ def run(task: Task, directory: Path, epochs: int = 1, token_limit: int | None = 
     return log
 
 
-def main() -> None:
+def write_logs(top: Path) -> None:
     """Write all logs."""
-    top = Path(sys.argv[1])
     sessions = top / "workspaces"
     sessions.mkdir(parents=True)
     (sessions / FAIL).touch()
@@ -58,7 +59,3 @@ def hostile(log: EvalLog, path: Path) -> None:
     third = sample.model_copy(update={"epoch": 3, "store": {"SessionStore:task": ["no", "object"]}})
     log.samples = [sample, second, third]
     write_eval_log(log, path)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,192 @@
+"""A server that continues the sessions of a killed one, which were in all states in which a kill can find them."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import signal
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from example_tasks import EXAMPLES, ask_command, change, experiment_command, make_tasks
+from server_process import Raw, Server, command_lines_naming, running_scorers, serving, until
+from test_model import KEY, Upstream, running_upstream
+
+from re_bench.attempts.log import Attempt, AttemptLog
+from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRETS = {"X-Secrets": base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()}
+MAX_SESSIONS = 15
+"""Two more than are restored."""
+DEEP = "python3 -c \"import os\nfor _ in range(1100): os.mkdir('deep'); os.chdir('deep')\""
+"""More levels than Python's recursion limit, with a path longer than the system allows."""
+
+
+@dataclass
+class Restarted:
+    """The second server, and what the first one left."""
+
+    server: Server
+    upstream: Upstream
+    temporary: Path
+    """The directory for temporary files of both servers."""
+    left: list[Path] = field(default_factory=list)
+    """Temporary files of scorers after the second start."""
+    sessions: dict[str, Raw] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """The names of the sessions."""
+    calls: dict[str, str] = field(default_factory=dict)
+    """The SDK's IDs of interrupted calls."""
+    secret: str = ""
+    """The instance of the task with a secret instance, before the secret was lost."""
+
+    def directory(self, session: str) -> Path:
+        return self.server.state / "sessions" / self.names[session]
+
+    def record(self, session: str) -> dict[str, Any]:
+        """Return the contents of a session's ``session.json``."""
+        record: dict[str, Any] = json.loads((self.directory(session) / "session.json").read_text())
+        return record
+
+    def attempts(self, session: str) -> tuple[Attempt, ...]:
+        return tuple(AttemptLog(self.directory(session) / "attempts.jsonl").read().attempts)
+
+    def logged(self, event: str, task: str) -> list[object]:
+        """Return the instances in the logged events of a task."""
+        return [one.get("instance") for one in self.server.events() if (one["event"], one.get("task")) == (event, task)]
+
+    def begin(self, name: str, task: str, command: str, **headers: str) -> Raw:
+        """Create a session, and run a command in it."""
+        before = self.server.sessions()
+        session = self.sessions[name] = Raw(self.server, f"example_{task}", **headers)
+        session.says(command)
+        (self.names[name],) = {path.name for path in self.server.sessions() if path not in before}
+        return session
+
+
+def make_site(place: Path) -> Path:
+    """Create the example tasks, and tasks that need a key, have a chosen instance, and have a secret one."""
+    site = make_tasks(place, keyed="equipped", chosen="equipped", secret="quick")  # noqa: S106 - a task
+    change(site / "keyed" / "task.toml", 'key = ["paper"]', 'key = ["cpu"]')
+    for name in ("chosen", "secret"):
+        change(site / name / "task.toml", 'device = "cpu"', f'device = "cpu"\ninstance = "{name}"')
+    change(site / "chosen" / "score.py", "float(text),", "float(text) + job.instance_number,")
+    change(site / "chosen" / "score.py", '"run": run', '"run": run + setup.instance')
+    return site
+
+
+@contextlib.contextmanager
+def restarted_server(place: Path) -> Iterator[Restarted]:
+    """Kill a server in the middle of its work, and run another one with its state."""
+    site = make_site(place / "site")
+    options = ("--max-sessions", str(MAX_SESSIONS), "--jobs", "2", "--max-attempts", "3")
+    tasks = (*EXAMPLES, "example_keyed", "example_chosen", "example_secret")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        running_upstream() as upstream,
+        tempfile.TemporaryDirectory(prefix="kill-") as short,  # a path short enough for sockets
+    ):
+        temporary = Path(short)
+        patch.setenv("RE_BENCH_CACHE", str(place / "cache"))
+        patch.delenv("RE_BENCH_INSTANCES", raising=False)
+        patch.setenv("TMPDIR", str(temporary))
+        patch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
+        choose_instance("chosen", "cpu", 30)
+        with serving(place, site, *options, tasks=tasks, OPENAI_BASE_URL=os.environ["OPENAI_BASE_URL"]) as server:
+            restarted = Restarted(server, upstream, temporary)
+            populate(restarted)
+            kill(restarted)
+        spoil(restarted)
+        (place / "cache" / MACHINE_FILE).unlink()
+        with serving(place, site, *options, tasks=tasks, OPENAI_BASE_URL=os.environ["OPENAI_BASE_URL"]) as server:
+            restarted.server, restarted.left = server, list(temporary.rglob("re-bench-score-*"))
+            for session in restarted.sessions.values():
+                session.server = server
+            yield restarted
+
+
+def populate(restarted: Restarted) -> None:
+    """Create the sessions."""
+    begin, server = restarted.begin, restarted.server
+    scored = begin("scored", "quick", "echo kept > file; echo kept > ~/file; mkdir d; cd d; sleep 900 & true")
+    scored.says("echo -1 > ../answer.txt")
+    scored.call("answer")
+    outcome = begin("outcome", "quick", "echo -1.5 > answer.txt").start("answer")
+    final = begin("final", "quick", "echo -2 > answer.txt").start("answer", get_final_score=True)
+    until(lambda: restarted.record("final")["state"] == "finished")
+    until(lambda: restarted.record("outcome")["attempts"] == 1)
+    assert '"run": 1' in begin("equipped", "equipped", "true").says(experiment_command(16))
+    begin("waited", "quick", "true")
+    use_attempts(begin("limited", "quick", "true"))
+    use_instances(restarted)
+    assert "hi\n[exit status 0]" in begin("keyed", "keyed", "true", **SECRETS).says(ask_command("hi"))
+    deep = f"(cd ~ && {DEEP}); (cd /var/tmp && {DEEP})"
+    begin("deep", "quick", deep)
+    ended = begin("deep, ended", "quick", f"{deep}; echo -1 > answer.txt")
+    output = ended.call("answer", get_final_score=True)["output"]
+    assert (output["reward"], output["finished"]) == (0.5, True)
+    for session in (ended, begin("deleted", "quick", "true")):
+        session.delete()
+    until(lambda: [record["state"] for record in server.records().values()].count("ended") == 2)
+    command = begin("command", "quick", "true").start("bash", command="echo begun > file; sleep 60")
+    answer = begin("answer", "quiet", "echo sleep 60 1 > answer.txt").start("answer")
+    until(lambda: running_scorers(server) and (restarted.directory("command") / "workspace" / "file").exists())
+    restarted.calls |= {"command": command, "answer": answer, "outcome": outcome, "final": final}
+
+
+def use_attempts(session: Raw) -> None:
+    """Use two of three attempts; internal errors do not count."""
+    assert "up to 3 times; it returns the score" in session.prompt()
+    statuses = []
+    for number in ("-1", "crash", "leave", "none"):
+        session.says(f"echo {number} > answer.txt")
+        statuses.append(session.call("answer")["output"]["metadata"]["status"])
+    assert statuses == ["valid", "error", "error", "invalid"]
+
+
+def use_instances(restarted: Restarted) -> None:
+    """Choose another instance of a task while the server runs, which does not follow; have a secret one of another."""
+    choose_instance("chosen", "cpu", 50)
+    restarted.begin("chosen", "chosen", "echo 1 > answer.txt").call("answer")
+    for event in ("task_instance", "session_opened"):
+        assert restarted.logged(event, "example_chosen") == [30]
+    assert restarted.record("chosen")["instance"] == 30
+    restarted.begin("secret", "secret", "true")
+    restarted.secret = secret_name()
+    assert restarted.logged("task_instance", "example_secret") == [restarted.secret]
+
+
+def kill(restarted: Restarted) -> None:
+    """Kill the server, and a scorer that is prevented from removing its files; wait until everything has ended."""
+    server, directories = restarted.server, "re-bench-score-*"
+    (other,) = running_scorers(server)
+    restarted.begin("stopped", "quick", "echo sleep 50 1 > answer.txt").start("answer")
+    (scorer,) = until(lambda: set(running_scorers(server)) - {other})
+    until(lambda: len(list(restarted.temporary.rglob(directories))) == 2)
+    os.kill(scorer, signal.SIGSTOP)
+    server.end(signal.SIGKILL)
+    # Sandboxes, scorers and the meter end by themselves, without the next server.
+    until(lambda: running_scorers(server) == [scorer])
+    os.kill(scorer, signal.SIGKILL)
+    until(lambda: command_lines_naming(server.state) == [])
+    assert list(restarted.temporary.rglob(directories))
+
+
+def spoil(restarted: Restarted) -> None:
+    """Add a session with a damaged record and one of a task that is not served any more; let one have waited."""
+    sessions = restarted.server.state / "sessions"
+    for name, record in (("damaged", "{"), ("unserved", json.dumps({
+        "v": 1, "name": "unserved", "task": "gone", "profile": "cpu", "client": "x", "opened": "x", "state": "open",
+    }))):  # fmt: skip
+        (sessions / name / "workspace").mkdir(parents=True)
+        (sessions / name / "session.json").write_text(record)
+    times = {"used_s": 1800.0, "waited_s": 7200.0, "periods": [[1.0, 9001.0]]}
+    (restarted.directory("waited") / "session.json").write_text(json.dumps(restarted.record("waited") | times))
