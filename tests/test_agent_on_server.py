@@ -31,7 +31,7 @@ def reply(action: str, given: dict[str, str]) -> str:
     )
 
 
-@pytest.mark.parametrize("task", BETTER)
+@pytest.mark.parametrize("task", ["small_scaling_law", pytest.param("triton_cumsum", marks=pytest.mark.slow)])
 def test_the_reward_rises(task: str, ors_url: str, ors_state: Path, tmp_path: Path) -> None:
     file, text = BETTER[task]
     replies = [
