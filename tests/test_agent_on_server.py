@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
 from fake_server import FakeServer
 
 from mlab_agent.trace import read_trace

@@ -21,7 +21,7 @@ from re_bench.task.workspace import create_workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Scored = Callable[..., tuple[int, str, str]]
+    Scored = Callable[..., tuple[object, str, str]]
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +42,7 @@ def score(task: TaskFolder, capfd: pytest.CaptureFixture[str]) -> Scored:
     """Return a function that runs the task's ``score.py`` in this process; it returns exit status and output."""
     loaded = load_task(task)
 
-    def run(directory: Path, *arguments: str) -> tuple[int | str | None, str, str]:
+    def run(directory: Path, *arguments: str) -> tuple[object, str, str]:
         with pytest.raises(SystemExit) as end:
             main(loaded, ["--solution", str(directory), *arguments])
         return end.value.code, *capfd.readouterr()
