@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
 from fake_server import FakeServer
 
 from mlab_agent.trace import read_trace
@@ -31,7 +34,7 @@ def reply(action: str, given: dict[str, str]) -> str:
     )
 
 
-@pytest.mark.parametrize("task", BETTER)
+@pytest.mark.parametrize("task", ["small_scaling_law", pytest.param("triton_cumsum", marks=pytest.mark.slow)])
 def test_the_reward_rises(task: str, ors_url: str, ors_state: Path, tmp_path: Path) -> None:
     file, text = BETTER[task]
     replies = [

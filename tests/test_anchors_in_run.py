@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.scoring.score import main
 from re_bench.task.discovery import open_task
+from re_bench.task.interface import load_task
 from re_bench.testing import run_command
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
@@ -95,28 +95,34 @@ def paced(tmp_path: Path) -> Path:
     return task
 
 
-def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | environment)
+@pytest.fixture
+def score(
+    paced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[object, str]]:
+    """Return a function that runs the task's ``score.py`` on a number; it returns exit status and output."""
+
+    def run(number: str, *arguments: str, **environment: str) -> tuple[object, str]:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        (tmp_path / "submission").mkdir(exist_ok=True)
+        (tmp_path / "submission" / "number").write_text(number)
+        with pytest.raises(SystemExit) as end:
+            main(load_task(open_task(paced)), ["--solution", str(tmp_path / "submission"), *arguments])
+        return end.value.code, capfd.readouterr().out
+
+    return run
 
 
-def score(task: Path, number: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    submission = task.parent / "submission"
-    submission.mkdir(exist_ok=True)
-    (submission / "number").write_text(number)
-    return run(task / "score.py", "--solution", submission, *arguments, **environment)
-
-
-def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    values = json.loads(done.stdout)
+def result(output: str) -> dict[str, Any]:
+    values = json.loads(output)
     assert isinstance(values, dict)
     assert list(values) == FIELDS
     return values
 
 
 @pytest.mark.parametrize("device", ["card A", "card B", ""])
-def test_anchors_of_the_run_override_stored_ones(paced: Path, device: str) -> None:
-    score_now = result(score(paced, "6", "--json", PACE="3", DEVICE=device))
+def test_anchors_of_the_run_override_stored_ones(score: Any, device: str) -> None:
+    score_now = result(score("6", "--json", PACE="3", DEVICE=device)[1])
     assert (score_now["status"], score_now["raw"], score_now["reward"]) == ("valid", 18.0, 0.5)
     assert score_now["details"]["anchors"] == {"starting": 30.0, "reference": 6.0, "source": "measured in this run"}
 
@@ -132,15 +138,15 @@ def test_anchors_of_the_run_override_stored_ones(paced: Path, device: str) -> No
     ],
 )
 @pytest.mark.parametrize("number", ["6", "nan"])
-def test_invalid_anchors_of_a_run_are_an_internal_error(paced: Path, anchors: str, text: str, number: str) -> None:
-    done = score(paced, number, "--json", ANCHORS=anchors)
-    failed = result(done)
-    assert (done.returncode, failed["status"], failed["raw"], failed["reward"]) == (1, "error", None, None)
+def test_invalid_anchors_of_a_run_are_an_internal_error(score: Any, anchors: str, text: str, number: str) -> None:
+    status, output = score(number, "--json", ANCHORS=anchors)
+    failed = result(output)
+    assert (status, failed["status"], failed["raw"], failed["reward"]) == (1, "error", None, None)
     assert text in failed["message"]
 
 
-def test_output_names_the_anchors_used(paced: Path) -> None:
-    assert "raw 18 seconds, reward 0.5000 (anchors measured in this run)\n" in score(paced, "6", PACE="3").stdout
+def test_output_names_the_anchors_used(score: Any) -> None:
+    assert "raw 18 seconds, reward 0.5000 (anchors measured in this run)\n" in score("6", PACE="3")[1]
 
 
 def test_validation_uses_the_profiles_expectations_and_lists_skipped_cheats(paced: Path) -> None:
@@ -155,21 +161,21 @@ def test_validation_uses_the_profiles_expectations_and_lists_skipped_cheats(pace
     assert rewards == {"baseline": 0.0, "reference": 1.0, "cheats/letters": None, "cheats/slow": -0.125}
     manifest = paced / "cheats" / "slow" / "cheat.toml"
     manifest.write_text(manifest.read_text().replace('on.cpu = {expect = "no_better"}', ""))
-    failed = run_command("validate", paced, "--repeats", "1")
+    failed = run_command("validate", paced, "--repeats", "1", "--only", "slow", "--only", "letters")
     assert failed.returncode == 1
-    assert f"paced, profile cpu (anchors measured in the run; {note})\n" in failed.stdout
+    assert "paced, profile cpu (anchors measured in the run)\n" in failed.stdout
     assert [line.split()[0] for line in failed.stdout.splitlines() if "FAILED" in line] == ["cheats/slow"]
 
 
 def test_calibration_replaces_this_device_and_keeps_the_others(paced: Path) -> None:
-    for device, pace in (("card B", "3"), ("card A", "1"), ("card B", "5")):
-        done = run_command("calibrate", paced, "--repeats", "2", "--profile", "cpu", DEVICE=device, PACE=pace)
+    for device, pace, repeats in (("card A", "1", "1"), ("card B", "5", "2")):
+        done = run_command("calibrate", paced, "--repeats", repeats, "--profile", "cpu", DEVICE=device, PACE=pace)
         assert done.returncode == 0, done.stderr
     devices = open_task(paced).manifest.profiles["cpu"].devices
     assert [(entry.source.hardware, entry.starting, entry.reference) for entry in devices] == [
         ("card A", 10.0, 2.0), ("card B", 50.0, 10.0),
     ]  # fmt: skip
-    assert {entry.source.repeats for entry in devices} == {2}
+    assert [entry.source.repeats for entry in devices] == [1, 2]
     assert (paced / "task.toml").read_text() == MANIFEST
 
 

@@ -20,7 +20,7 @@ TOP = Path(__file__).resolve().parents[1]
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a task with a raw score that is the number in the submission; scoring takes 0.1 s."""
-    return write_number_task(tmp_path_factory.mktemp("tasks") / "quick")
+    return write_number_task(tmp_path_factory.mktemp("tasks") / "quick", NUMBER_ANCHORS)
 
 
 @pytest.mark.parametrize("command", ["doctor", "sandbox"])
@@ -64,8 +64,9 @@ def test_tasks_lists_all_five_with_their_published_anchors() -> None:
     assert "triton_cumsum" in run_command("tasks").stdout
 
 
-def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> None:
-    before = run_command("validate", quick)
+def test_calibrate_writes_anchors_that_validate_then_accepts(tmp_path: Path) -> None:
+    quick = write_number_task(tmp_path / "quick")
+    before = run_command("validate", quick, "--repeats", "1")
     assert before.returncode == 1
     assert "no anchors for profile cpu; run nox -s calibrate-quick" in before.stdout
     done = run_process("calibrate", quick, "--repeats", "2", "--json")
@@ -73,7 +74,7 @@ def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> Non
     anchors = json.loads(done.stdout)["anchors"]
     assert (anchors["starting"], anchors["reference"], anchors["source"]["repeats"]) == (0.0, 10.0, 2)
     assert anchors["source"]["versions"]["python"]
-    after = run_command("validate", quick)
+    after = run_command("validate", quick, "--repeats", "1")
     assert after.returncode == 0, after.stdout + after.stderr
     assert "ok: refused: that is no number" in after.stdout
 
@@ -95,7 +96,6 @@ def test_a_task_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None
 
 
 def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Path) -> None:
-    run_command("calibrate", quick, "--repeats", "1")
     log = tmp_path / "attempts.jsonl"
     outcomes: list[tuple[int, str, int]] = []
     for number in ("5", "ten", "2", "bug"):
@@ -117,7 +117,6 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
 
 def test_regrade_scores_stored_submissions(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(quick.parent)
-    run_command("calibrate", quick, "--repeats", "1")
     log, again = tmp_path / "attempts.jsonl", tmp_path / "again.jsonl"
     for number in ("4", "ten", "4"):
         run_command("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
@@ -173,8 +172,7 @@ def test_regrading_without_a_log_or_submission_is_reported(
 
 
 def test_validate_scores_an_additional_solution(quick: Path, tmp_path: Path) -> None:
-    run_command("calibrate", quick, "--repeats", "1")
-    done = run_command("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--profile", "cpu")
+    done = run_command("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--repeats", "1")
     assert done.returncode == 0, done.stderr
     assert any(line.startswith("--solution") and "0.7000" in line for line in done.stdout.splitlines())
 

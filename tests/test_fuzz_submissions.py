@@ -118,13 +118,13 @@ def check(result: Score) -> None:
     assert json.loads(result.to_json(), parse_constant=pytest.fail)["message"] == result.message
 
 
-@settings(fuzz, max_examples=40)
+@settings(fuzz, max_examples=25)
 @given(tree=TREES)
 def test_any_tree_is_scored(scored: Scored, tree: dict[str, Any]) -> None:
     check(scored(tree))
 
 
-@settings(fuzz, max_examples=6)
+@settings(fuzz, max_examples=3)
 @given(content=FILES, beside=TREES)
 def test_any_content_is_scored(scored: Scored, content: tuple[str, Any], beside: dict[str, Any]) -> None:
     check(scored({**beside, OWN: content}))

@@ -8,18 +8,26 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.scoring.score import main
 from re_bench.task.discovery import TaskFolder, find_tasks
+from re_bench.task.interface import load_task
 from re_bench.task.profile_names import PROFILES
 from re_bench.task.workspace import create_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Scored = Callable[..., tuple[object, str, str]]
 
 pytestmark = pytest.mark.integration
 
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
 TASKS = [task for task in find_tasks().values() if task.scorer.is_file() and "cpu" in task.manifest.profiles]
+EXPENSIVE = ("fix_embedding",)  # its own tests score its starting solution on a small text
 HAS_GPU = bool(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
@@ -29,10 +37,17 @@ def task(request: pytest.FixtureRequest) -> TaskFolder:
     return chosen
 
 
-def score(task: TaskFolder, directory: Path, *arguments: str) -> tuple[int, str, str]:
-    command = [sys.executable, str(task.scorer), "--solution", str(directory), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def score(task: TaskFolder, capfd: pytest.CaptureFixture[str]) -> Scored:
+    """Return a function that runs the task's ``score.py`` in this process; it returns exit status and output."""
+    loaded = load_task(task)
+
+    def run(directory: Path, *arguments: str) -> tuple[object, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(loaded, ["--solution", str(directory), *arguments])
+        return end.value.code, *capfd.readouterr()
+
+    return run
 
 
 def check(task: TaskFolder, stdout: str, status: str, sandbox: str = "bubblewrap") -> dict[str, Any]:
@@ -46,10 +61,15 @@ def check(task: TaskFolder, stdout: str, status: str, sandbox: str = "bubblewrap
     return result
 
 
-def test_the_baseline_is_valid_and_unchanged(task: TaskFolder, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param(task, id=task.name, marks=[pytest.mark.slow] * (task.name in EXPENSIVE)) for task in TASKS],
+    indirect=True,
+)
+def test_the_baseline_is_valid_and_unchanged(task: TaskFolder, tmp_path: Path, score: Scored) -> None:
     create_workspace(task, tmp_path / "workspace", profile="cpu")
     before = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
-    code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json")
+    code, stdout, stderr = score(tmp_path / "workspace", "--profile", "cpu", "--json")
     assert code == 0, stderr
     result = check(task, stdout, "valid")
     assert math.isfinite(result["raw"])
@@ -73,23 +93,22 @@ def unexplained_numbers(task: TaskFolder, result: dict[str, Any]) -> list[str]:
     return [figure for figure in figures if figure.rstrip(".,") not in instructions and float(figure) != result["raw"]]
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
 def test_an_empty_submission_is_invalid_and_the_sandbox_is_recorded(
-    task: TaskFolder, tmp_path: Path, sandbox: str
+    task: TaskFolder, tmp_path: Path, score: Scored
 ) -> None:
-    code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--sandbox", sandbox, "--json")
-    assert code == 3, stderr
-    result = check(task, stdout, "invalid", sandbox)
-    assert (result["raw"], result["reward"]) == (None, None)
-    assert result["message"] == f"the submission has no {' or '.join(task.manifest.submission)}"
+    for sandbox in ("bubblewrap", "none"):
+        code, stdout, stderr = score(tmp_path, "--profile", "cpu", "--sandbox", sandbox, "--json")
+        assert code == 3, stderr
+        result = check(task, stdout, "invalid", sandbox)
+        assert (result["raw"], result["reward"]) == (None, None)
+        assert result["message"] == f"the submission has no {' or '.join(task.manifest.submission)}"
 
 
-@pytest.mark.parametrize("content", [b"\0\xff garbage", b"raise RuntimeError('no idea')\n"])
-def test_a_file_of_garbage_is_invalid_with_a_reason(task: TaskFolder, tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_garbage_is_invalid_with_a_reason(task: TaskFolder, tmp_path: Path, score: Scored) -> None:
     path = tmp_path / task.manifest.submission[0]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--json")
+    path.write_text("raise RuntimeError('no idea')\n")
+    code, stdout, stderr = score(tmp_path, "--profile", "cpu", "--json")
     assert code == 3, stderr
     result = check(task, stdout, "invalid")
     assert (result["raw"], result["reward"]) == (None, None)
@@ -97,9 +116,7 @@ def test_a_file_of_garbage_is_invalid_with_a_reason(task: TaskFolder, tmp_path: 
     assert "Traceback" not in result["message"]
 
 
-def test_usage_errors_are_one_line_and_exit_2(
-    task: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_usage_errors_exit_2_with_their_reason(task: TaskFolder, tmp_path: Path, score: Scored) -> None:
     profiles = task.manifest.profiles
     requests = [(["--profile", "huge"], "got 'huge'"), (["--sandbox", "jail"], "got 'jail'")]
     requests += [
@@ -114,11 +131,14 @@ def test_usage_errors_are_one_line_and_exit_2(
     ]
     requests.append((["--solution", str(tmp_path / "nowhere")], "not a readable directory"))
     for arguments, text in requests:
-        code, stdout, stderr = score(task, tmp_path, *arguments, "--json")
+        code, stdout, stderr = score(tmp_path, *arguments, "--json")
         assert (code, stdout) == (2, ""), arguments
         assert text in stderr
         assert "Traceback" not in stderr
-    monkeypatch.setenv("PATH", str(tmp_path))
-    code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--json")
-    assert (code, stdout, stderr.count("\n")) == (2, "", 1)
-    assert "prlimit, setpriv not found; run `apt-get install bubblewrap" in stderr
+
+
+def test_a_missing_sandbox_is_a_usage_error_in_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, str(TASKS[-1].scorer), "--solution", str(tmp_path), "--profile", "cpu", "--json"]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "prlimit, setpriv not found; run `apt-get install bubblewrap" in done.stderr

@@ -327,7 +327,7 @@ def test_concurrent_appends_do_not_interleave(log: AttemptLog) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("kills", [50, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_acknowledged_attempt_is_lost_after_kill_9(log: AttemptLog, kills: int) -> None:
     script = textwrap.dedent(WRITER)
     dice = random.Random(0)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs torch")
@@ -57,6 +57,7 @@ def test_parameter_counts_of_published_models(config: GPTConfig, without: int, w
     assert (model.parameter_count(), model.parameter_count(positions=True)) == (without, with_positions)
 
 
+@settings(max_examples=20)
 @given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 8), st.integers(1, 500), st.integers(1, 64))
 def test_parameter_and_flop_formulas(layers: int, heads: int, size: int, vocab: int, length: int) -> None:
     width = heads * size

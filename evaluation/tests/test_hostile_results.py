@@ -54,26 +54,26 @@ def reported(evaluation: Path) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"message": "\ud800", "submission": "\ud800", "scorer": "\udfff"},
-        {"status": "valid", "raw": 1.7e308, "reward": -1.7e308, "details": {}},
-        {"seconds": 10**30, "wall_s": 1.7e308, "working_s": 1},
-        {"details": {"anchors": {"starting": 10**400, "reference": 1}}, "time": "9999-12-31T23:59:59+00:00"},
-    ],
-    ids=["half characters", "huge scores", "huge times", "huge anchors"],
+EXTREME: tuple[dict[str, Any], ...] = (
+    {"message": "\ud800", "submission": "\ud800", "scorer": "\udfff"},
+    {"status": "valid", "raw": 1.7e308, "reward": -1.7e308, "details": {}},
+    {"seconds": 10**30, "wall_s": 1.7e308, "working_s": 1},
+    {"details": {"anchors": {"starting": 10**400, "reference": 1}}, "time": "9999-12-31T23:59:59+00:00"},
 )
-def test_logs_with_extreme_values(evaluation: Path, fields: dict[str, Any]) -> None:
-    for log in evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"):
+
+
+def test_logs_with_extreme_values(evaluation: Path) -> None:
+    logs = sorted(evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"))
+    for log, fields in zip(logs, EXTREME, strict=True):
         attempts = AttemptLog(log).read().attempts
         log.write_bytes(b"".join(_encode(_fields(entry) | fields) + b"\n" for entry in attempts))
         assert len(AttemptLog(log).read().attempts) == len(attempts)
+        read_report([log.parents[3]], room=Room())
     reported(evaluation)
 
 
-@pytest.mark.parametrize("words", [f"{ESCAPE}red", "[red]a[link=x]\n[/x]"])
-def test_escapes_in_titles_and_headers(evaluation: Path, words: str) -> None:
+def test_escapes_in_titles_and_headers(evaluation: Path) -> None:
+    words = f"{ESCAPE}red [red]a[link=x]\n[/x]"
     record = json.loads((evaluation / "evaluation.json").read_text())
     tasks = [task | {"title": words} for task in record["tasks"]]
     change_json(evaluation / "evaluation.json", name=words, tasks=tasks)
@@ -82,15 +82,16 @@ def test_escapes_in_titles_and_headers(evaluation: Path, words: str) -> None:
     assert words.replace(ESCAPE, "\\x1b[31m").replace("\n", " ") in reported(evaluation)
 
 
-@pytest.mark.parametrize("value", ["[" * 50_000 + "]" * 50_000, "1e999", "1" * 5000])
-def test_traces_and_findings_with_extreme_values(evaluation: Path, tmp_path: Path, value: str) -> None:
-    trace = next(evaluation.glob("runs/*/agent/trace.jsonl"))
-    with trace.open("a") as file:
-        file.write(f'{{"kind": "reply", "time": 1e999, "purpose": "step", "text": "", "dollars": {value}}}\n')
-        file.write(f'{{"kind": "action", "time": 1, "action": "x", "input": {{"a": {value}}}}}\n')
-        file.write('{"kind": "observation", "time": 2, "text": "x"}\n')
-    finding = f'{{"check": "a", "severity": "info", "text": "x", "evidence": {{"x": {value}}}}}\n'
-    (evaluation / "scan.jsonl").write_text('{"v": 1, "time": "", "checks": [], "left_out": []}\n' + finding)
+def test_traces_and_findings_with_extreme_values(evaluation: Path, tmp_path: Path) -> None:
+    values = ("[" * 50_000 + "]" * 50_000, "1e999", "1" * 5000)
+    for trace, value in zip(sorted(evaluation.glob("runs/*/agent/trace.jsonl")), values, strict=False):
+        with trace.open("a") as file:
+            file.write(f'{{"kind": "reply", "time": 1e999, "purpose": "step", "text": "", "dollars": {value}}}\n')
+            file.write(f'{{"kind": "action", "time": 1, "action": "x", "input": {{"a": {value}}}}}\n')
+            file.write('{"kind": "observation", "time": 2, "text": "x"}\n')
+        finding = f'{{"check": "a", "severity": "info", "text": "x", "evidence": {{"x": {value}}}}}\n'
+        (evaluation / "scan.jsonl").write_text('{"v": 1, "time": "", "checks": [], "left_out": []}\n' + finding)
+        json.dumps(to_json(read_report([evaluation], room=Room())), allow_nan=False)
     reported(evaluation)
     assert main(["transcripts", str(evaluation), "--out", str(tmp_path / "out")]) == 0
     for path in (tmp_path / "out").rglob("*.json"):
@@ -172,7 +173,8 @@ def test_plans_and_records_with_extreme_values(evaluation: Path) -> None:
     for path, hours in zip(sorted(evaluation.glob("runs/*/run.json")), (5e-324, 10**400, "x", [1]), strict=False):
         change_json(evaluation / "evaluation.json", plan={"budget": {"hours": hours}})
         change_json(path, tokens=10**400)
-        assert "it is damaged" in reported(evaluation)
+        assert "it is damaged" in as_text(read_report([evaluation], room=Room()))
+    reported(evaluation)
 
 
 def test_sessions_with_extreme_times(evaluation: Path) -> None:

@@ -29,14 +29,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture(scope="module")
+def page() -> str:
+    """Return the page of the report that is made up."""
+    return render(made_up_report())
+
+
 def images(page: str) -> list[str]:
     """Return the SVG figures of a page."""
     addresses = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)"', page)
     return [base64.b64decode(address).decode() for address in addresses]
 
 
-def test_content_security_policy() -> None:
-    page = render(made_up_report())
+def test_content_security_policy(page: str) -> None:
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert policy
     style, script = (
@@ -50,14 +55,12 @@ def test_content_security_policy() -> None:
     ]  # fmt: skip
 
 
-def test_page_references_no_urls() -> None:
-    page = render(made_up_report())
+def test_page_references_no_urls(page: str) -> None:
     assert re.findall(r"[a-z]+://[^\s\"<]*", page) == []
     assert {address[:5] for address in re.findall(r'(?:src|href)="([^#"]*)', page) if address} == {"data:"}
 
 
-def test_sections_and_flags() -> None:
-    page = render(made_up_report())
+def test_sections_and_flags(page: str) -> None:
     for text in (
         "Leaderboard",
         "Expected best",
@@ -88,8 +91,7 @@ def test_figures_contain_no_untrusted_text() -> None:
     assert not any("window.ran" in figure for figure in figures)
 
 
-def test_names_match_the_colours_of_lines() -> None:
-    page = render(made_up_report())
+def test_names_match_the_colours_of_lines(page: str) -> None:
     for number, colour in enumerate(COLOURS):
         assert f".k{number} {{ color: {colour}; }}" in page
         assert number > 2 or any(colour in figure for figure in images(page))

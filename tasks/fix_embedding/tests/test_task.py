@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from re_bench.task.workspace import create_and_build, create_workspace
 from re_bench.text import open_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from re_bench.task.discovery import TaskFolder
 
 pytestmark = pytest.mark.integration
@@ -87,9 +90,29 @@ def test_no_heldout_text_is_in_a_workspace(template_workspace: Path) -> None:
                 assert heldout[start : start + 16].tobytes() not in content, path
 
 
-def test_the_starting_solution_is_scored_and_checked(tiny: TaskFolder, workspace: Path) -> None:
-    done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture
+def check(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[[], tuple[object, str]]]:
+    """Return a function that runs the workspace's ``check.py`` in this process, which has torch already."""
+    before = {*sys.modules}
+    monkeypatch.chdir(workspace)
+    monkeypatch.setattr(sys, "path", [str(workspace), *sys.path])
+    monkeypatch.setattr(sys, "argv", ["check.py"])
+
+    def run() -> tuple[object, str]:
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path("check.py", run_name="__main__")
+        return end.value.code, capsys.readouterr().out
+
+    yield run
+    for name in {*sys.modules} - before:
+        if str(workspace) in (getattr(sys.modules[name], "__file__", None) or ""):
+            del sys.modules[name]
+
+
+def test_the_starting_solution_is_scored_and_checked(tiny: TaskFolder, workspace: Path, check: Any) -> None:
+    assert check()[0] == 0
     score = score_submission(tiny, workspace, "cpu")
     assert score.status == "valid", score.message
     details = score.details
@@ -100,17 +123,13 @@ def test_the_starting_solution_is_scored_and_checked(tiny: TaskFolder, workspace
     assert not re.search(r"[0-9]{2}", score.message), score.message
     assert (details["floor"], details["tokens"], details["file"]) == (0.5, 1024, "fixed_model.pth")
     assert 5 < details["loss"] < 7
-    again = score_submission(tiny, workspace, "cpu")
-    assert (again.raw, again.details["loss"]) == (score.raw, details["loss"])
 
 
-def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: TaskFolder, workspace: Path) -> None:
+def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: TaskFolder, workspace: Path, check: Any) -> None:
     shutil.copyfile(workspace / "small_correct_model.pth", workspace / "fixed_model.pth")
-    done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
     score = score_submission(tiny, workspace, "cpu")
     assert score.status == "invalid"
-    assert done.stdout == f"refused: {score.message}\n"
+    assert check() == (1, f"refused: {score.message}\n")
 
 
 def test_a_loss_below_the_floor_is_our_error(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
@@ -147,6 +166,8 @@ def test_models_are_built_and_belong_to_a_text(tiny: TaskFolder, tmp_path: Path)
 
 @pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_and_the_example_run(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
+    once, again = (score_submission(tiny, workspace, "cpu") for _ in range(2))
+    assert (again.raw, again.details["loss"]) == (once.raw, once.details["loss"])
     made = tmp_path / "reference"
     create_and_build(tiny, made, "reference", profile="cpu")
     assert not (made / "fixed_model.pth").exists()

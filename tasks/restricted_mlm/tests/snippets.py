@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LINE = 33
 
@@ -129,6 +133,23 @@ FORBIDDEN = {
     "self.embedding(tokens.fill_(3))": "forward changes its input",
 }
 """Expression of ``y`` to what the refusal says of it."""
+
+
+QUICK = (
+    "x.exp()", "1 / x", "torch.softmax(x, -1)", "x ** 2", "nn.functional.layer_norm(x, (8,))",
+    "torch.where(x > 0, x, 0.0)", "x.cumsum(1)", "nn.functional.dropout(x, 0.5)", "x * torch.empty_like(x)",
+    "x.to(torch.int64) * 1.0", "x * x.view(torch.int32)", "exponential(x)", "Exponential.apply(x)", "made_up(x)",
+    "patched(x)", "x * x.sum().item()", "x.unsqueeze(-1).sum(-1, dtype=torch.int64) * 1.0", "x + float('inf')",
+    "torch.ones(8, dtype=torch.float64) + x", "x if x.sum() > 0 else -x", "x * torch.from_numpy(x.detach().numpy())",
+    "self.count(x)", "self.embedding(tokens.fill_(3))",
+)  # fmt: skip
+"""Forbidden expressions of all kinds; the others are slow tests."""
+
+
+def all_of(statements: Iterable[str]) -> str:
+    """Return a statement that sets ``y`` to a sum of what ``statements`` set it to, each with another weight."""
+    lines = [f"{text}\n        total = total + {0.5 + 0.01 * n} * y" for n, text in enumerate(statements)]
+    return "\n        ".join(["total = x - x", *lines, "y = total"])
 
 
 def source(statement: str) -> str:

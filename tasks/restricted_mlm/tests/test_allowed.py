@@ -32,7 +32,13 @@ def made_up_operator() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("statement", snippets.INNOCENT.values(), ids=snippets.INNOCENT)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param(snippets.all_of(snippets.INNOCENT.values()), id="all"),
+        *(pytest.param(text, id=name, marks=pytest.mark.slow) for name, text in snippets.INNOCENT.items()),
+    ],
+)
 def test_innocent_models_are_taken_and_give_what_forward_gives(model_of: Any, tmp_path: Path, statement: str) -> None:
     model = model_of(snippets.source(statement))
     written, tensors = export.export(model, SHAPE, tmp_path)
@@ -44,7 +50,13 @@ def test_innocent_models_are_taken_and_give_what_forward_gives(model_of: Any, tm
         assert torch.allclose(run(tokens), model(tokens), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("expression", "reason"), snippets.FORBIDDEN.items(), ids=snippets.FORBIDDEN)
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        pytest.param(*pair, id=pair[0], marks=[pytest.mark.slow] * (pair[0] not in snippets.QUICK))
+        for pair in snippets.FORBIDDEN.items()
+    ],
+)
 def test_forbidden_ones_are_refused_by_operator_and_line(
     model_of: Any, tmp_path: Path, expression: str, reason: str
 ) -> None:

@@ -68,34 +68,11 @@ def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
     assert details["masked_positions"] == pytest.approx(0.15 * 60 * 16, abs=8)
 
 
-@pytest.mark.parametrize(
-    ("result", "before", "reason"),
-    [
-        ("x.exp()", "", r"^model\.py:11: aten\.exp\.default: this operator is not allowed"),
-        ("x + 3e38 * (x + 3e38)", "", "logits that are not finite"),
-        ("self.table[tokens + 1]", "", r"^model\.py:11: aten\.index\.Tensor: index 65 is out of bounds"),
-        (
-            "x",
-            "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: '{}'",
-            "the graph is malformed",
-        ),
-        (
-            "x",
-            "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: chr(0xDC80)",
-            "the call of export returned an unexpected value",
-        ),
-        (
-            "x",
-            "import numpy; numpy.frombuffer = lambda data, kind: numpy.zeros(len(data), kind)",
-            "not safetensors",
-        ),
-    ],
-    ids=["operator", "infinite", "index", "forged graph", "half a surrogate pair", "forged tensors"],
-)
-def test_what_is_refused_says_why(scored: Any, result: str, before: str, reason: str) -> None:
-    outcome = scored(MODEL.format(result=result, before=before))
+def test_a_graph_that_is_no_unicode_text_is_refused(scored: Any) -> None:
+    forging = "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: chr(0xDC80)"
+    outcome = scored(MODEL.format(result="x", before=forging))
     assert outcome["status"] == "invalid", outcome
-    assert re.search(reason, outcome["message"]), outcome["message"]
+    assert "the call of export returned an unexpected value" in outcome["message"]
 
 
 def test_a_missing_text_names_the_command(

@@ -168,19 +168,31 @@ def test_problems_are_made_once_and_alike_in_another_process(prepare: Any, cache
     assert {name: path.read_bytes() for name, path in prepared_files(cache).items()} == before
 
 
+READ_BOTH = """
+from rust_codecontests import dataset
+for split in ("train", "test"):
+    try:
+        dataset.read("cpu", split)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
 @pytest.mark.usefixtures("prepared")
-@pytest.mark.parametrize("file", ["train.jsonl", "test.jsonl", "manifest.json"])
-def test_damage_is_named_and_mended(prepare: Any, python: Any, task: Path, cache: Path, file: str) -> None:
-    path = prepared_files(cache)[file]
-    whole = path.read_bytes()
-    path.write_bytes(b"x" + whole[1:])
-    split = "train" if file == "train.jsonl" else "test"
-    program = f"from rust_codecontests import dataset\ndataset.read('cpu', {split!r})"
-    done = python("-c", program, PYTHONPATH=str(task))
-    assert re.search(r"ReBenchError: .*run: re-bench prepare rust_codecontests --profile cpu", done.stderr)
-    assert file in done.stderr or "damaged" in done.stderr
+@pytest.mark.parametrize("damaged", [("train.jsonl", "test.jsonl"), ("manifest.json",)], ids=["files", "manifest"])
+def test_damage_is_named_and_mended(
+    prepare: Any, python: Any, task: Path, cache: Path, damaged: tuple[str, ...]
+) -> None:
+    whole = {prepared_files(cache)[file]: prepared_files(cache)[file].read_bytes() for file in damaged}
+    for path, data in whole.items():
+        path.write_bytes(b"x" + data[1:])
+    lines = python("-c", READ_BOTH, PYTHONPATH=str(task)).stdout.splitlines()
+    assert len(lines) == 2
+    for line, file in zip(lines, 2 * damaged, strict=False):
+        assert re.match(r"ReBenchError: .*run: re-bench prepare rust_codecontests --profile cpu", line), line
+        assert file in line or "damaged" in line
     assert "building it again: " in prepare().stderr
-    assert path.read_bytes() == whole
+    assert {path: path.read_bytes() for path in whole} == whole
 
 
 def test_what_is_missing_is_a_usage_error_that_names_the_command(cache: Path) -> None:

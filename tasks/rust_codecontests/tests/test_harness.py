@@ -93,7 +93,7 @@ RIGHT = '''{DOUBLE}'''
 
 def test_each_fault_costs_one_problem(scored: Any) -> None:
     names = ("right", "raises", "exits", "number", "nothing", "surrogate", "ten megabytes", "empty", "zeros", "never")
-    outcome = scored(MANY, *names, "swallows", "prints", batch_s=6.0)
+    outcome = scored(MANY, *names, "swallows", "prints", batch_s=3.0)
     assert outcome["status"] == "valid", outcome
     details = outcome["details"]
     assert (details["solved"], details["problems"], details["model"]) == (2, 12, "stand-in")
@@ -106,19 +106,24 @@ def test_each_fault_costs_one_problem(scored: Any) -> None:
     assert outcome["message"] == "stand-in model: 2 of 12 problems solved"  # and no figure that a submission chooses
 
 
-@pytest.mark.parametrize("fault", ["time.sleep(1000)", "os._exit(0)", "os.kill(os.getpid(), 9)", "FORGE"])
-def test_a_batch_that_is_lost_leaves_the_next_one_alone(
-    scored: Any, monkeypatch: pytest.MonkeyPatch, fault: str
-) -> None:
-    if "sleep" in fault:
-        monkeypatch.setattr(answers, "_GRACE_S", 3.0)
-    forge = 'sys.modules["rust_codecontests.sandboxed"]._answer = lambda task, row: types.SimpleNamespace(size=1 << 40)'
-    does = forge if fault == "FORGE" else fault
-    source = (
-        f"import os, sys, time, types\n{FUNCTION}    if problem['name'] == 'bad': {does}\n    return '''{DOUBLE}'''\n"
-    )
-    outcome = scored(source, "bad", "beside", "right", batch=2)
-    assert (outcome["status"], outcome["details"]["failures"]) == ("valid", {"process ended": 2})
+FORGE = 'sys.modules["rust_codecontests.sandboxed"]._answer = lambda task, row: types.SimpleNamespace(size=1 << 40)'
+LOSES = f"""
+import os, sys, time, types
+{FUNCTION}
+    name = problem["name"]
+    if name == "blocks": time.sleep(1000)
+    if name == "exits": os._exit(0)
+    if name == "is killed": os.kill(os.getpid(), 9)
+    if name == "forges": {FORGE}
+    return '''{DOUBLE}'''
+"""
+
+
+def test_a_batch_that_is_lost_leaves_the_next_one_alone(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_GRACE_S", 3.0)
+    pairs = [(name, f"beside {name}") for name in ("blocks", "exits", "is killed", "forges")]
+    outcome = scored(LOSES, *(name for pair in pairs for name in pair), "right", batch=2, batch_s=2.0)
+    assert (outcome["status"], outcome["details"]["failures"]) == ("valid", {"process ended": 8})
     assert outcome["details"]["solved"] == 1
 
 
@@ -126,18 +131,15 @@ def test_a_batch_that_is_lost_leaves_the_next_one_alone(
     ("source", "reason"),
     [
         ("def generate_solution(:\n", "SyntaxError"),
-        (b"\xff\xfe = 1\n", "SyntaxError"),
-        ("import nowhere\n", "No module named 'nowhere'"),
         ("x = 1\n", "solve_code_contests_rust.py defines no generate_solution"),
         ("def generate_solution(client, semaphore, problem):\n    return ''\n", "must be defined by `async def`"),
-        ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
         ("import os\nos._exit(0)\n", "exit status 0"),
-        ("while True: pass\n", "the call of load took longer than 3 s"),
+        ("while True: pass\n", "the call of load took longer than 1 s"),
     ],
-    ids=["syntax", "bytes", "import", "missing", "not async", "sys.exit", "os._exit", "hangs"],
+    ids=["syntax", "missing", "not async", "os._exit", "hangs"],
 )
 def test_a_module_that_cannot_be_used_is_invalid_with_the_reason(scored: Any, source: str, reason: str) -> None:
-    outcome = scored(source, "right", **({"load_s": 3.0} if "3 s" in reason else {}))
+    outcome = scored(source, "right", **({"load_s": 1.0} if "1 s" in reason else {}))
     assert (outcome["status"], outcome["raw"]) == ("invalid", None)
     assert reason in outcome["message"]
 
@@ -152,9 +154,10 @@ def test_what_a_submission_says_of_problems_does_not_reach_its_author(scored: An
 
 WORKS = f"""
 import asyncio, time
+STARTED = time.process_time()
 {FUNCTION}
     await asyncio.sleep(1000 * (problem["name"] == "sleeps"))
-    while time.process_time() < 1: await asyncio.sleep(0)
+    while time.process_time() - STARTED < 0.5: await asyncio.sleep(0)
     return '''{DOUBLE}'''
 """
 
@@ -168,7 +171,7 @@ def right_compiled(compiled: Path) -> None:
 
 @pytest.mark.usefixtures("right_compiled", "one_core", "busy_machine")
 def test_a_busy_machine_takes_nothing_from_the_time_of_a_batch(scored: Any) -> None:
-    outcome = scored(WORKS, "works", "sleeps", batch_s=3.0)  # works for 1 s with a core of its own, here for 3.5 s
+    outcome = scored(WORKS, "works", "sleeps", batch_s=1.5)  # works for 0.5 s with a core of its own, here for 2 s
     assert (outcome["details"]["solved"], outcome["details"]["failures"]) == (1, {"out of time": 1})
     assert outcome["details"]["load"]["overloaded"]
 

@@ -98,10 +98,10 @@ def test_a_spent_budget_leaves_the_rest_unsolved(scored: Any) -> None:
 
 
 def test_nothing_is_spent_beyond_the_budget(scored: Any) -> None:
-    outcome = scored(TASK / "cheats" / "over_budget", budget=Budget(tokens=30_000))
+    outcome = scored(TASK / "cheats" / "over_budget", budget=Budget(tokens=10_000))
     usage = outcome["details"]["usage"]
     assert outcome["raw"] == 0.0
-    assert 0 < usage["prompt_tokens"] + usage["completion_tokens"] <= 30_000
+    assert 0 < usage["prompt_tokens"] + usage["completion_tokens"] <= 10_000
     assert usage["refused"] > 0
 
 
@@ -128,13 +128,8 @@ def test_what_a_submission_writes_into_the_gateway_s_log_is_bounded(scored: Any)
 
 def test_a_batch_that_cannot_be_interrupted_is_out_of_time(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_LATE_S", 0.1)
-    outcome = scored("import time\n" + FUNCTION + "    time.sleep(1.5)\n    return 'fn main() {}'\n", batch_s=0.5)
+    outcome = scored("import time\n" + FUNCTION + "    time.sleep(0.8)\n    return 'fn main() {}'\n", batch_s=0.5)
     assert outcome["details"]["failures"] == {"out of time": 3}
-
-
-def test_a_stub_of_the_judge_changes_no_verdict(scored: Any) -> None:
-    outcome = scored(TASK / "cheats" / "stub_judge")
-    assert (outcome["raw"], set(outcome["details"]["verdicts"])) == (0.0, {"compile error"})
 
 
 class Server(ThreadingHTTPServer):
