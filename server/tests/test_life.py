@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from server_process import Raw, Server, re_bench
+from server_process import Raw, Server, re_bench, serving
 
 from re_bench.cli.main import main
 
