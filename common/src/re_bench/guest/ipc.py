@@ -15,9 +15,12 @@ import math
 import socket
 import struct
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from re_bench.guest.json_depth import check_depth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HEADER = struct.Struct(">II")
 MAX_DESCRIPTORS = 64
@@ -29,14 +32,22 @@ class FrameError(Exception):
     """The other side sent an invalid message, or closed the connection."""
 
 
-def send(channel: socket.socket, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
-    """Send a message with file descriptors."""
+def send(
+    channel: socket.socket,
+    message: dict[str, Any],
+    descriptors: list[int] | None = None,
+    wait: Callable[[], object] = lambda: None,
+) -> None:
+    """Send a message with file descriptors; ``wait`` is called before each part, and can wait for room or raise."""
     data = encode(message, len(descriptors or []))
     ancillary = []
     if descriptors:
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
     channel.sendmsg([data[: HEADER.size]], ancillary)
-    channel.sendall(memoryview(data)[HEADER.size :])
+    rest = memoryview(data)[HEADER.size :]
+    while rest:
+        wait()
+        rest = rest[channel.send(rest) :]
 
 
 def receive(

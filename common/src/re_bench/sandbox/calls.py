@@ -212,8 +212,8 @@ class SandboxedProcess:
         self._channel.settimeout(MAX_STRETCH * timeout_s)
         try:
             if request is not None:
-                ipc.send(self._channel, request, list(descriptors))
-            _wait_for_reply(self._channel, limit)
+                ipc.send(self._channel, request, list(descriptors), lambda: _wait(self._channel, select.POLLOUT, limit))
+            _wait(self._channel, select.POLLIN, limit)
             latest = time.monotonic() + timeout_s  # in case the reply arrives in pieces
             reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
@@ -257,16 +257,16 @@ class SandboxedProcess:
         return message + (f"; the end of its stderr:\n{tail}" if tail else "")
 
 
-def _wait_for_reply(channel: socket.socket, limit: TimeLimit) -> None:
-    """Wait until a reply begins or the connection ends.
+def _wait(channel: socket.socket, event: int, limit: TimeLimit) -> None:
+    """Wait until the channel can be read (``POLLIN``) or written (``POLLOUT``), or the connection ends.
 
     Raises:
         TimeoutError: if the limit is reached first.
     """
-    readable = select.poll()
-    readable.register(channel, select.POLLIN)
+    waiting = select.poll()
+    waiting.register(channel, event)
     wait_s = min(limit.seconds, _FIRST_CHECK_S)  # short calls are not slowed by a look at their processes
-    while not readable.poll(1000 * wait_s):
+    while not waiting.poll(1000 * wait_s):
         wait_s = min(limit.check() + _POLL_S, 1.0)
         if limit.reached:
             raise TimeoutError
