@@ -118,7 +118,9 @@ QUICK = {
 
 @pytest.fixture(scope="module")
 def no_reward(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("no_reward"), site, "--bash-reward", "none") as running:
+    with serving(
+        tmp_path_factory.mktemp("no_reward"), site, "--bash-reward", "none", "--reward-floor", "-1"
+    ) as running:
         yield running
 
 
@@ -127,13 +129,27 @@ def test_bash_reward_none(no_reward: Server, client: str) -> None:
     asyncio.run(episode_without_bash_reward(no_reward, client))
 
 
+def test_reward_floor(no_reward: Server) -> None:
+    session = Raw(no_reward, "example_quick")
+    for written, status, reward in (("10", "valid", -1.0), ("nonsense", "invalid", -1.0), ("-1", "valid", 0.5)):
+        session.call("bash", command=f"echo {written} > answer.txt")
+        output = session.call("answer")["output"]
+        assert (output["metadata"]["status"], output["reward"]) == (status, reward)
+    assert session.call("answer", get_final_score=True)["output"]["reward"] == 0.5
+    session.delete()
+    hopeless = Raw(no_reward, "example_quick")
+    hopeless.call("bash", command="echo nonsense > answer.txt")
+    assert hopeless.call("answer", get_final_score=True)["output"]["reward"] == -1.0
+    hopeless.delete()
+
+
 async def episode_without_bash_reward(server: Server, client: str) -> None:
     async with opened(client, server.url, "example_quick") as session:
         ran = await session.call_tool("bash", {"command": "echo -1.5 > answer.txt"})
         assert (ran.reward, ran.finished, ran.metadata["exit_status"]) == (None, False, 0)
         assert (await session.call_tool("answer", {})).reward == 0.75
         await session.call_tool("bash", {"command": "echo nonsense > answer.txt"})
-        assert (await session.call_tool("answer", {})).reward == 0.0  # invalid, not an error
+        assert (await session.call_tool("answer", {})).reward == -1.0  # invalid, not an error
         await session.call_tool("bash", {"command": "echo crash > answer.txt"})
         failed = await session.call_tool("answer", {})
         assert (failed.reward, failed.metadata["status"]) == (None, "error")

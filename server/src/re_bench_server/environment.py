@@ -25,7 +25,7 @@ from re_bench_server.responses import (
     error_response,
     interrupted_response,
     with_queue_time,
-    with_unscored_reward,
+    with_sent_reward,
 )
 from re_bench_server.session import ServerEndingError, Session, SessionClosedError
 
@@ -171,7 +171,7 @@ class ReBench(Environment):
         """Return a tool's response, and record it."""
         began = time.monotonic()
         response = await _response(self.session, responding)
-        response = with_unscored_reward(response, self.registry.app.settings.bash_reward)
+        response = with_sent_reward(response, self.registry.app.settings)
         try:
             await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response matters more than its record

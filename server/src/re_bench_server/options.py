@@ -43,6 +43,13 @@ class ServeOptions:
     withhold_rewards: Annotated[
         Flag, Parameter(help="For tasks that hide their score: send rewards only at the end.")
     ] = False
+    reward_floor: Annotated[
+        float | None,
+        Parameter(
+            validator=Number(gte=-1e9, lte=0),
+            help="Lowest reward to send; also that of invalid attempts (default: none, and 0).",
+        ),
+    ] = None
     profile: ProfileName = "auto"
     sandbox: SandboxName = None
 

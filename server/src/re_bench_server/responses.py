@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from re_bench.scoring.attempt import Score
     from re_bench.task.manifest import Manifest
     from re_bench_server.scoring import ScoredAttempt
+    from re_bench_server.settings import Settings
     from re_bench_server.shell.protocol import Output
 
 _SERVER_FAULT = (
@@ -34,6 +35,8 @@ class ToolResponse:
     text: str
     reward: float | None = None
     """None if nothing was scored: after a command or an internal error."""
+    valid: bool = True
+    """Whether the reward is that of a valid attempt, or withheld; False if it stands for the lack of one."""
     finished: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -43,9 +46,14 @@ class ToolResponse:
             raise ValueError(f"a reward must be finite, got {self.reward}")
 
 
-def with_unscored_reward(response: ToolResponse, reward: float | None) -> ToolResponse:
-    """Return a response with this ``reward`` if nothing was scored, otherwise unchanged."""
-    return replace(response, reward=reward) if response.reward is None else response
+def with_sent_reward(response: ToolResponse, settings: Settings) -> ToolResponse:
+    """Return a response with the reward that the server sends, by its settings ``bash_reward`` and ``reward_floor``."""
+    reward, floor = response.reward, settings.reward_floor
+    if reward is None:
+        reward = settings.bash_reward
+    elif floor is not None:
+        reward = max(reward, floor) if response.valid else floor
+    return replace(response, reward=reward)
 
 
 def error_response(text: str) -> ToolResponse:
@@ -95,9 +103,10 @@ def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_rew
     metadata = _metadata(attempt)
     if not shown:
         metadata |= {"raw": None, "reward": None}
-    reward = 0.0 if withhold_reward and not shown else score.reward or 0.0
-    unscored = score.status == "error"
-    return ToolResponse("\n".join(filter(None, lines)), None if unscored else reward, metadata=metadata)
+    withheld = withhold_reward and not shown
+    reward = None if score.status == "error" else 0.0 if withheld else score.reward or 0.0
+    text = "\n".join(filter(None, lines))
+    return ToolResponse(text, reward, valid=withheld or score.status == "valid", metadata=metadata)
 
 
 def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
@@ -105,7 +114,7 @@ def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
     lines = [_headline(attempt), _message(attempt.score), "", "The episode has ended."]
     lines += [_final_line(manifest, attempt.final), *_waited(attempt.waited_s)]
     metadata = _metadata(attempt) | {"final": _final_fields(manifest, attempt.final)}
-    return ToolResponse("\n".join(lines), attempt.final.reward or 0.0, finished=True, metadata=metadata)
+    return _last_response("\n".join(lines), attempt.final, metadata)
 
 
 def attempts_used_response(attempts: int) -> ToolResponse:
@@ -120,7 +129,7 @@ def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolRespon
     """Return the response to a final answer after all attempts are used up."""
     text = f"The episode has ended without another scoring: all attempts were used up.\n{_final_line(manifest, final)}"
     metadata = {"status": "finished", "message": text, "final": _final_fields(manifest, final)}
-    return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
+    return _last_response(text, final, metadata)
 
 
 def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
@@ -128,7 +137,11 @@ def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, r
     final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
     text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
     metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
-    return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
+    return _last_response(text, final, metadata)
+
+
+def _last_response(text: str, final: FinalScore, metadata: dict[str, Any]) -> ToolResponse:
+    return ToolResponse(text, final.reward or 0.0, valid=final.raw is not None, finished=True, metadata=metadata)
 
 
 def _final_line(manifest: Manifest, final: FinalScore) -> str:

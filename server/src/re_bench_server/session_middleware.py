@@ -21,7 +21,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench_server.environment import COME_BACK, NAME, tool_output
 from re_bench_server.logs import log
 from re_bench_server.registry import CLIENT, check_task, client_of
-from re_bench_server.responses import with_unscored_reward
+from re_bench_server.responses import with_sent_reward
 from re_bench_server.services.model import session_key
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class SessionMiddleware:
             await JSONResponse({"detail": _SHUTTING_DOWN}, _UNAVAILABLE, COME_BACK)(scope, receive, send)
         elif session is not None and isinstance(task_id, str) and task_id not in reconnect.tasks:
             outcome = await asyncio.to_thread(session.attempts.outcome_of, task_id)
-            response = with_unscored_reward(outcome, self._registry.app.settings.bash_reward)
+            response = with_sent_reward(outcome, self._registry.app.settings)
             result = RunToolSuccess(output=tool_output(response)).model_dump_json()
             stream = f"event: task_id\r\ndata: {task_id}\r\n\r\nevent: end\r\ndata: {result}\r\n\r\n"
             await Response(stream, headers=_STREAM_HEADERS)(scope, receive, send)
