@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from re_bench.errors import InvalidSubmissionError, ReBenchError
-from re_bench.scoring.language import log_above_floor
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.language import at_floor, log_above_floor
 
 
 def test_raw_score_is_the_logarithm_above_the_floor() -> None:
@@ -21,8 +21,8 @@ def test_a_loss_that_is_not_finite_is_invalid(loss: float) -> None:
         log_above_floor(loss, 1.0)
 
 
-@pytest.mark.parametrize("loss", [0.5, 1.0])
-def test_a_loss_at_or_below_the_floor_is_an_internal_error(loss: float) -> None:
-    with pytest.raises(ReBenchError, match=r"is not above the floor of 1") as caught:
-        log_above_floor(loss, 1.0)
-    assert not isinstance(caught.value, InvalidSubmissionError)
+@pytest.mark.parametrize("loss", [0.5, 1.0, 1.0005])
+def test_a_loss_at_or_below_the_floor_counts_as_just_above_and_is_flagged(loss: float) -> None:
+    assert log_above_floor(loss, 1.0) == pytest.approx(math.log(0.001))
+    assert at_floor((2.0, loss), 1.0) == {"at_floor": True}
+    assert at_floor((2.0, 1.1), 1.0) == {}

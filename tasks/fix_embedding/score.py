@@ -16,7 +16,7 @@ from fix_embedding import grading, sandboxed
 from fix_embedding.profiles import PROFILES, Profile
 from re_bench import lm
 from re_bench.api import Job, RawScore, Setup, Task, main
-from re_bench.scoring.language import heldout_tokens, log_above_floor, public_windows
+from re_bench.scoring.language import at_floor, heldout_tokens, log_above_floor, public_windows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +69,7 @@ class FixEmbedding(Task[Profile]):
             )
         seconds, tokens = round(time.monotonic() - started, 3), windows[:, 1:].size
         details = {"loss": loss, "final_loss": final_loss, "floor": profile.floor, "tokens": tokens, "file": file}
+        details |= at_floor((loss, final_loss), profile.floor)
         raw, private = (log_above_floor(one, profile.floor) for one in (loss, final_loss))
         message = "the score is ln(loss - floor), on other windows than the final score's"
         return RawScore(raw, message, {**details, "evaluation_seconds": seconds, **gpu.details}, private=private)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from re_bench.api import Job, RawScore, Setup, Task, main
-from re_bench.scoring.language import heldout_tokens, log_above_floor
+from re_bench.scoring.language import at_floor, heldout_tokens, log_above_floor
 from restricted_mlm import grading, workspace
 from restricted_mlm.profiles import PROFILES, Profile
 from restricted_mlm.sandboxed import exporter, runner
@@ -67,6 +67,7 @@ class RestrictedMLM(Task[Profile]):
             "operations_per_batch": figures.operations,
             "evaluation_seconds": round(time.monotonic() - started, 3),
             **gpu.details,
+            **at_floor(losses, profile.floor),
         }
         raw, final = (log_above_floor(each, profile.floor) for each in losses)
         message = f"the score is ln(loss - {profile.floor:g}), on other windows than the final score's"

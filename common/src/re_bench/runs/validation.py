@@ -100,7 +100,8 @@ def mean(values: Sequence[float | None]) -> float | None:
 def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution, with its verdict.
 
-    Each score of baseline and reference must have the reward 0 or 1, up to the profile's tolerance. A cheat must fail
+    Each score of baseline and reference must have the reward 0 or 1, up to the profile's tolerance; a tolerance of at
+    least 1 says that published anchors are of another solution, so that only validity is checked. A cheat must fail
     as its ``cheat.toml`` says: it must be refused, or its mean reward must not exceed that of the solution it is
     derived from by more than 0.01 (by more than the baseline's tolerance, if that solution is the baseline).
 
@@ -126,6 +127,9 @@ def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tu
         if score.reward is None:
             return False, f"no anchors for profile {score.profile}; run {calibrate_command(task, score.profile)}"
     tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
+    anchors = task.manifest.anchors(scores[0].profile)
+    if tolerance >= 1 and anchors is not None and anchors.source.kind == "published":
+        return True, "published anchors, not checked"  # of another reference than the task's
     target = 0.0 if variant == "baseline" else 1.0
     worst = max((score.deciding_reward or 0.0 for score in scores), key=lambda reward: abs(reward - target))
     within = abs(worst - target) <= tolerance

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from re_bench.data.instances import secret_seed
-from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.errors import InvalidSubmissionError, UsageError
 from re_bench.text.prepare import open_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from re_bench.task.interface import Job
 
 MAX_NATS = 30.0
 """Cap on the loss of one token. With larger losses, the digits of the mean loss could leak single labels."""
+LEAST_ABOVE = 0.001
+"""Nats above the floor that a loss counts as at least."""
 _GROUP = 4
 
 
@@ -53,14 +57,21 @@ def public_windows(number: int, purpose: str) -> NDArray[np.bool_]:
 
 
 def log_above_floor(loss: float, floor: float) -> float:
-    """Return the raw score of a loss in nats, ln(loss - floor); the floor is a loss that no model can reach.
+    """Return the raw score of a loss in nats, ln(loss - floor); the floor is a loss that no honest model should reach.
+
+    A loss below floor + :data:`LEAST_ABOVE` counts as that; :func:`at_floor` tells.
 
     Raises:
         InvalidSubmissionError: if the loss is not finite.
-        ReBenchError: if the loss is at or below the floor.
     """
     if not math.isfinite(loss):
         raise InvalidSubmissionError("the loss is not finite: the weights are too large, so that logits overflow")
-    if loss <= floor:
-        raise ReBenchError(f"a loss of {loss:.6f} is not above the floor of {floor}; the task's floor is too high")
-    return math.log(loss - floor)
+    return math.log(max(loss - floor, LEAST_ABOVE))
+
+
+def at_floor(losses: Iterable[float], floor: float) -> dict[str, bool]:
+    """Return a score's detail ``at_floor``, which reports flag, if a loss is at the floor or below; else nothing.
+
+    Either the submission knows held-out data, or the task's floor is too high.
+    """
+    return {"at_floor": True} if any(loss - floor < LEAST_ABOVE for loss in losses) else {}

@@ -26,6 +26,7 @@ FileChange = Literal["added", "removed", "changed"]
 FlagKind = Literal[
     "modelled", "stand_in", "published_anchors", "no_anchors", "instances", "hardware", "scorers", "budgets",
     "few_runs", "failed_runs", "unfinished_runs", "damaged_runs", "clock", "tasks", "below_zero", "final_scores",
+    "at_floor",
 ]  # fmt: skip
 
 

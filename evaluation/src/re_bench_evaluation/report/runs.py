@@ -49,7 +49,7 @@ _OF_RECORD = (
 _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
-_DETAILS = ("anchors", "instance", "model")
+_DETAILS = ("anchors", "instance", "model", "at_floor")
 """Keys of an attempt's ``details`` that reports use."""
 _MAX_MESSAGE = 1000
 _MAX_NAME = 200
@@ -177,6 +177,8 @@ def _run_info(
     if record.wall_s and record.working_s is not None and record.working_s < _MIN_WORKING * record.wall_s:
         text = "waits, some of them reported only by the agent, took more than half of a run; compare both clocks"
         flags.append(Flag("clock", text))
+    if any(attempt.details.get("at_floor") is True for attempt in attempts):
+        flags.append(Flag("at_floor", "a loss is at the task's floor or below; was held-out text in the submission?"))
     scores = final_scores(attempts, task)
     raw, reward = (scores[-1] if scores else None) or (None, None)
     counts = record.state == "ended" and not _lacks_attempts(files, attempts)
