@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import pytest
 from re_bench.limits import Limits
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.time_limits import MAX_STRETCH, TimeLimit, core_waits
+from re_bench.sandbox.time_limits import MAX_STRETCH, CoreTime, TimeLimit, core_waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ SECONDS = 0.2
 
 @pytest.mark.unit
 def test_a_limit_is_its_seconds_on_an_idle_machine() -> None:
-    limit = TimeLimit(SECONDS, lambda: {1: 50.0, 2: 0.0}, started=True)
+    limit = TimeLimit(SECONDS, lambda: {1: CoreTime(0.0, 50.0), 2: CoreTime(0.0, 0.0)}, started=True)
     assert not limit.reached
     assert 0 < limit.check() <= SECONDS
     time.sleep(SECONDS)
@@ -35,17 +36,27 @@ def test_a_limit_is_its_seconds_on_an_idle_machine() -> None:
 
 @pytest.mark.unit
 def test_time_in_which_a_thread_waits_for_a_core_does_not_count_up_to_a_bound() -> None:
-    waits = {1: 50.0}
+    waits = {1: CoreTime(7.0, 50.0)}
     limit = TimeLimit(SECONDS, lambda: waits, started=True)
     limit.check()
     time.sleep(2 * SECONDS)
-    waits = {1: 50.0 + 1.5 * SECONDS, 2: SECONDS}
+    waits = {1: CoreTime(7.0, 50.0 + 1.5 * SECONDS), 2: CoreTime(0.0, SECONDS)}
     assert not limit.reached
-    waits = {3: 1e6}
+    waits = {3: CoreTime(0.0, 1e6)}
     assert not limit.reached
     time.sleep(MAX_STRETCH * SECONDS - limit.elapsed_s)
     assert limit.reached
     assert limit.describe(3.2) == "0.2 s (it took 2 s of wall-clock time with 3 s of CPU time; the machine was busy)"
+
+
+@pytest.mark.unit
+def test_waiting_of_a_program_s_threads_for_each_other_counts() -> None:
+    cores, times = len(os.sched_getaffinity(0)), {}
+    limit = TimeLimit(SECONDS, lambda: times, started=False)
+    time.sleep(1.5 * SECONDS)
+    # Eight threads per core, which have shared the cores all the time.
+    times = {number: CoreTime(limit.elapsed_s / 8, 7 * limit.elapsed_s / 8) for number in range(8 * cores)}
+    assert limit.reached
 
 
 @contextmanager

@@ -30,6 +30,21 @@ threading.Thread(target=write).start()
 ctypes.CDLL(None).pthread_exit(None)
 """
 """Looks like a zombie, since its first thread has exited."""
+CONTINUES = """
+import ctypes, signal, time
+signal.signal(signal.SIGCONT, lambda *_: None)
+class Event(ctypes.Structure):
+    _fields_ = (("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int),
+                ("padding", ctypes.c_int * 12))
+libc, timer = ctypes.CDLL(None, use_errno=True), ctypes.c_void_p()
+assert libc.timer_create(1, ctypes.byref(Event(signal=signal.SIGCONT)), ctypes.byref(timer)) == 0
+assert libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 10_000_000, 0, 10_000_000), None) == 0
+while True:
+    with open("continues", "a") as file:
+        file.write("x")
+    time.sleep(0.001)
+"""
+"""Has the kernel send SIGCONT every 10 ms."""
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +75,23 @@ def test_no_process_runs_while_paused(session: Session) -> None:
         before = sizes(session)
         until(lambda before=before: sizes(session) != before)  # type: ignore[misc]
     session.run("pkill -f threads.py; kill -9 -1")
+
+
+def test_a_program_that_continues_by_itself_ends_all(session: Session) -> None:
+    (session.workspace / "continues.py").write_text(CONTINUES)
+    session.run("python3 continues.py > /dev/null 2>&1 &")
+    file = session.workspace / "continues"
+    until(lambda: file.exists() and len(file.read_text()) > 10)
+
+    async def pause() -> None:
+        async with session.shell.paused():
+            await asyncio.sleep(2)
+
+    session.runner.run(pause())
+    written = file.read_text()
+    assert "a process continued by itself while an attempt was scored" in session.run("true").text
+    time.sleep(0.2)
+    assert file.read_text() == written
 
 
 def test_stopped_processes_stay_stopped_and_jobs_are_undisturbed(session: Session) -> None:

@@ -568,6 +568,7 @@ def _tell_others(path: str) -> list[str]:
             "a question for leases": lambda: fcntl.fcntl(file, fcntl.F_GETLEASE),
             "notifications of a directory": lambda: fcntl.fcntl(os.open("/usr", os.O_RDONLY), fcntl.F_NOTIFY, 1),
             "a terminal": lambda: os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)),
+            "a lower priority": lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
             "the number of terminals": lambda: Path("/proc/sys/kernel/pty/nr").read_text(encoding="ascii"),
         }
         for way, attempt in ways.items():
@@ -578,6 +579,10 @@ def _tell_others(path: str) -> list[str]:
             leaks.append("a record lock with other high bits is possible")
     if libc.inotify_add_watch(libc.inotify_init(), os.fsencode(path), 0xFFF) >= 0:
         leaks.append("inotify is possible")
+    if libc.mlock(ctypes.create_string_buffer(4096), 4096) >= 0:
+        leaks.append("locked memory is possible")
+    with suppress(OSError):
+        os.utime("/dev/null")
     context = ctypes.c_ulong(0)
     if libc.syscall(IO_SETUP[os.uname().machine], 64, ctypes.byref(context)) >= 0:
         leaks.append("an asynchronous I/O context is possible")
@@ -585,8 +590,11 @@ def _tell_others(path: str) -> list[str]:
 
 
 def telling_others(target: Target) -> Iterator[str]:
-    """A sealed program cannot tell a friend in another sandbox anything by locks, watches or counters."""
+    """A sealed program cannot tell a friend in another sandbox anything by locks, watches, times or counters."""
+    before = os.stat("/dev/null").st_mtime_ns  # noqa: PTH116
     yield from target.call(_tell_others, os.__file__, spec=replace(spec_showing(), sealed=True))
+    if os.stat("/dev/null").st_mtime_ns != before:  # noqa: PTH116
+        yield "the times of the machine's devices can be changed"
 
 
 ATTACKS: dict[str, Attack] = {

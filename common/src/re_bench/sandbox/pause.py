@@ -13,57 +13,60 @@ from re_bench.processes import process_tree
 
 _STOP_WITHIN_S = 10.0
 _POLL_S = 0.002
+_AT_REST = frozenset("TtZX")
+"""States of threads that execute nothing: stopped, and ended."""
 
 
-def pause(root: int) -> set[int]:
+def pause(root: int, paused: list[int]) -> None:
     """Suspend a process and its descendants with SIGSTOP, including processes that start in the meantime.
 
-    When this returns, none of them executes anything until :func:`resume`. Processes that were suspended before are not
-    in the result, so that they stay suspended.
+    A program can have the kernel send SIGCONT later, for example by a timer; :func:`running` tells.
 
-    Returns:
-        The PIDs of the processes that this call has suspended.
+    Args:
+        root: the PID of the process.
+        paused: a list to which the PIDs of the processes are added that this call suspends, before it suspends them,
+            parents first: a shell that sees its children stop takes them for stopped jobs. Processes that were
+            suspended before are not added, so that :func:`resume` leaves them suspended.
 
     Raises:
         ReBenchError: if a process still runs after ten seconds.
     """
-    paused: set[int] = set()
     started = time.monotonic()
     # A system call that cannot be interrupted ends soon, except vfork, which waits for a child that may be suspended.
-    while running := {pid for pid in process_tree(root) if _runs(pid, paused, "RD" if _since(started) < 1 else "R")}:
-        for pid in running:
+    while pids := running(root, accept_waiting=time.monotonic() - started > 1):
+        if time.monotonic() - started > _STOP_WITHIN_S:
+            raise ReBenchError("the processes of the sandbox could not be suspended")
+        paused += [pid for pid in pids if pid not in paused]
+        for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
-        paused |= running
-        if _since(started) > _STOP_WITHIN_S:
-            resume(paused)
-            raise ReBenchError("the processes of the sandbox could not be suspended")
         time.sleep(_POLL_S)
-    return paused
 
 
-def resume(paused: set[int]) -> None:
-    """Continue the processes that :func:`pause` has suspended, the most recent first.
+def running(root: int, *, accept_waiting: bool = True) -> list[int]:
+    """Return the processes of a tree with a thread that is neither stopped nor ended, parents first.
 
-    A shell that continued before its children could take them for stopped jobs.
+    The states of all threads matter: a process whose first thread has exited looks like a zombie while the others run.
+
+    Args:
+        root: the PID of the process at the top.
+        accept_waiting: whether threads in an uninterruptible system call count as stopped.
     """
-    for pid in sorted(paused, reverse=True):
+    at_rest = _AT_REST | {"D"} if accept_waiting else _AT_REST
+    return [pid for pid in process_tree(root) if not _states(pid) <= at_rest]
+
+
+def resume(paused: list[int]) -> None:
+    """Continue the processes that :func:`pause` has suspended, the last ones first."""
+    for pid in reversed(paused):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
 
-def _since(started: float) -> float:
-    return time.monotonic() - started
-
-
-def _runs(pid: int, paused: set[int], active: str) -> bool:
-    """Return whether a process must be sent SIGSTOP or, if it is in ``paused``, has a thread in an ``active`` state.
-
-    The states of all threads matter: a process whose first thread has exited looks like a zombie while the others run.
-    """
+def _states(pid: int) -> set[str]:
     states = set()
     with suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):
                 states.add((thread / "stat").read_bytes().rpartition(b")")[2].split()[0].decode())
-    return not states.isdisjoint(active) if pid in paused else bool(states.difference("TtZX"))
+    return states

@@ -18,7 +18,7 @@ from re_bench.guest.truncate import HeadTail
 from re_bench.processes import is_running, process_tree, raise_if_stop_requested, stop_requested, temporary_directory
 from re_bench.sandbox import deadline, resource_usage
 from re_bench.sandbox.pause import pause, resume
-from re_bench.sandbox.time_limits import TimeLimit, core_waits
+from re_bench.sandbox.time_limits import CoreTime, TimeLimit, core_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -99,15 +99,16 @@ class Running:
         """Return the CPU time that the program and its descendants have used so far."""
         return resource_usage.cpu_seconds(self._process.pid)
 
-    def core_waits(self) -> dict[int, float]:
-        """Return for how many seconds each thread of the program has waited for a core so far."""
+    def core_waits(self) -> dict[int, CoreTime]:
+        """Return how long each thread of the program has run and has waited for a core so far."""
         return core_waits(self._process.pid)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Suspend the program and its descendants during a ``with`` block; see :func:`re_bench.sandbox.pause.pause`."""
-        paused = pause(self._process.pid)
+        paused: list[int] = []
         try:
+            pause(self._process.pid, paused)
             yield
         finally:
             resume(paused)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from re_bench.limits import Limits
 
-_MOST_ENTRIES = 1_000_000
+_MOST_ENTRIES = 300_000
 """Maximum number of files, directories and links in a program's writable directories, which take time to measure."""
 _PERIOD_S = 0.25
 _PAUSE_FACTOR = 4  # measuring takes at most a fifth of the time, however many files there are
@@ -56,16 +56,16 @@ def memory_violation(root: int, limits: Limits) -> str:
     """
     limit = limits.memory_mib * _MIB
     latest = time.thread_time() + max(1.0, limits.memory_mib * _S_PER_MIB)
-    held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in process_tree(root)}
+    held = {pid: _proc_bytes(pid, "status", _HELD) for pid in process_tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return ""
     shares = {}
     for pid in held:
-        shares[pid] = _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE)
+        shares[pid] = _proc_bytes(pid, "smaps_rollup", _SHARE)
         if time.thread_time() > latest:  # of CPU time, so that a busy machine makes no difference
             return "its memory cannot be measured in time: too many processes share too much"
     # If a process's share cannot be read, count all its pages, or nothing if the process has exited by now.
-    wholes = (_proc_bytes(f"/proc/{pid}/status", _HELD) or 0 for pid, share in shares.items() if share is None)
+    wholes = (_proc_bytes(pid, "status", _HELD) or 0 for pid, share in shares.items() if share is None)
     over = sum(wholes) + sum(filter(None, shares.values())) > limit
     return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
@@ -91,6 +91,7 @@ class DiskGrowth:
         self.before = before or 0
         """The initial size in bytes."""
         self._next = 0.0
+        self._free = self._free_bytes()
         with suppress(OSError):  # reported by the first measurement
             self._devices = {path.stat().st_dev for path in self._directories}
             if before is None:
@@ -103,14 +104,28 @@ class DiskGrowth:
         only :meth:`violation_at_end` notices the last files that a program writes.
         """
         started = time.monotonic()
-        if not self._directories or started < self._next:
+        if not self._directories or (started < self._next and not self._much_was_written(limits)):
             return ""
         with as_user(self._user):
             unnamed = _unnamed_files(root, self._devices)
         reason = self.violation_at_end(limits, unnamed)
         now = time.monotonic()
+        self._free = self._free_bytes()
         self._next = now + max(_PERIOD_S, _PAUSE_FACTOR * (now - started))
         return reason
+
+    def _much_was_written(self, limits: Limits) -> bool:
+        """Return whether the file systems have lost so much space since the last measurement that it is time for one.
+
+        This is quick, however many files there are. Other programs may have written it.
+        """
+        return self._free - self._free_bytes() > limits.disk_mib * _MIB / 8
+
+    def _free_bytes(self) -> int:
+        with suppress(OSError):
+            statuses = {status.f_fsid: status for status in map(os.statvfs, self._directories)}
+            return sum(status.f_bfree * status.f_frsize for status in statuses.values())
+        return 0
 
     def violation_at_end(self, limits: Limits, unnamed: int = 0) -> str:
         """Return the same message after measuring now.
@@ -134,14 +149,28 @@ class DiskGrowth:
         return disk_usage(self._directories, _MOST_ENTRIES) - self.before > limit
 
 
-def _proc_bytes(path: str, keys: set[str]) -> int | None:
-    """Return the sum, in bytes, of the lines ``key: N kB`` in a file of /proc; None if the file cannot be read."""
+def _proc_bytes(pid: int, name: str, keys: set[str]) -> int | None:
+    """Return the sum, in bytes, of the lines ``key: N kB`` in a file of a process; None if it cannot be read.
+
+    If the first thread has exited, the files of the process are empty, and those of another thread count.
+    """
+    found = _kib_lines(f"/proc/{pid}/{name}", keys)
+    if found or found is None:
+        return sum(found) << 10 if found else None
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - called several times a second
+            if lines := _kib_lines(f"/proc/{pid}/task/{thread}/{name}", keys):
+                return sum(lines) << 10
+    return 0
+
+
+def _kib_lines(path: str, keys: set[str]) -> list[int] | None:
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     pairs = (line.partition(":")[::2] for line in lines)
-    return sum(int(value.split()[0]) << 10 for key, value in pairs if key in keys)
+    return [int(value.split()[0]) for key, value in pairs if key in keys]
 
 
 def _ticks(pid: int) -> int:
@@ -153,13 +182,18 @@ def _ticks(pid: int) -> int:
 
 
 def _unnamed_files(root: int, devices: set[int]) -> int:
-    """Return the size in bytes of the deleted files on ``devices`` that the process tree under ``root`` keeps open."""
+    """Return the size in bytes of the deleted files on ``devices`` that the process tree under ``root`` keeps open.
+
+    Files that are only mapped count too, if this process may look at them. Descriptors that are on their way between
+    processes cannot be seen.
+    """
     seen: dict[tuple[int, int], int] = {}
     for pid in process_tree(root):
         with suppress(OSError):
-            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            top = Path(f"/proc/{pid}")
+            for file in (*top.glob("task/*/fd/*"), *top.glob("map_files/*")):
                 with suppress(OSError):
-                    status = descriptor.stat()
+                    status = file.stat()
                     if status.st_nlink == 0 and status.st_dev in devices:
                         seen[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
     return sum(seen.values())

@@ -9,8 +9,8 @@ The filter denies
 - extended attributes, which take space outside the sizes of files,
 - set-user-ID files.
 
-In a sealed sandbox, it also denies locks, leases and notifications of files, which other sandboxes that share the files
-could observe. 32-bit calls kill the process.
+In a sealed sandbox, it also denies locks, leases, times and notifications of files, which other sandboxes that share
+the files could observe, and changes of priorities. 32-bit calls kill the process.
 
 For bubblewrap, the filter is a BPF program that allows all other calls. For Docker and Podman, it is a profile that
 replaces the engine's own (``--security-opt seccomp=FILE``). The engine translates the names of calls with its own
@@ -56,8 +56,18 @@ _DENIED = """
     memfd_create memfd_secret shmget msgget semget io_setup
     setxattr lsetxattr fsetxattr
 """.split()  # noqa: SIM905 - fifty words read better than fifty lines
-_SEALED = ("flock", "inotify_init", "inotify_init1", "inotify_add_watch")
-"""Calls that a sealed sandbox denies in addition. They fail with ``ENOSYS``, after which libraries do without them."""
+_SEALED = """
+    flock inotify_init inotify_init1 inotify_add_watch mlock mlock2 mlockall
+    sched_setscheduler sched_setattr sched_setparam setpriority
+""".split()  # noqa: SIM905 - as above
+"""Calls that a sealed sandbox denies in addition. They fail with ``ENOSYS``, after which libraries do without them.
+
+Locked memory is counted in files of /proc that all can read. A thread of lower priority would seem to wait for a core,
+which extends time limits.
+"""
+_TIMES = ("utime", "utimes", "futimesat", "utimensat")
+"""Calls that do nothing in a sealed sandbox, without an error: the device nodes in /dev are the machine's."""
+_MAP_LOCKED = 0x2000
 _FILE_COMMANDS = (*range(5), *range(8, 17), *range(1027, 1035))
 """Commands of fcntl that a sealed sandbox allows: those of <linux/fcntl.h> up to F_GET_SEALS, without record locks,
 leases and F_NOTIFY."""
@@ -113,8 +123,9 @@ def engine_profile(*, sealed: bool = False) -> dict[str, Any] | None:
     unknown = [name for number in _OPAQUE if (name := known.pop(number, None))]
     conditions = _conditions()
     if sealed:
+        conditions["mmap"] = [_without(3, _MAP_LOCKED)]
         conditions["fcntl"] = [{"index": 1, "op": "SCMP_CMP_EQ", "value": command} for command in _FILE_COMMANDS]
-        unknown += _SEALED
+        unknown += [*_SEALED, *_TIMES]
     allowed = sorted({*known.values()} - {*_DENIED, *conditions, *unknown})
     return {
         "defaultAction": "SCMP_ACT_ERRNO",
@@ -209,6 +220,10 @@ def _sealed_rules(seccomp: Any) -> Any:
     for name in _SEALED:
         with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
             rules.add_rule(unknown, name)
+    for name in _TIMES:
+        with suppress(OSError, ValueError, RuntimeError):
+            rules.add_rule(seccomp.ERRNO(0), name)
+    rules.add_rule(unknown, "mmap", seccomp.Arg(3, seccomp.MASKED_EQ, _MAP_LOCKED, _MAP_LOCKED))
     for command in set(range(_FILE_COMMANDS[-1])).difference(_FILE_COMMANDS):
         rules.add_rule(unknown, "fcntl", seccomp.Arg(1, seccomp.EQ, command))
     # This includes commands with higher bits, which the kernel ignores.

@@ -49,7 +49,8 @@ def descendants(root: int, spare: Collection[tuple[int, int]] = ()) -> list[Proc
         if name.isdigit():
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - as above
                 fields = file.read().rpartition(b")")[2].split()
-                if fields[0] not in {b"Z", b"X"}:
+                # A process whose first thread has exited looks like a zombie while other threads run.
+                if fields[0] not in {b"Z", b"X"} or int(fields[_THREADS]) > 1:
                     start, parent, group, threads = (int(fields[i]) for i in (_START_TIME, 1, _GROUP, _THREADS))
                     children.setdefault(parent, []).append(Process(int(name), start, parent, group, threads))
     found, waiting = [], [root]

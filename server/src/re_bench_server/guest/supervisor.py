@@ -85,7 +85,8 @@ class Program:
 
     def __init__(self, number: int, process: subprocess.Popen[bytes], timeout_s: float) -> None:
         self.number, self.process = number, process
-        self.next_check = time.monotonic() + timeout_s
+        self.started = time.monotonic()
+        self.next_check = self.started + timeout_s
         self.pipes: dict[str, IO[bytes]] = {}
         self.status: int | None = None
         self.ended = self.replied = False
@@ -178,17 +179,19 @@ class Supervisor:
                     if isinstance(task, Command):
                         task.deadline = task.next_check
         elif "delayed" in request:
-            self.delay(request["delayed"])
+            self.delay(request["delayed"], request["since"])
         elif "end" in request:
             self.end_all(request["end"])
+            ipc.send(self.channel, {"number": request["number"]})
 
-    def delay(self, seconds: float) -> None:
-        """Extend time limits by the time for which everything was suspended."""
-        if self.command:
+    def delay(self, seconds: float, since: float) -> None:
+        """Extend time limits of what had begun by the time for which everything was suspended."""
+        if self.command and self.command.started <= since:
             self.command.next_check += seconds
             self.command.deadline += seconds
         for program in self.programs:
-            program.next_check += seconds
+            if program.started <= since:
+                program.next_check += seconds
 
     def on_child_end(self) -> None:
         """Reap children that have exited, including orphans."""

@@ -22,7 +22,7 @@ from re_bench.data.files import short_path
 from re_bench.errors import ReBenchError
 from re_bench.guest import ipc
 from re_bench.sandbox import resource_usage
-from re_bench.sandbox.pause import pause, resume
+from re_bench.sandbox.pause import pause, resume, running
 from re_bench.sandbox.process import end_process, start
 from re_bench_server.shell.guest_files import CHANNEL, PROGRAM
 
@@ -43,22 +43,29 @@ _GRACE_S = 30.0
 """How long the supervisor may exceed a time limit before the server kills the sandbox."""
 _START_S = 60.0
 _POLL_S = 0.02
+_PAUSE_CHECK_S = 0.05
+_END_WITHIN_S = 10.0
+"""Time for the supervisor to confirm that it has ended everything, on a busy machine."""
 _CHUNK = 1 << 16
 _MAX_ERROR = 600
 _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
 """Maximum number of JSON bytes per byte of output."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
+_URGENT = ThreadPoolExecutor(4, thread_name_prefix="re-bench-end")
+"""For what must not wait for walks through the files of sessions: the ends and pauses of sandboxes."""
 _BUSY_CHECK_S, _IDLE_CHECK_S = 0.05, 0.5
 _PAUSE_FACTOR = 4  # checks take at most a fifth of their thread's time
 
 
-async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
+async def in_thread(
+    function: Callable[..., Result], *arguments: Any, executor: ThreadPoolExecutor | None = None
+) -> Result:
     """Call a blocking function in a thread; a cancellation takes effect only after the function has returned.
 
     The thread is not one of the event loop's, which may all be busy with scoring.
     """
-    call = asyncio.get_running_loop().run_in_executor(_THREADS, function, *arguments)
+    call = asyncio.get_running_loop().run_in_executor(executor or _THREADS, function, *arguments)
     try:
         return await asyncio.shield(call)
     except asyncio.CancelledError:
@@ -208,31 +215,52 @@ class Sandbox:
     async def paused(self) -> AsyncIterator[None]:
         """Suspend all processes of the sandbox during a ``with`` block; time limits of running calls do not count it.
 
-        A sandbox whose processes cannot be suspended is killed.
+        A sandbox whose processes cannot be suspended, or continue by themselves, is killed.
         """
+        processes: list[int] = []
+        since, watching = time.monotonic(), None
         try:
-            processes = await in_thread(pause, self._ancestor)
-        except ReBenchError as error:
-            await asyncio.shield(self.end(str(error)))
-            processes = set()
-        self._paused_at = time.monotonic()
-        try:
+            try:
+                await in_thread(pause, self._ancestor, processes, executor=_URGENT)
+            except ReBenchError as error:
+                await asyncio.shield(self.end(str(error)))
+            self._paused_at = time.monotonic()
+            watching = asyncio.create_task(self._end_if_running())
             yield
         finally:
-            seconds, self._paused_at = time.monotonic() - self._paused_at, math.inf
+            if watching is not None:
+                watching.cancel()
+            seconds, self._paused_at = max(0.0, time.monotonic() - self._paused_at), math.inf
             self._paused_s += seconds
-            self.send({"delayed": seconds})  # read before the supervisor looks at the time again
+            self.send({"delayed": seconds, "since": since})  # read before the supervisor looks at the time again
             resume(processes)
+
+    async def _end_if_running(self) -> None:
+        while self._ending is None:
+            if await in_thread(running, self._ancestor, executor=_URGENT):
+                self.end("a process continued by itself while an attempt was scored; all processes were killed")
+            await asyncio.sleep(_PAUSE_CHECK_S)
 
     def _active_s(self) -> float:
         """Return the time in seconds, on a clock that stands still while the sandbox is paused."""
         return min(time.monotonic(), self._paused_at) - self._paused_s
 
+    def end_processes(self, violation: str) -> None:
+        """Have the supervisor kill all other processes; if it does not confirm that, kill the sandbox."""
+        _number, call = self.call({"end": violation})
+
+        async def confirmed() -> None:
+            await asyncio.wait({call.reply}, timeout=_END_WITHIN_S)
+            if not call.reply.done():
+                self.end(f"{violation}; all processes of the session were killed")
+
+        self._tasks.append(asyncio.create_task(confirmed()))
+
     def end(self, reason: str) -> asyncio.Future[None]:
         """Kill all processes of the sandbox; the returned future is done when none is left."""
         if self._ending is None:
             self.end_reason = reason
-            self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
+            self._ending = asyncio.get_running_loop().run_in_executor(_URGENT, _end, self._process, self._cleanup)
             for watching in self._tasks[1:]:
                 watching.cancel()
             self._checks.shutdown(wait=False)

@@ -339,7 +339,7 @@ class Shell:
         elapsed = now - self._violation_time
         if elapsed > _VIOLATION_S:
             self._violation_time = now
-            sandbox.send({"end": violation})
+            sandbox.end_processes(violation)
         elif elapsed > _END_GRACE_S:
             sandbox.end(f"{violation}; all processes of the session were killed")
 
