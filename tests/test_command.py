@@ -119,10 +119,10 @@ def test_regrade_scores_stored_submissions(quick: Path, tmp_path: Path, monkeypa
     monkeypatch.chdir(quick.parent)
     log, again = tmp_path / "attempts.jsonl", tmp_path / "again.jsonl"
     for number in ("4", "ten", "4"):
-        run_command("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
+        run_command("score", "./quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
     submit(tmp_path / "s", "9")  # regrading scores the stored copy
     before = log.read_bytes()
-    done = run_process("regrade", log, "--log", again, "--json")
+    done = run_process("regrade", log, "--task-dir", "quick", "--log", again, "--json")
     assert done.returncode == 0, done.stderr
     entries = json.loads(done.stdout)["regraded"]
     assert [(e["attempt"]["raw"], e["score"]["raw"], e["score"]["status"]) for e in entries] == [
@@ -134,7 +134,7 @@ def test_regrade_scores_stored_submissions(quick: Path, tmp_path: Path, monkeypa
     assert done.stderr.count("regrading") == 2
     kept = sorted(path.name for path in (tmp_path / "attempts.jsonl.submissions").iterdir())
     assert kept == sorted({e["attempt"]["submission"] for e in entries})
-    assert "4.0000" in run_command("regrade", log).stdout
+    assert "4.0000" in run_command("regrade", log, "--task-dir", "quick").stdout
 
 
 def test_skipped_files_are_not_stored(quick: Path, tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_regrading_without_a_log_or_submission_is_reported(
     missing = run_command("regrade", tmp_path / "none.jsonl")
     assert (missing.returncode, "no such attempt log" in missing.stderr) == (2, True)
     log = tmp_path / "attempts.jsonl"
-    run_command("score", "quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
+    run_command("score", "./quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
     shutil.rmtree(tmp_path / "attempts.jsonl.submissions")
-    lost = run_command("regrade", log)
+    lost = run_command("regrade", log, "--task-dir", "quick")
     assert (lost.returncode, "submission not stored" in lost.stdout) == (1, True)
 
 

@@ -51,7 +51,8 @@ def test_time_in_which_a_thread_waits_for_a_core_does_not_count_up_to_a_bound() 
 
 @pytest.mark.unit
 def test_waiting_of_a_program_s_threads_for_each_other_counts() -> None:
-    cores, times = len(os.sched_getaffinity(0)), {}
+    cores = len(os.sched_getaffinity(0))
+    times: dict[int, CoreTime] = {}
     limit = TimeLimit(SECONDS, lambda: times, started=False)
     time.sleep(1.5 * SECONDS)
     # Eight threads per core, which have shared the cores all the time.

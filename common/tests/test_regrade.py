@@ -43,7 +43,7 @@ def drawn_by(
     def changed(source: str) -> TaskFolder:
         change(made_up, "task.toml", 'description = "small"', f'description = "small"\ninstance = "{source}"')
         task = change(made_up, "score.py", MEASURED, f"{MEASURED} + job.instance_number")
-        monkeypatch.setattr("re_bench.runs.regrade.find_task", lambda _name: task)
+        monkeypatch.setattr("re_bench.runs.regrade.task_named", lambda _name: task)
         return task
 
     return changed
@@ -81,14 +81,14 @@ def test_instances_of_another_machines_secret_are_skipped(
     task, log = drawn_by("secret"), tmp_path / "log.jsonl"
     score, _final = score_and_record(task, submission, "cpu", "none", log)
     there = score.details["instance"]
-    again = re_bench("regrade", log, "--sandbox", "none", "--json", cwd=tmp_path)
+    again = re_bench("regrade", log, "--task-dir", task.directory, "--sandbox", "none", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["regraded"][0]["score"]["details"]["instance"] == there == secret_name()
     (tmp_path / "cache" / MACHINE_FILE).unlink()
     assert secret_name() != there
     for options in ([], ["--json"]):
-        refused = re_bench("regrade", log, "--sandbox", "none", *options, cwd=tmp_path)
+        refused = re_bench("regrade", log, "--task-dir", task.directory, "--sandbox", "none", *options, cwd=tmp_path)
         reason = f"scored with instance {there} of another machine's secret; this machine's is {secret_name()}"
         assert (refused.returncode, reason in refused.stdout) == (1, True), refused.stdout
-    (regraded,) = regrade(log, sandbox="none", other_instances=True)
+    (regraded,) = regrade(log, sandbox="none", find=lambda _name: task, other_instances=True)
     assert regraded.score is not None
     assert (regraded.other_instance, regraded.score.details["instance"]) == (True, secret_name())

@@ -72,7 +72,7 @@ def test_tasks_in_bundles_are_never_directories(
     assert {entry.outcome for entry in result.rescored} == {"not compared"}
     scan(evaluation)
     if not relative:  # a log may name a task in the working directory
-        with pytest.raises(UsageError, match="invalid task name"):
+        with pytest.raises(UsageError, match="there is no task"):
             regrade(log)
     assert not mark.exists()
 

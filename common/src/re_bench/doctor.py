@@ -476,7 +476,7 @@ def _listed(targets: Iterable[Target]) -> str:
 
 def _pip_source() -> list[str]:
     """Return the URL or directory that pip searches first with this machine's configuration, or nothing."""
-    lines = _run(sys.executable, "-m", "pip", "config", "list", limit_s=_PIP_S)[1].splitlines()
+    lines = _run(sys.executable, "-P", "-m", "pip", "config", "list", limit_s=_PIP_S)[1].splitlines()
     pairs = [line.partition("=") for line in sorted(lines, key=lambda line: line.startswith(":env:"))]
     settings = {key.rpartition(".")[2]: value.strip("'\"") for key, _equals, value in pairs}  # environment last
     if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:

@@ -77,7 +77,7 @@ def cli_entry_point(program: str) -> Iterator[None]:
             raise
         sys.exit(128 + signal.SIGPIPE)
     except ReBenchError as error:
-        print_progress(f"{program}: {error}")
+        print_lines(f"{program}: {error}".replace("\n", "\n  "))  # indented, since a name in it may be untrusted
         sys.exit(error.exit_status)
     finally:
         for number, handler in before.items():
@@ -194,8 +194,16 @@ def raise_if_stop_requested() -> None:
 
 def print_progress(line: str) -> None:
     """Print a progress message on stderr; escape control characters, since it may contain untrusted text."""
-    print("".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in line),
-          file=sys.stderr, flush=True)  # fmt: skip
+    print(_printable(line), file=sys.stderr, flush=True)
+
+
+def print_lines(text: str) -> None:
+    """Print a trusted text of several lines like :func:`print_progress`."""
+    print("\n".join(map(_printable, text.split("\n"))), file=sys.stderr, flush=True)
+
+
+def _printable(line: str) -> str:
+    return "".join(char if char.isprintable() or char == "\t" else ascii(char)[1:-1] for char in line)
 
 
 @contextmanager

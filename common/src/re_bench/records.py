@@ -153,7 +153,7 @@ class EvaluationRecord(Record):
     """ISO 8601 in UTC."""
     plan: dict[str, Any]
     """The plan with all defaults filled in."""
-    tasks: tuple[TaskRecord, ...]
+    tasks: Annotated[tuple[TaskRecord, ...], Field(max_length=100)]
     versions: dict[str, str]
     """Versions of Python and of the packages that scores depend on."""
     hardware: str

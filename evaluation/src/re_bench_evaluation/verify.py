@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.normalise import normalise
 from re_bench.processes import print_progress
-from re_bench.runs.regrade import regrade
+from re_bench.records import SERVER, SESSIONS, TaskRecord
+from re_bench.runs.regrade import Spending, regrade
 from re_bench.tables import number
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import task_named
@@ -128,7 +129,7 @@ def verify(
         with open_bundle(file, max_mib=max_mib, max_files=max_files) as unpacked:
             files, name = len(unpacked.manifest.files) - len(unpacked.problems), unpacked.manifest.evaluation
             problems, notes, chosen, deciding = _examine(unpacked, sample, seed)
-            budget = _Budget(spend)
+            budget = Spending(spend)
             rescored = [_rescored(run, attempt, sandbox, budget) for run, attempt in chosen]
             checked = {(one.run, one.attempt) for one in rescored if one.outcome != "not compared"}
             unchecked = tuple(name for name, attempts in deciding.items() if checked.isdisjoint(attempts))
@@ -158,17 +159,47 @@ def _examine(
     except ReBenchError as error:
         return [*problems, str(error).removeprefix(f"{unpacked.directory}/")], [], [], {}
     problems += [problem.removeprefix(f"{unpacked.directory}/") for problem in evaluation.damaged]
+    problems += _problems_of_tasks(evaluation.record.tasks)
+    sound = []
     for run in evaluation.runs:
-        problems += [f"{run.name}: {problem}" for problem in (*_problems_of(run), *_malformed_models(run))]
+        found = [*_problems_of(run), *_problems_of_attempts(run)]
+        problems += [f"{run.name}: {problem}" for problem in found]
+        sound += [] if found else [run]  # only their attempts are scored again
     deciding = {run.name: {(run.name, attempt.n) for attempt in _deciding(run)} for run in evaluation.runs}
     scored = {name: attempts for name, attempts in deciding.items() if attempts}
-    return problems, _notes(unpacked.manifest, evaluation), _sample(evaluation.runs, size, seed), scored
+    return problems, _notes(unpacked.manifest, evaluation), _sample(sound, size, seed), scored
 
 
 def _deciding(run: LoggedRun) -> list[Attempt]:
     """Return the attempts that decide a run's score."""
-    raw = None if run.task_record is None else run.contents.final(run.task_record.aggregation, None).raw
+    raw = None if run.task_record is None else _final_raw(run, run.task_record)
     return [] if raw is None else [attempt for attempt in run.attempts if attempt.deciding_raw == raw]
+
+
+def _final_raw(run: LoggedRun, task: TaskRecord) -> float | None:
+    try:
+        return run.contents.final(task.aggregation, None).raw
+    except ValueError:  # anchors of an attempt are damaged, which is a problem of its own
+        return None
+
+
+def _problems_of_tasks(records: Sequence[TaskRecord]) -> Iterator[str]:
+    """Yield a problem for each task that occurs twice, or differs from the installed task of its version."""
+    names = [record.name for record in records]
+    yield from (f"{name}: more than one record of the task" for name in sorted(set(names)) if names.count(name) > 1)
+    for record in records:
+        task = task_here(record.name)
+        if task is None or task.manifest.version != record.version or record.profile not in task.manifest.profiles:
+            continue
+        if record.model and task.manifest.calls_model(record.profile):
+            task = replace(task, manifest=task.manifest.with_model(record.model))
+        own = TaskRecord.of(task, record.profile)
+        for name in ("direction", "aggregation"):
+            claimed, installed = getattr(record, name), getattr(own, name)
+            if claimed != installed:
+                yield f"{record.name}: {name} is {claimed}, but {installed} in the installed task"
+        if anchor_pair(own) != anchor_pair(record):
+            yield f"{record.name}: the anchors are not those of the installed task"
 
 
 def _problems_of(run: LoggedRun) -> Iterator[str]:
@@ -185,7 +216,17 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
         return
     if record.state not in ("ended", "failed"):
         return
-    task, anchors = run.task_record, anchor_pair(run.task_record)
+    if record.session is None and any((run.directory / SERVER / SESSIONS).glob("*")):
+        yield "run.json names no session, but there is one"
+    try:
+        yield from _contradictions(run, run.task_record)
+    except ValueError as error:
+        yield f"damaged anchors in the attempt log: {error}"
+
+
+def _contradictions(run: LoggedRun, task: TaskRecord) -> Iterator[str]:
+    """Yield the contradictions between the final score in a run's record and its attempt log."""
+    record, anchors = run.record, anchor_pair(task)
     final = run.contents.final(task.aggregation, None)  # uses the rewards in the log
     if final.reward is None and anchors:
         final = run.contents.final(task.aggregation, anchors)
@@ -197,13 +238,26 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
         yield "the submission that decides the score is not in the bundle; the score cannot be checked"
 
 
-def _malformed_models(run: LoggedRun) -> Iterator[str]:
-    """Yield a problem for each attempt whose chat model is malformed."""
+def _problems_of_attempts(run: LoggedRun) -> Iterator[str]:
+    """Yield a problem for each attempt with a malformed chat model, no submission, or another reward than its score."""
+    anchors = anchor_pair(run.task_record) if run.task_record is not None else None
     for attempt in run.attempts:
         try:
             ChatModel.from_details(attempt.details)
         except UsageError as error:
             yield f"attempt {attempt.n}: {error}"
+        if attempt.status != "valid":
+            continue
+        if not attempt.submission:
+            yield f"attempt {attempt.n}: valid without a submission"
+        if anchors is None:
+            continue
+        own = attempt.details.get("anchors")
+        claimed = (own.get("starting"), own.get("reference")) if isinstance(own, dict) else anchors
+        if claimed != anchors:
+            yield f"attempt {attempt.n}: its anchors are not those of the task"
+        elif attempt.raw is not None and not _agree(attempt.reward, normalise(attempt.raw, *anchors)):
+            yield f"attempt {attempt.n}: the reward {attempt.reward} is not that of its raw score"
 
 
 def _agree(recorded: float | None, logged: float | None) -> bool:
@@ -245,41 +299,11 @@ def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[Logge
     return [(run, attempt) for _group, _random, run, attempt in ranked[:size]]
 
 
-@dataclass
-class _Budget:
-    """The dollars that further scorings may spend."""
-
-    dollars: float
-
-    def pay(self, attempt: Attempt) -> None:
-        """Subtract what the scoring of an attempt may spend.
-
-        Raises:
-            UsageError: if it is too much.
-        """
-        manifest = task_named(attempt.task).manifest
-        if not manifest.calls_model(attempt.profile):
-            return
-        most = manifest.model.scoring_dollars if manifest.model and manifest.model.scoring_dollars else math.inf
-        if most > self.dollars:
-            limit = f"up to {most:g} dollars" if most < math.inf else "dollars without a limit"
-            raise UsageError(f"scoring it spends {limit} with your API key, and {self.dollars:g} are left of --spend")
-        self.dollars -= most
-
-
-def _at_list_price(attempt: Attempt) -> ChatModel | None:
-    """Return an attempt's chat model without the terms in the log, which a stranger may have written."""
-    model = ChatModel.from_details(attempt.details)
-    return None if model is None else ChatModel(model.name)
-
-
-def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None, budget: _Budget) -> Rescored:
+def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None, spending: Spending) -> Rescored:
     print_progress(f"{run.name}: scoring attempt {attempt.n} again")
     assert run.log is not None
     try:
-        budget.pay(attempt)
-        find: dict[str, Any] = {"find": task_named, "model": _at_list_price, "other_instances": True}
-        (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, **find)
+        (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, spending=spending, other_instances=True)
         return Rescored(run.name, attempt.n, *compare(regraded))
     except ReBenchError as error:
         return Rescored(run.name, attempt.n, "not compared", str(error))

@@ -140,7 +140,7 @@ def serving(settings: Settings) -> Iterator[Gateway]:
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "re_bench_gateway", str(channel.fileno())],
+        [sys.executable, "-P", "-m", "re_bench_gateway", str(channel.fileno())],
         pass_fds=[channel.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=2,  # keep a plug-in's prints off our stdout

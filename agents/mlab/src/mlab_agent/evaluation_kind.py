@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.agents import AgentLaunch, AgentSetup, Usage
     from re_bench_evaluation.plan_tables import Agent, Model
 
-_COMMAND = (sys.executable, "-m", "mlab_agent")
+_COMMAND = (sys.executable, "-P", "-m", "mlab_agent")
 _OPTIONS_OF_PLAN = frozenset({
     "--ors", "--task", "--run", "--token-variable", "--model", "--price", "--context-tokens", "--base-url",
     "--key-variable", "--seed", "--max-time", "--max-cost", "--max-tokens", "--max-steps", "--workdir", "--check",

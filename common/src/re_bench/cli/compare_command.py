@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from re_bench.cli.main import MAINTAINERS, app
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.normalise import as_finite
 from re_bench.options import Json, print_json
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ Solutions = dict[tuple[str, str], Scores]
 
 _HEADER = ("task", "solution", "what", "before", "after")
 _MAX_CELL = 60
-_VARIES = re.compile(r"\S*(?:\d|/)\S*")
-"""Matches a word that may differ between runs, such as a number, a hash or a path."""
+_VARIES = re.compile(r"[\d/]")
+"""Matches in a word that may differ between runs, such as a number, a hash or a path."""
 
 
 @app.command(group=MAINTAINERS)
@@ -58,7 +59,7 @@ def _solutions(path: Path) -> Solutions:
         UsageError: if the file cannot be read or has another format.
     """
     try:
-        reports = json_format.loads(path.read_text(encoding="utf-8"))["reports"]
+        reports = json_format.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)["reports"]
         return {
             (f"{report['task']}/{report['profile']}", row["variant"]): [dict(score) for score in row["scores"]]
             for report in reports
@@ -66,8 +67,12 @@ def _solutions(path: Path) -> Solutions:
         }
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(f"{path}: not the output of `re-bench validate --json`") from None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no score")
 
 
 def _differences(before: Solutions, after: Solutions) -> Iterator[tuple[str, str, str, object, object]]:
@@ -83,8 +88,12 @@ def _differences(before: Solutions, after: Solutions) -> Iterator[tuple[str, str
             if raw_then is not None and raw_now is not None and abs(raw_now - raw_then) > _resolution(key[0]):
                 yield (*key, "raw", raw_then, raw_now)
             reason_then, reason_now = (str(side[0].get("message", "")) if side else "" for side in (then, now))
-            if _VARIES.sub("#", reason_then).split() != _VARIES.sub("#", reason_now).split():
+            if _fixed_words(reason_then) != _fixed_words(reason_now):
                 yield (*key, "reason", reason_then, reason_now)
+
+
+def _fixed_words(reason: str) -> list[str]:
+    return ["#" if _VARIES.search(word) else word for word in reason.split()]
 
 
 def _statuses(scores: Scores) -> str:
@@ -92,16 +101,16 @@ def _statuses(scores: Scores) -> str:
 
 
 def _mean_raw(scores: Scores) -> float | None:
-    raws = [raw for score in scores if isinstance(raw := score.get("raw"), int | float)]
+    raws = [raw for score in scores if (raw := as_finite(score.get("raw"))) is not None]
     return sum(raws) / len(raws) if raws else None
 
 
 def _resolution(task: str) -> float:
     """Return the largest difference of raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
-    from re_bench.task.discovery import find_task
+    from re_bench.task.discovery import task_named
 
     try:
-        resolution = find_task(task.partition("/")[0]).manifest.resolution
+        resolution = task_named(task.partition("/")[0]).manifest.resolution
     except ReBenchError:
         resolution = None
     return (resolution or 0.0) + 1e-9

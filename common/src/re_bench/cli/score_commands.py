@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from re_bench.cli.main import AUTHORS, MAINTAINERS, app
 from re_bench.options import GpuType, Json, ProfileName, Ray, SandboxName, TaskName, print_json
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
+
+if TYPE_CHECKING:
+    from re_bench.task.discovery import TaskFolder
 
 
 @app.command(group=AUTHORS)
@@ -52,6 +56,17 @@ def regrade(
     /,
     *,
     into: Annotated[Path | None, Parameter(name="--log", help="Append the new scores to this log.")] = None,
+    task: Annotated[
+        Path | None,
+        Parameter(name="--task-dir", help="The directory of the log's task, if the task is not installed."),
+    ] = None,
+    spend: Annotated[
+        float,
+        Parameter(
+            validator=Number(gte=0), help="The most dollars to spend with your API key on chat models (default: 0)."
+        ),
+    ] = 0.0,
+    model: ModelOptions = NO_MODEL,
     ray: Ray = None,
     gpu_type: GpuType = None,
     sandbox: SandboxName = None,
@@ -60,11 +75,27 @@ def regrade(
     """Score the submissions stored next to an attempt log again."""
     from re_bench.cli.run_tables import regraded_table
     from re_bench.errors import UsageError
+    from re_bench.runs.regrade import Spending
     from re_bench.runs.regrade import regrade as regrade_log
+    from re_bench.task.discovery import open_task, task_named
 
     if not log.is_file():
         raise UsageError(f"{log}: no such attempt log")
-    regraded = regrade_log(log, into=into, sandbox=sandbox, gpu_type=gpu_type, cluster=ray)
+    given = None if task is None else open_task(task)
+
+    def find(name: str) -> TaskFolder:
+        return given if given is not None and given.name == name else task_named(name)
+
+    regraded = regrade_log(
+        log,
+        into=into,
+        sandbox=sandbox,
+        gpu_type=gpu_type,
+        cluster=ray,
+        find=find,
+        spending=Spending(spend),
+        model=model.chosen(),
+    )
     if json:
         print_json({"regraded": [entry.to_dict() for entry in regraded]})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from re_bench.runs.score_process import score_submission
 from re_bench.scoring.attempt import record
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.choices import choose_model, instance_in, instance_of
-from re_bench.task.discovery import find_task
+from re_bench.task.discovery import task_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -47,8 +46,25 @@ class Regraded:
         )
 
 
-def _model_of_log(attempt: Attempt) -> ChatModel | None:
-    return ChatModel.from_details(attempt.details)
+@dataclass
+class Spending:
+    """The dollars that scorings may spend with the API key in the environment."""
+
+    dollars: float = 0.0
+
+    def pay(self, task: TaskFolder, profile: str) -> None:
+        """Subtract what one scoring may spend.
+
+        Raises:
+            UsageError: if it is more than is left.
+        """
+        if not task.manifest.calls_model(profile):
+            return
+        most = task.manifest.model.scoring_dollars if task.manifest.model else None
+        if most is None or most > self.dollars:
+            limit = "dollars without a limit" if most is None else f"up to {most:g} dollars"
+            raise UsageError(f"scoring it spends {limit} with your API key, and {self.dollars:g} are left of --spend")
+        self.dollars -= most
 
 
 def regrade(
@@ -60,7 +76,8 @@ def regrade(
     cluster: str | None = None,
     only: Container[int] | None = None,
     find: Callable[[str], TaskFolder] | None = None,
-    model: Callable[[Attempt], ChatModel | None] = _model_of_log,
+    spending: Spending | None = None,
+    model: ChatModel | None = None,
     other_instances: bool = False,
 ) -> list[Regraded]:
     """Score the submissions stored next to ``log`` again.
@@ -77,9 +94,11 @@ def regrade(
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: as for :func:`re_bench.runs.validate.validate`.
         only: numbers of the attempts to score; None for all.
-        find: returns the task with a name from the log; None for :func:`re_bench.task.discovery.find_task`.
-        model: returns the chat model to score an attempt with; None for the manifest's. Default: that of the log, with
-            its prices.
+        find: returns the task with a name from the log, which must not select a directory, since its scorer would run
+            unsandboxed; None for :func:`re_bench.task.discovery.task_named`.
+        spending: what scorings that call a chat model may spend; None for nothing.
+        model: a chat model with its prices and limits. Other models of the log have those of the package genai-prices,
+            whatever the log says.
         other_instances: whether to score attempts at instances of another machine's secret with this machine's.
 
     Raises:
@@ -91,7 +110,7 @@ def regrade(
     regraded = []
     with open_executor(cluster) as executor:
         attempts = [attempt for attempt in AttemptLog(log).read().attempts if only is None or attempt.n in only]
-        options = _Options(sandbox, find or _task_of_log, model, other_instances)
+        options = _Options(sandbox, find or task_named, spending or Spending(), model, other_instances)
         planned = [(attempt, *_plan(executor, attempt, store, options)) for attempt in attempts]
         for attempt, job, _reason in planned:
             if job is not None and job not in scores:
@@ -100,7 +119,8 @@ def regrade(
         for attempt, job, reason in planned:
             score = None if job is None else scores[job].result()
             named = instance_in(attempt.details)
-            other = job is not None and named is not None and job.instance != named
+            secret = job is not None and job.task.profile(job.profile).instance == "secret"
+            other = secret and named is not None and job is not None and job.instance != named
             regraded.append(Regraded(attempt, score, reason, other))
             if into is not None and job is not None and score is not None:
                 record(job.task, score, into, attempt.submitted_at)
@@ -128,20 +148,22 @@ class _Job:
         return score_submission(self.task, self.submission, self.profile, self.sandbox, instance=self.instance, gpu=gpu)
 
 
-def _task_of_log(name: str) -> TaskFolder:
-    if os.sep in name:  # a path in an untrusted log must not select a scorer, which runs unsandboxed
-        raise UsageError(f"the log has an invalid task name: {name[:200]!r}")
-    return find_task(name)
-
-
 @dataclass(frozen=True)
 class _Options:
     """The arguments of :func:`regrade` that apply to each attempt."""
 
     sandbox: str | None
     find: Callable[[str], TaskFolder]
-    model: Callable[[Attempt], ChatModel | None]
+    spending: Spending
+    model: ChatModel | None
     other_instances: bool
+
+    def model_of(self, attempt: Attempt) -> ChatModel | None:
+        """Return the chat model to score an attempt with; None for the manifest's."""
+        logged = ChatModel.from_details(attempt.details)
+        if logged is None or self.model is None or self.model.name != logged.name:
+            return logged and ChatModel(logged.name)
+        return self.model
 
 
 def _plan(executor: Executor, attempt: Attempt, store: Store, options: _Options) -> tuple[_Job | None, str]:
@@ -154,7 +176,11 @@ def _plan(executor: Executor, attempt: Attempt, store: Store, options: _Options)
     if reason:
         return None, reason
     shared = NodeRequirements.of(executor, task, attempt.profile)
-    task = choose_model(task, attempt.profile, options.model(attempt))
+    try:
+        options.spending.pay(task, attempt.profile)
+        task = choose_model(task, attempt.profile, options.model_of(attempt))
+    except UsageError as error:
+        return None, str(error)
     return _Job(task, attempt.task, attempt.profile, submission, instance, options.sandbox, shared), ""
 
 

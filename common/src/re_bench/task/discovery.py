@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import stat
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from re_bench.task.chat_model import ChatModel
     from re_bench.task.manifest import Manifest, Profile
 
+_LONG = 200
+"""Longer names cannot be those of directories."""
 ENTRY_POINTS = "re_bench.tasks"
 
 
@@ -124,13 +127,16 @@ def find_usable_tasks() -> tuple[dict[str, TaskFolder], dict[str, ManifestError]
 def find_task(name: str) -> TaskFolder:
     """Return the task given by a directory's path, a task's name or a task's id.
 
+    A path has a separator, such as ``./NAME``: a directory that others can write could contain one called like a task.
+
     Raises:
         ManifestError: if its manifest is malformed.
         UsageError: if there is no such task.
     """
-    if os.sep in name or (Path(name) / "task.toml").is_file():
+    if os.sep in name:
         return open_task(Path(name))
-    return task_named(name, or_give=" (or give a task's directory)")
+    here = f"./{name}" if len(name) < _LONG and (Path(name) / "task.toml").is_file() else "a task's directory"
+    return task_named(name, or_give=f" (or give {here})")
 
 
 def task_named(name: str, or_give: str = "") -> TaskFolder:
@@ -183,9 +189,20 @@ def task_directories() -> dict[str, Path]:
 
 
 def _repository_tasks() -> list[Path]:
-    """Return the tasks of the checkout that contains the working directory, or else of the one with this package."""
-    top = repository_around(Path.cwd()) or repository_around(Path(__file__).resolve().parent)
+    """Return the tasks of the checkout that contains the working directory, or else of the one with this package.
+
+    Scorers are not sandboxed, so a checkout that other users can write does not count.
+    """
+    top = repository_around(Path.cwd())
+    if top is None or not _is_own(top):
+        top = repository_around(Path(__file__).resolve().parent)
     return sorted(path.parent for path in top.glob("tasks/*/task.toml")) if top else []
+
+
+def _is_own(top: Path) -> bool:
+    """Return whether only this user and root can write to a checkout."""
+    statuses = [path.stat() for path in (top, top / "common", top / "tasks") if path.is_dir()]
+    return all(status.st_uid in {0, os.geteuid()} and not status.st_mode & stat.S_IWOTH for status in statuses)
 
 
 def _installed_directories() -> dict[str, Path]:

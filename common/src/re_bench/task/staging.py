@@ -48,9 +48,11 @@ def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) ->
     Entries that ``limits`` excludes are neither read nor counted.
 
     Raises:
-        UsageError: if ``source`` is not a readable directory.
+        UsageError: if ``source`` is not a readable directory, or a link that belongs to another user.
         InvalidSubmissionError: if the submission is larger than ``limits`` allows.
     """
+    if source.is_symlink() and source.lstat().st_uid != os.geteuid():
+        raise UsageError(f"{source}: is a link that belongs to another user; give the submission's directory itself")
     try:
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:

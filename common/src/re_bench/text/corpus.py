@@ -82,7 +82,16 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
         requirements = Path(incoming) / "requirements.txt"
         requirements.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels), encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+        ]
         command += ["--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
         done = subprocess.run(
             [*command, "--dest", incoming, "-r", str(requirements)], check=False, capture_output=True, text=True

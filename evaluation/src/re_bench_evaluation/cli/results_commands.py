@@ -112,7 +112,7 @@ def bundle(
         float,
         Parameter(
             validator=Number(gte=0),
-            help="With --verify: the most dollars to spend with your API key; without it, no model is called.",
+            help="The most dollars to spend with your API key on chat models (default: 0).",
         ),
     ] = 0.0,
     sandbox: SandboxName = None,

@@ -82,7 +82,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
 
         def do_GET(self) -> None:
             """Send the page, or an error."""
-            if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in {LOOPBACK, "localhost"}:
+            if _host_name(self.headers.get("Host", "")) not in {LOOPBACK, "localhost"}:
                 self.send_error(HTTPStatus.FORBIDDEN, "Use the address 127.0.0.1 or localhost.")
             elif self.path != "/":
                 self.send_error(HTTPStatus.NOT_FOUND)
@@ -121,3 +121,10 @@ def view(read: Callable[[], ReportData], port: int) -> None:
     with serving(LivePage(read), port) as address:
         print(f"Report at {address} (reloads while runs are active; stop with Ctrl-C)", flush=True)
         threading.Event().wait()
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None

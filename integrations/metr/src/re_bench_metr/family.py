@@ -95,6 +95,10 @@ class TaskFamily:
             RuntimeError: if the scorer cannot run, for example because there is no working sandbox.
         """
         del t
+        if _WORKSPACE.is_symlink() or not _WORKSPACE.is_dir():
+            text = f"{_WORKSPACE} is not a directory"
+            outcome: dict[str, Any] = {"status": "invalid", "message": text, "raw": None, "reward": None, "details": {}}
+            return {"score": math.nan, "message": _message(outcome), "details": _details(outcome)}
         command = _re_bench("score", _TASK, str(_WORKSPACE), "--log", str(_STATE / "attempts.jsonl"), "--json")
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), cwd="/")
         if done.returncode == _USAGE_ERROR or not done.stdout.strip():
