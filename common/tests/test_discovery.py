@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -52,3 +54,16 @@ def test_entry_points_of_removed_tasks_are_ignored(monkeypatch: pytest.MonkeyPat
     left = EntryPoints([EntryPoint("removed", "removed_some_time_ago", "re_bench.tasks")])
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_group: left)
     assert list(find_tasks()) == [TASK.name]
+
+
+def test_a_checkout_that_others_can_write_and_plain_names_select_no_directory(tasks: Path) -> None:
+    (tasks / "planted").mkdir()
+    shutil.copy(TASK / "task.toml", tasks / "planted")
+    assert find_task("planted").directory == tasks / "planted"
+    tasks.chmod(0o777)
+    with pytest.raises(UsageError, match=r"there is no task 'planted'"):
+        find_task("planted")
+    os.chdir(tasks)
+    with pytest.raises(UsageError, match=r"\(or give \./planted\)"):
+        find_task("planted")
+    assert find_task("./planted").directory == tasks / "planted"

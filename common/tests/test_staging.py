@@ -300,3 +300,13 @@ def test_a_growing_file_is_limited(source: Path, tmp_path: Path) -> None:
     finally:
         stop.set()
         grower.join()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root can give a link to another user")
+def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    stage(tmp_path / "link", tmp_path / "own")
+    os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
+    with pytest.raises(UsageError, match="is a link that belongs to another user"):
+        stage(tmp_path / "link", tmp_path / "copy")

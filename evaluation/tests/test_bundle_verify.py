@@ -165,3 +165,46 @@ def test_invalid_anchors(tmp_path: Path, number: object) -> None:
     attempts = [replace(entry, details={"anchors": anchors}) for entry in AttemptLog(log).read().attempts]
     log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
     assert verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=0).evaluation == "x"
+
+
+def forge(evaluation: Path, **changes: Any) -> list[str]:
+    """Return the problems of an evaluation whose attempts have these changes, packed as a stranger would."""
+    log = log_of(evaluation)
+    attempts = [replace(entry, **changes) for entry in AttemptLog(log).read().attempts]
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
+    return list(verify(packed_by_a_stranger(evaluation, evaluation.with_name("bundle")), sample=0).problems)
+
+
+VALID = {"status": "valid", "raw": 1.5, "reward": 0.5}
+FORGED: dict[str, tuple[dict[str, Any], str]] = {
+    "reward": (VALID | {"reward": 9.9}, "the reward 9.9 is not that of its raw score"),
+    "anchors": (
+        VALID | {"details": {"anchors": {"starting": 9.0, "reference": 8.0}}},
+        "its anchors are not those of the task",
+    ),
+    "damaged anchors": (VALID | {"details": {"anchors": {"starting": 1, "reference": 1}}}, "anchors"),
+    "no submission": (VALID | {"submission": ""}, "valid without a submission"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_attempts_are_problems(tmp_path: Path, name: str) -> None:
+    changes, problem = FORGED[name]
+    assert problem in str(forge(make(tmp_path, task_record("alpha")), **changes))
+
+
+def test_tasks_that_differ_from_the_installed_ones_are_problems(tmp_path: Path) -> None:
+    evaluation = make(tmp_path, task_record("small_scaling_law", version=8, aggregation="max"))
+    task = json.loads((evaluation / "evaluation.json").read_text())["tasks"][0]
+    change_json(evaluation / "evaluation.json", tasks=[task, task])
+    problems = str(forge(evaluation))
+    assert "small_scaling_law: more than one record of the task" in problems
+    assert "small_scaling_law: aggregation is max, but last in the installed task" in problems
+    assert "small_scaling_law: the anchors are not those of the installed task" in problems
+
+
+def test_a_run_without_a_session_has_none(tmp_path: Path) -> None:
+    evaluation = make(tmp_path, task_record("alpha"))
+    for path in evaluation.glob("runs/*/run.json"):
+        change_json(path, session=None, raw=None, reward=None)
+    assert "run.json names no session, but there is one" in str(forge(evaluation))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -101,7 +103,12 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
         ReBenchError: if the evaluation's record is damaged.
     """
     try:
-        (directory / RUNS).mkdir(parents=True, exist_ok=True)
+        if not directory.exists():
+            directory.mkdir(mode=0o700, parents=True)
+        status = directory.stat()
+        if status.st_uid not in {0, os.geteuid()} or status.st_mode & stat.S_IWOTH:
+            raise UsageError(f"{directory}: other users can write to it; choose another --out DIR")
+        (directory / RUNS).mkdir(exist_ok=True)
         held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
     except Timeout:
         raise UsageError(f"{directory}: in use by another `re-bench evaluate`; wait for it or stop it") from None

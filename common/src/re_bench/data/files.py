@@ -36,7 +36,8 @@ def replace_file(path: Path, content: bytes) -> None:
         OSError: if the file cannot be written; the old file is then unchanged.
     """
     unfinished = path.with_name(f".{path.name}.new")
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    unfinished.unlink(missing_ok=True)  # of a program that was killed, or of another user
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
