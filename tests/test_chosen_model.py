@@ -135,7 +135,7 @@ def test_models_have_separate_anchors_and_scores_name_them(task: Path, monkeypat
         assert json.loads(done.stdout)["reward"] == pytest.approx(8 / 24)
         done = re_bench(squaring, "score", task, submission, *paper, "--model", "squaring", *TERMS, "--log", log)
         assert "has attempts with doubling; use another log for squaring" in done.stderr
-        monkeypatch.setattr("re_bench.runs.regrade.find_task", lambda _name: open_task(task))
+        monkeypatch.setattr("re_bench.runs.regrade.task_named", lambda _name: open_task(task))
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{doubling.server_address[1]}")
         (regraded,) = regrade(log)
         assert regraded.score is not None

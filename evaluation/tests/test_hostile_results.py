@@ -188,7 +188,7 @@ def test_sessions_with_extreme_times(evaluation: Path) -> None:
 def test_errors_are_escaped_for_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit), cli_entry_point("program"):
         raise ReBenchError(f"two\nlines of {ESCAPE}red \u202e")
-    assert capsys.readouterr().err == "program: two\nlines of \\x1b[31mred \\u202e\n"
+    assert capsys.readouterr().err == "program: two\n  lines of \\x1b[31mred \\u202e\n"
 
 
 def test_amounts_in_usage_are_bounded(tmp_path: Path) -> None:

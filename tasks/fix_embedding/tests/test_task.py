@@ -132,13 +132,13 @@ def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: TaskFolder, wor
     assert check() == (1, f"refused: {score.message}\n")
 
 
-def test_a_loss_below_the_floor_is_our_error(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
+def test_a_loss_below_the_floor_is_scored_and_flagged(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
     high = shutil.copytree(tiny.directory, tmp_path / "fix_embedding")
     with (high / "fix_embedding" / "profiles.py").open("a") as file:
         file.write("from dataclasses import replace\n\nPROFILES['cpu'] = replace(PROFILES['cpu'], floor=9.0)\n")
     score = score_submission(type(tiny)(high, tiny.manifest), workspace, "cpu")
-    assert score.status == "error"
-    assert "is not above the floor of 9.0" in score.message
+    assert score.raw == pytest.approx(math.log(0.001), abs=0.01)
+    assert score.details["at_floor"] is True
 
 
 def test_a_missing_text_is_a_usage_error(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,12 +108,13 @@ def _mean_raw(scores: Scores) -> float | None:
 
 def _resolution(task: str) -> float:
     """Return the largest difference of raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
-    from re_bench.task.discovery import task_named
+    from re_bench.task.discovery import open_task, task_named
 
-    try:
-        resolution = task_named(task.partition("/")[0]).manifest.resolution
-    except ReBenchError:
-        resolution = None
+    name, resolution = task.partition("/")[0], None
+    with suppress(ReBenchError, OSError):  # such as a name that is too long
+        # Only a manifest is read, so a directory in the working directory is no danger.
+        folder = (Path(name) / "task.toml").is_file()
+        resolution = (open_task(Path(name)) if folder else task_named(name)).manifest.resolution
     return (resolution or 0.0) + 1e-9
 
 

@@ -12,7 +12,7 @@ from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.attempts.store import Store
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
-from re_bench.processes import print_progress, run_program, temporary_directory
+from re_bench.processes import print_lines, run_program, temporary_directory
 from re_bench.scoring.attempt import Score, record
 from re_bench.scoring.score import EXIT_STATUS
 from re_bench.scoring.time_limit import scorer_limit_s
@@ -167,7 +167,7 @@ def score_and_record(
     except UsageError:
         raise
     except ReBenchError as error:
-        print_progress(str(error))
+        print_lines(str(error))
         score = failed_attempt(task, name, str(error), log, began, details=instance, submitted=submitted)
     return score, final_so_far(task, name, log)
 

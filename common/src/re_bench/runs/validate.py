@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.gpu.devices import GpuPlan
-from re_bench.processes import print_progress, temporary_directory
+from re_bench.processes import print_lines, print_progress, temporary_directory
 from re_bench.runs.executor import job_gpus, open_executor
 from re_bench.runs.job_resources import NodeRequirements, default_jobs, resources_per_job
 from re_bench.runs.score_process import score_submission, score_variant
@@ -190,7 +190,7 @@ class _Job:
         except UsageError:
             raise
         except (ReBenchError, OSError) as error:
-            print_progress(f"{self.task.name}: {name}: {error}")
+            print_lines(f"{self.task.name}: {name}: {error}")
             return Score.error(self.task.name, self.profile, str(error), seconds=time.monotonic() - started)
 
 
