@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import tomllib
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.runs.regrade import regrade
+from re_bench.runs.regrade import Spending, regrade
+from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import open_task
 from re_bench.testing import run_command
 
@@ -137,7 +139,10 @@ def test_models_have_separate_anchors_and_scores_name_them(task: Path, monkeypat
         assert "has attempts with doubling; use another log for squaring" in done.stderr
         monkeypatch.setattr("re_bench.runs.regrade.task_named", lambda _name: open_task(task))
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{doubling.server_address[1]}")
-        (regraded,) = regrade(log)
+        (unpaid,) = regrade(log)
+        assert "dollars without a limit with your API key, and 0 are left of --spend" in unpaid.reason
+        free = ChatModel("doubling", 0, 0, 100, 100)
+        (regraded,) = regrade(log, spending=Spending(math.inf), model=free)
         assert regraded.score is not None
         assert (regraded.score.reward, regraded.score.details["model"]) == (0.5, "doubling")
 

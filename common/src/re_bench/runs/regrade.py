@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -60,11 +61,12 @@ class Spending:
         """
         if not task.manifest.calls_model(profile):
             return
-        most = task.manifest.model.scoring_dollars if task.manifest.model else None
-        if most is None or most > self.dollars:
-            limit = "dollars without a limit" if most is None else f"up to {most:g} dollars"
+        limited = task.manifest.model.scoring_dollars if task.manifest.model else None
+        most = math.inf if limited is None else limited
+        if most > self.dollars:
+            limit = "dollars without a limit" if most == math.inf else f"up to {most:g} dollars"
             raise UsageError(f"scoring it spends {limit} with your API key, and {self.dollars:g} are left of --spend")
-        self.dollars -= most
+        self.dollars -= most if self.dollars < math.inf else 0.0
 
 
 def regrade(
