@@ -226,7 +226,7 @@ def server_options(plan: Plan, task: TaskRecord) -> list[str]:
 
 
 def session_of(run: Path) -> Path | None:
-    """Return the directory of a run's last session with attempts, otherwise of its last session; None without any."""
+    """Return the directory of a run's last session that has attempts, else of its last session; None if it has none."""
     sessions = sorted(path.parent for path in (run / SERVER / SESSIONS).glob(f"*/{SESSION}"))
     scored = [path for path in sessions if (path / ATTEMPTS).is_file()]
     return max(scored or sessions, default=None)

@@ -143,7 +143,7 @@ def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
 
 
 def may_be_valid(task: TaskFolder, variant: str, profile: str) -> bool:
-    """Return whether a solution is a cheat that may be valid, if it is no better than its base."""
+    """Return whether a solution is a cheat that is allowed to be valid; its score is not checked here."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return cheat is not None and cheat.expectation(profile).expect == "no_better"
 

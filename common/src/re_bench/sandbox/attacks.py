@@ -363,7 +363,10 @@ def hold_memory(kind: int, mebibytes: int, processes: int) -> int:
 
 
 def check_memory(target: Target, function: Any, *arguments: Any) -> Iterator[str]:
-    """Run an attack that returns how many MiB it held, and yield if that is too much; the attack may be killed."""
+    """Run an attack that returns how many MiB it held, and yield a problem if that is too much.
+
+    The attack may be killed, which is no problem.
+    """
     held = answer(target.send(function, *arguments))
     if held is not None and held > ALLOWED:
         yield f"{held} MiB were held (limit: {MEMORY})"

@@ -277,7 +277,7 @@ def _lock_problems(top: Path, name: str) -> Sequence[str]:
 
 @cache
 def _lock_module(top: Path) -> Any:
-    """Return the repository's program that writes and checks lock files."""
+    """Import and return ``images/lock.py``, which writes and checks lock files."""
     return import_file(top / "images" / "lock.py", "lock_of_repository")
 
 

@@ -150,10 +150,10 @@ def build(
 ) -> None:
     """Run the command that builds a variant, if the manifest has one, in the workspace and in a sandbox.
 
-    The command sees Python, Python's packages and the workspace, which it can write. Its environment contains
-    ``RE_BENCH_PROFILE`` and ``RE_BENCH_SEED``. The profile's limits apply, except for the time limits. If the profile's
-    device is ``cuda``, the command gets one GPU: the GPU with the UUID ``gpu``, or CUDA's first GPU if ``gpu`` is None.
-    Progress goes to stderr.
+    The command can read Python, the installed packages and the workspace, and can write to the workspace only. Its
+    environment contains ``RE_BENCH_PROFILE`` and ``RE_BENCH_SEED``. The profile's limits apply, except for the time
+    limits. If the profile's device is ``cuda``, the command gets one GPU: the GPU with the UUID ``gpu``, or CUDA's
+    first GPU if ``gpu`` is None. Progress goes to stderr.
 
     Raises:
         UsageError: if no sandbox is available, or a GPU is required but missing.

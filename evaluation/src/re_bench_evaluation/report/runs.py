@@ -122,7 +122,8 @@ def _records(
 ) -> Iterator[tuple[RunRecord, Sequence[Attempt]]]:
     """Yield the record of a run with its attempts.
 
-    Results without a run record get a new record for each task, profile and chat model in their log.
+    Results without a run record get a new record for each combination of task, profile and chat model in
+    their log.
     """
     if files.record:
         yield files.record, attempts

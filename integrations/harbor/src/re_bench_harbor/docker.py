@@ -44,7 +44,8 @@ def write_build_context(task: TaskFolder, directory: Path, workspace: Path, head
         heading: comments for the beginning of the exported Dockerfile.
 
     Raises:
-        UsageError: if the Dockerfile or a file that it copies is missing.
+        UsageError: if the Dockerfile or a file that it copies is missing, or if it uses a build stage or context that
+            cannot be exported.
         ReBenchError: if the Dockerfile copies files that agents may not see.
         OSError: if a file cannot be written.
     """

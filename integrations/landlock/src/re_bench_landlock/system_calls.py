@@ -43,7 +43,8 @@ def program(version: int, *, same_user: bool) -> bytes:
 
     Args:
         version: the version of Landlock, whose gaps the filter closes.
-        same_user: whether the program runs as the scorer's user, who has other files and processes.
+        same_user: whether the sandboxed program runs as the scorer's user, whose other processes must then be
+            protected.
     """
     return compiled(lambda seccomp: _Rules(seccomp).build(version, same_user=same_user))
 

@@ -324,7 +324,7 @@ class Supervisor:
                 self.reply_to(program)
 
     def on_program_end(self, program: Program, status: int) -> None:
-        """Reply if all output has arrived, otherwise soon, since background processes may keep a pipe open."""
+        """Reply now if all output has arrived, otherwise soon: background processes may keep a pipe open."""
         program.ended, program.status = True, None if program.timed_out or program.killed else status
         program.next_check = time.monotonic() + _DRAIN_S
         if not program.pipes:

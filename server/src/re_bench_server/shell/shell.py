@@ -57,7 +57,7 @@ class Shell:
     def __init__(
         self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], scratch: Path, growth: DiskGrowth
     ) -> None:
-        """Set up without starting a sandbox; use :meth:`open` instead."""
+        """Initialize the shell without starting its sandbox. Do not call this directly; use :meth:`open`."""
         self._backend, self._spec, self._options, self._scratch = backend, spec, options, scratch
         self._growth = growth
         self._directory = str(options["workspace"])
