@@ -96,6 +96,7 @@ def test_a_program_that_continues_by_itself_ends_all(session: Session) -> None:
 
 def test_stopped_processes_stay_stopped_and_jobs_are_undisturbed(session: Session) -> None:
     session.run("sleep 1000 & stopped=$!; kill -STOP $stopped; sleep 1001 & running=$!")
+    until(lambda: session.says("cut -d' ' -f3 /proc/$stopped/stat").startswith("T\n"))  # on a busy machine
 
     async def pause() -> None:
         async with session.shell.paused():

@@ -128,15 +128,15 @@ def test_time_limit_during_a_script(agents: Agents, say: Callable[..., str]) -> 
     (agents.workspace / "slow.py").write_text(f"import time\n{begun}time.sleep(600)\n")
     run, answer = say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "out of time"})
     agents.model.replies = [run, answer]
-    for limit in ("6s", "30s"):  # a busy machine may need all of the first before the script begins
+    for limit in ("6s", "30s", "90s"):  # a busy machine may need all of the first before the script begins
         shutil.rmtree(agents.run, ignore_errors=True)
         agents.model.replies_given = 0
         began = time.monotonic()
         done = agents.finish("--max-time", limit)
-        if (agents.workspace / "begun").exists():
+        if done.returncode == 0:
             break
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 100
+    assert time.monotonic() - began < 200
     assert "begun" in agents.observations()[0]
     assert "time limit" in agents.observations()[0]
     assert agents.submission == "out of time"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -102,3 +104,11 @@ def quick(inspect: InspectProcess, tmp_path: Path) -> InspectProcess:
 def evaluate(tmp_path: Path) -> Callable[..., Evaluated]:
     """Return :func:`run_agent` for this test's directory."""
     return partial(run_agent, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def collected_event_loops() -> Iterator[None]:
+    """Collect the event loops and sockets that Inspect leaves open, of which a later test would be warned."""
+    yield
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()

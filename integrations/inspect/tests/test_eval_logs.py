@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import shutil
 import sys
-import warnings
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -42,8 +40,6 @@ def convert_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         assert (program[:3], capture, time_limit_s) == (["-P", "-m", log_conversion.__name__], False, 300)
         for log, directory in batched(program[3:]):
             log_conversion.convert(Path(log), Path(directory))
-        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-            gc.collect()  # Inspect leaves event loops open, of which a later test would be warned
         return 0, b""
 
     if "in_a_program" not in request.fixturenames:

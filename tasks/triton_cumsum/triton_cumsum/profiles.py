@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ELEMENTS = 100_000_000
-"""Number of elements of a timed input."""
+"""Number of elements of a timed input in ``gpu``, to which the model of ``cpu`` extrapolates from ``Cpu.length``."""
 BYTES_PER_ELEMENT = 8
 """Minimum traffic per element: each int32 is read once and written once."""
 GIB = 1 << 30
