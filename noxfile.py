@@ -195,10 +195,9 @@ def install(session: nox.Session, directory: Path, torch: str | None = None) -> 
     session.log("1 of 3: the locked packages")
     # Without dependencies, since the lock has them all; pip would look for newer versions, which have no hashes there.
     session.run(*get, "--no-deps", "--require-hashes", "-r", str(LOCK), external=True)
-    session.log(
-        "2 of 3: torch for CUDA" if has_nvidia_gpu() else "2 of 3: torch for CPUs, since there is no NVIDIA GPU"
-    )
-    builds = () if has_nvidia_gpu() else ("--extra-index-url", CPU_BUILDS, "--retries", "1")
+    gpu = has_nvidia_gpu()
+    session.log(f"2 of 3: torch for {'CUDA' if gpu else 'CPUs, since there is no NVIDIA GPU'}")
+    builds = () if gpu else ("--extra-index-url", CPU_BUILDS, "--retries", "1")
     # By exact version: "+cpu" counts as newer, so that the CPU build is taken where one can be found.
     session.run(*get, *builds, "-c", str(pins), f"torch=={torch}" if torch else pinned("torch"), external=True)
     session.log("3 of 3: the projects of this checkout")

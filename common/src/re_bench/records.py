@@ -122,13 +122,18 @@ class TaskRecord(BaseModel):
     """Whether the task's stand-in replaces the chat model."""
 
     @classmethod
-    def of(cls, task: TaskFolder, profile: str) -> Self:
+    def of(cls, task: TaskFolder, profile: str, model: str = "") -> Self:
         """Return the record of a task in one of its profiles.
+
+        The anchors are those of the chat model ``model`` instead of the task's own, if the profile uses a real one.
 
         Raises:
             UsageError: if the task has no such profile.
         """
         manifest, entry = task.manifest, task.profile(profile)
+        if model and manifest.calls_model(profile):
+            manifest = manifest.with_model(model)
+            entry = manifest.profiles[profile]
         return cls(
             name=task.name,
             id=manifest.id,

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 TOKEN = "server.token"  # noqa: S105 - the name of a file
 """File in a run's directory with the API key of the run's server."""
 
+_RE_BENCH = (sys.executable, "-P", "-m", "re_bench.cli")
 _AGENT_MARK = "RE_BENCH_AGENT_OF"
 _SERVER_MARK = "RE_BENCH_SERVER_OF"
 _POLL_S = 0.1
@@ -113,7 +114,7 @@ class RunServer(Child):
         self.token = secrets.token_urlsafe(32)
         token_file = run / TOKEN
         replace_file(token_file, self.token.encode() + b"\n")
-        argv = [sys.executable, "-P", "-m", "re_bench.cli", "serve", "--port", "0", "--state", str(run / SERVER)]
+        argv = [*_RE_BENCH, "serve", "--port", "0", "--state", str(run / SERVER)]
         argv += ["--task", task, "--profile", profile, "--token-file", str(token_file), "--max-sessions", "1"]
         argv += ["--prepare", "--drain", str(_DRAIN_S), *options]
         super().__init__(argv, run / SERVER_LOG, None, environment | {_SERVER_MARK: str(run)})
@@ -270,17 +271,7 @@ def end_session(run: Path) -> None:
     session = session_of(run)
     record = SessionSummary.read(session)
     if session is not None and (record is None or record.state != "ended"):
-        argv = [
-            sys.executable,
-            "-P",
-            "-m",
-            "re_bench.cli",
-            "sessions",
-            "end",
-            session.name,
-            "--state",
-            str(run / SERVER),
-        ]
+        argv = [*_RE_BENCH, "sessions", "end", session.name, "--state", str(run / SERVER)]
         with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # also during shutdown
             subprocess.run(argv, stdout=log, stderr=log, timeout=_END_SESSION_S, check=False, process_group=0)
     remove_tree(run / SERVER / _TEMPLATES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.data.files import sha256_of
@@ -132,7 +132,7 @@ def verify(
             budget = Spending(spend)
             rescored = [_rescored(run, attempt, sandbox, budget) for run, attempt in chosen]
             checked = {(one.run, one.attempt) for one in rescored if one.outcome != "not compared"}
-            unchecked = tuple(name for name, attempts in deciding.items() if checked.isdisjoint(attempts))
+            unchecked = tuple(name for name, ns in deciding.items() if not any((name, n) in checked for n in ns))
     except DamagedBundleError as error:
         problems = [str(error)]
     problems += [f"{entry.run}: {entry.reason}" for entry in rescored if entry.outcome == "differs"]
@@ -141,8 +141,8 @@ def verify(
     return Verification(sha256_of(file), name, files, tuple(problems), tuple(notes), seed, tuple(rescored), unchecked)
 
 
-Deciding = dict[str, set[tuple[str, int]]]
-"""For each run with a score, its attempts that decide the score, as pairs of run and number."""
+Deciding = dict[str, list[int]]
+"""For each run with a score, the numbers of its attempts that decide the score."""
 
 
 def _examine(
@@ -165,8 +165,7 @@ def _examine(
         found = [*_problems_of(run), *_problems_of_attempts(run)]
         problems += [f"{run.name}: {problem}" for problem in found]
         sound += [] if found else [run]  # only their attempts are scored again
-    deciding = {run.name: {(run.name, attempt.n) for attempt in _deciding(run)} for run in evaluation.runs}
-    scored = {name: attempts for name, attempts in deciding.items() if attempts}
+    scored = {run.name: [one.n for one in attempts] for run in evaluation.runs if (attempts := _deciding(run))}
     return problems, _notes(unpacked.manifest, evaluation), _sample(sound, size, seed), scored
 
 
@@ -191,9 +190,7 @@ def _problems_of_tasks(records: Sequence[TaskRecord]) -> Iterator[str]:
         task = task_here(record.name)
         if task is None or task.manifest.version != record.version or record.profile not in task.manifest.profiles:
             continue
-        if record.model and task.manifest.calls_model(record.profile):
-            task = replace(task, manifest=task.manifest.with_model(record.model))
-        own = TaskRecord.of(task, record.profile)
+        own = TaskRecord.of(task, record.profile, record.model or "")
         for name in ("direction", "aggregation"):
             claimed, installed = getattr(record, name), getattr(own, name)
             if claimed != installed:

@@ -191,9 +191,17 @@ def _unnamed_files(root: int, devices: set[int]) -> int:
     for pid in process_tree(root):
         with suppress(OSError):
             top = Path(f"/proc/{pid}")
-            for file in (*top.glob("task/*/fd/*"), *top.glob("map_files/*")):
+            mapped = top.glob("map_files/*") if _maps_deleted_files(top) else ()
+            for file in (*top.glob("task/*/fd/*"), *mapped):
                 with suppress(OSError):
                     status = file.stat()
                     if status.st_nlink == 0 and status.st_dev in devices:
                         seen[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
     return sum(seen.values())
+
+
+def _maps_deleted_files(process: Path) -> bool:
+    """Return whether a process maps a deleted file: a quick look, as it may map thousands of others."""
+    with suppress(OSError):
+        return b" (deleted)\n" in (process / "maps").read_bytes()
+    return False

@@ -302,14 +302,10 @@ class TaskBook:
     def installed(self, name: str, profile: str, model: str = "") -> TaskRecord | None:
         """Return the record of the installed task with a name or id; None if the task or its profile is missing.
 
-        The anchors are those of the chat model ``model``, if the profile uses a real one.
+        ``model`` is the chat model of the runs, if known.
         """
         task = self.task(name)
-        if task is None or profile not in task.manifest.profiles:
-            return None
-        if model and task.manifest.calls_model(profile):
-            task = replace(task, manifest=task.manifest.with_model(model))
-        return TaskRecord.of(task, profile)
+        return TaskRecord.of(task, profile, model) if task and profile in task.manifest.profiles else None
 
     def task(self, name: str) -> TaskFolder | None:
         """Return the installed task with this name or id; None if there is none."""
