@@ -36,15 +36,18 @@ signal.signal(signal.SIGCONT, lambda *_: None)
 class Event(ctypes.Structure):
     _fields_ = (("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int),
                 ("padding", ctypes.c_int * 12))
-libc, timer = ctypes.CDLL(None, use_errno=True), ctypes.c_void_p()
-assert libc.timer_create(1, ctypes.byref(Event(signal=signal.SIGCONT)), ctypes.byref(timer)) == 0
-assert libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 10_000_000, 0, 10_000_000), None) == 0
+libc = ctypes.CDLL(None, use_errno=True)
+for tenth in range(1, 100):
+    timer, event = ctypes.c_void_p(), Event(signal=signal.SIGCONT)
+    assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
+    assert libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, tenth // 10, tenth % 10 * 100_000_000), None) == 0
 while True:
     with open("continues", "a") as file:
         file.write("x")
     time.sleep(0.001)
 """
-"""Has the kernel send SIGCONT every 10 ms."""
+"""Has the kernel send SIGCONT every 100 ms for 10 s, each by its own timer: SIGSTOP discards a pending SIGCONT, and
+with it the repetition of a timer."""
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +143,7 @@ def test_session_stands_still_during_a_scoring(tmp_path: Path, site: Path) -> No
             time.sleep(0.3)
             return bool(counter.read_text() != before)
 
+        until(counter.exists)
         until(counts)
         reply = pool.submit(session.call, "answer")
         until(lambda: not counts())

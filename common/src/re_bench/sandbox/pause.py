@@ -7,9 +7,13 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.processes import process_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _STOP_WITHIN_S = 10.0
 _POLL_S = 0.002
@@ -32,28 +36,37 @@ def pause(root: int, paused: list[int]) -> None:
         ReBenchError: if a process still runs after ten seconds.
     """
     started = time.monotonic()
-    # A system call that cannot be interrupted ends soon, except vfork, which waits for a child that may be suspended.
-    while pids := running(root, accept_waiting=time.monotonic() - started > 1):
+    at_rest: set[int] = set()
+    while True:
+        # A call that cannot be interrupted ends soon, except vfork, which waits for a child that may be suspended.
+        pids, before = dict(_tree(root, accept_waiting=time.monotonic() - started > 1)), at_rest
+        at_rest = set() if any(pids.values()) else set(pids)
+        # One look can miss a process whose parent ends meanwhile; the next look finds it below its new parent.
+        if at_rest and at_rest == before:
+            return
         if time.monotonic() - started > _STOP_WITHIN_S:
             raise ReBenchError("the processes of the sandbox could not be suspended")
-        paused += [pid for pid in pids if pid not in paused]
-        for pid in pids:
+        for pid in (pid for pid, runs in pids.items() if runs):
+            if pid not in paused:
+                paused.append(pid)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
         time.sleep(_POLL_S)
 
 
-def running(root: int, *, accept_waiting: bool = True) -> list[int]:
-    """Return the processes of a tree with a thread that is neither stopped nor ended, parents first.
+def running(root: int) -> list[int]:
+    """Return the processes of a tree that run, parents first; threads in an uninterruptible call count as stopped."""
+    return [pid for pid, runs in _tree(root, accept_waiting=True) if runs]
+
+
+def _tree(root: int, *, accept_waiting: bool) -> Iterator[tuple[int, bool]]:
+    """Yield each process of a tree, parents first, and whether it has a thread that is neither stopped nor ended.
 
     The states of all threads matter: a process whose first thread has exited looks like a zombie while the others run.
-
-    Args:
-        root: the PID of the process at the top.
-        accept_waiting: whether threads in an uninterruptible system call count as stopped.
     """
     at_rest = _AT_REST | {"D"} if accept_waiting else _AT_REST
-    return [pid for pid in process_tree(root) if not _states(pid) <= at_rest]
+    for pid in process_tree(root):
+        yield pid, not _states(pid) <= at_rest
 
 
 def resume(paused: list[int]) -> None:
