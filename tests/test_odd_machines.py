@@ -91,6 +91,24 @@ def test_an_unusable_cache_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+READS_ALL = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
+"""Options with which a user can read a checkout wherever it is; such a user has no sandbox."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv (util-linux)")
+@pytest.mark.parametrize(("command", "status"), [("doctor", 1), ("prepare", 2), ("calibrate", 2)])
+def test_a_user_without_an_account_and_home_is_told_what_to_set(tmp_path: Path, command: str, status: int) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in {"HOME", "RE_BENCH_CACHE"}}
+    user = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups", *READS_ALL]
+    done = subprocess.run(
+        [*user, *RE_BENCH, command, "small_scaling_law", "--profile", "cpu"],
+        capture_output=True, text=True, env=environment, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert "this user has no home directory; set RE_BENCH_CACHE to a writable directory" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == status
+
+
 @pytest.fixture
 def noexec(tmp_path: Path) -> Iterator[Path]:
     """Return a directory in which no program can be executed."""
