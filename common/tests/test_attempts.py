@@ -61,13 +61,11 @@ def test_appended_attempts_are_read_back(log: AttemptLog) -> None:
     assert log.path.stat().st_mode & 0o077 == 0
 
 
-def test_final_score_uses_private_scores(log: AttemptLog) -> None:
+def test_the_private_score_decides_if_there_is_one(log: AttemptLog) -> None:
     for private_raw in (1.4, None, 1.7):
         log.append(dataclasses.replace(GOOD, private_raw=private_raw))
     log.append(BAD)
     assert [attempt.deciding_raw for attempt in log.read().attempts] == [1.4, 1.5, 1.7, None]
-    assert log.final("max", (1.0, 2.0)) == FinalScore(4, 1.7, 0.7, 4, 3)
-    assert log.final("min", (1.0, 2.0)).raw == 1.4
     lines = [json.loads(line)["attempt"] for line in log.path.read_bytes().splitlines()]
     assert ["private_raw" in line for line in lines] == [True, False, True, False]  # omitted if None, as in old logs
     with pytest.raises(ValueError, match="an attempt that is invalid must have no score"):
@@ -284,6 +282,14 @@ def test_the_final_score(log: AttemptLog) -> None:
         log.append(scored)
     assert log.final("min", (4.0, 0.0)) == FinalScore(5, 2.0, 0.5, 5, 3)
     assert log.final("max", (4.0, 0.0)) == FinalScore(5, 4.0, 0.0, 5, 3)
+
+
+def test_public_scores_choose_the_attempt_whose_private_score_counts(log: AttemptLog) -> None:
+    for public, private in ((3.0, 1.0), (2.0, 2.5), (2.0, 2.4), (4.0, 0.5)):
+        log.append(dataclasses.replace(GOOD, raw=public, private_raw=private))
+    assert log.final("min", (4.0, 0.0)) == FinalScore(4, 2.4, 0.4, 4, 4)
+    assert log.final("max", (0.0, 1.0)) == FinalScore(4, 0.5, 0.5, 4, 4)
+    assert log.final("last", (0.0, 1.0)).raw == 0.5
 
 
 def test_final_reward_with_anchors_measured_in_every_run(

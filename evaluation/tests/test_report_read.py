@@ -95,10 +95,9 @@ def test_evaluation(evaluation: Path) -> None:
         assert run.counted == max(0.0, record.reward or 0.0)
         assert [attempt.n for attempt in run.attempts] == [1, 2, 3, 4]
     (board,) = data.leaderboards
-    assert board.shared_tasks == board.tasks
-    assert {row.agent for row in board.rows} == {"mlab", "person"}
-    values = [row.overall.value for row in board.rows]
-    assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+    assert [row.agent for row in board.rows] == ["mlab", "person"]
+    assert (board.ranked, board.shared_tasks, board.flags[0].kind) == (False, (), "not_ranked")
+    assert [row.overall.value for row in board.rows] == [None, None]
     json.dumps(to_json(data), allow_nan=False)
 
 
@@ -206,28 +205,61 @@ def test_invalid_attempts_are_grouped_by_message(tmp_path: Path) -> None:
 
 def test_leaderboards_by_profile_and_columns_by_version(tmp_path: Path) -> None:
     agents = (("mlab", "model-a"),)
+    alpha = task_record("alpha", profile="gpu")
+    betas = [task_record("beta", direction="higher", aggregation="max", profile="gpu", version=n) for n in (1, 2)]
     shapes = {
-        "a": Shape(agents, (TASKS[0], TASKS[1]), runs=1),
-        "b": Shape(agents, (TASKS[0], task_record("beta", direction="higher", aggregation="max", version=2)), runs=1),
-        "c": Shape(agents, (task_record("alpha", profile="gpu"),), runs=1, hours=8.0),
+        "a": Shape(agents, (alpha, betas[0]), runs=1),
+        "b": Shape(agents, (alpha, betas[1]), runs=1),
+        "c": Shape(agents, (TASKS[0],), runs=1, hours=8.0),
     }
     data = read_report([make_evaluation(tmp_path / name, shape=shape) for name, shape in shapes.items()])
     cpu, gpu = data.leaderboards
     assert (cpu.profile, gpu.profile) == ("cpu", "gpu")
-    assert cpu.tasks == ("alpha/cpu/v1", "beta/cpu/v1", "beta/cpu/v2")
-    assert cpu.shared_tasks == ("alpha/cpu/v1",)
-    assert {row.overall.n for row in cpu.rows} == {1}
-    assert [flag.kind for flag in cpu.flags] == ["tasks", "tasks"]
+    assert gpu.tasks == ("alpha/gpu/v1", "beta/gpu/v1", "beta/gpu/v2")
+    assert gpu.shared_tasks == ("alpha/gpu/v1",)
+    assert {row.overall.n for row in gpu.rows} == {1}
+    assert [flag.kind for flag in gpu.flags] == ["tasks", "tasks"]
+
+
+def test_leaderboards_are_sorted_and_compare_rows_with_the_first(tmp_path: Path) -> None:
+    tasks = [
+        task_record("alpha", profile="gpu"),
+        task_record("beta", direction="higher", aggregation="max", profile="gpu"),
+        task_record("delta", profile="gpu", modelled=True),
+    ]
+    evaluation = make_evaluation(tmp_path / "e", shape=Shape(tasks=tasks, runs=6))
+    change(next((evaluation / "runs").glob("mlab.model-a.alpha.*")), state="failed")
+    (board,) = read_report([evaluation]).leaderboards
+    assert board.shared_tasks == ("alpha/gpu/v1", "beta/gpu/v1")
+    assert [flag.text for flag in board.flags] == [
+        "overall score covers 2 of 3 tasks", "modelled scores: delta/gpu/v1",
+    ]  # fmt: skip
+    first, second = board.rows
+    assert first.overall.value is not None
+    assert second.overall.value is not None
+    assert first.overall.value >= second.overall.value
+    assert first.ahead is None
+    assert second.ahead is not None
+    assert second.ahead.value == pytest.approx(first.overall.value - second.overall.value)
+    assert second.ahead.low is not None
+    failed, others = (first, second) if first.model == "model-a" else (second, first)
+    assert others.worst_case is None
+    assert failed.worst_case is not None
+    assert failed.worst_case.n == failed.overall.n + 1 == 12
+    assert failed.overall.value is not None
+    assert failed.worst_case.value is not None
+    assert failed.worst_case.value < failed.overall.value
 
 
 def test_tasks_with_different_anchors_have_different_keys(tmp_path: Path) -> None:
     assert TASKS[0].anchors is not None
-    other = task_record("alpha", anchors={**TASKS[0].anchors, "reference": 0.5})
+    other = task_record("alpha", profile="gpu", anchors={**TASKS[0].anchors, "reference": 0.5})
     agents = (("mlab", "model-a"),)
-    first = make_evaluation(tmp_path / "x" / "same", shape=Shape(agents, TASKS[:1], runs=1))
+    shape = Shape(agents, [task_record("alpha", profile="gpu")], runs=1)
+    first = make_evaluation(tmp_path / "x" / "same", shape=shape)
     second = make_evaluation(tmp_path / "y" / "same", shape=Shape(agents, (other,), runs=1, hours=4.0))
     data = read_report([first, second])
-    assert [task.key for task in data.tasks] == ["alpha/cpu/v1", "alpha/cpu/v1#2"]
+    assert [task.key for task in data.tasks] == ["alpha/gpu/v1", "alpha/gpu/v1#2"]
     assert [evaluation.key for evaluation in data.evaluations] == ["same", "same#2"]
     assert len({run.key for run in data.runs}) == 2
     (board,) = data.leaderboards
@@ -387,7 +419,7 @@ def test_bundle_equals_its_evaluation(evaluation: Path, tmp_path: Path) -> None:
     pack(evaluation, bundle)
     own, packed = read_report([evaluation], room=Room()), read_report([bundle], room=Room())
     assert packed.cells == own.cells
-    assert packed.leaderboards[0].rows[0].overall == own.leaderboards[0].rows[0].overall
+    assert packed.leaderboards == own.leaderboards
     assert packed.evaluations[0].path == str(bundle)
     assert packed.runs[0].path.startswith(f"{bundle}/runs/")
 

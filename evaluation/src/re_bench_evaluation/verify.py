@@ -170,16 +170,9 @@ def _examine(
 
 
 def _deciding(run: LoggedRun) -> list[Attempt]:
-    """Return the attempts that decide a run's score."""
-    raw = None if run.task_record is None else _final_raw(run, run.task_record)
-    return [] if raw is None else [attempt for attempt in run.attempts if attempt.deciding_raw == raw]
-
-
-def _final_raw(run: LoggedRun, task: TaskRecord) -> float | None:
-    try:
-        return run.contents.final(task.aggregation, None).raw
-    except ValueError:  # anchors of an attempt are damaged, which is a problem of its own
-        return None
+    """Return the attempt that decides a run's score, if any."""
+    chosen = None if run.task_record is None else run.contents.chosen(run.task_record.aggregation)
+    return [] if chosen is None else [chosen]
 
 
 def _problems_of_tasks(records: Sequence[TaskRecord]) -> Iterator[str]:

@@ -109,27 +109,36 @@ class LogContents:
     attempts: tuple[Attempt, ...]
     incomplete_lines: int
 
+    def chosen(self, aggregation: How) -> Attempt | None:
+        """Return the attempt that counts: the last one with the lowest, highest or last public score.
+
+        The choice uses public scores only, so that private data measure it but do not make it.
+
+        Raises:
+            ValueError: if the aggregation is unknown.
+        """
+        raw = aggregate((attempt.raw for attempt in self.attempts), aggregation)
+        return None if raw is None else next(attempt for attempt in reversed(self.attempts) if attempt.raw == raw)
+
     def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
-        """Combine the attempts into the final score.
+        """Return the final score: the private score of the chosen attempt, or its public score if it has no other.
 
         Args:
-            aggregation: "min", "max" or "last", over raw scores.
+            aggregation: "min", "max" or "last", over public raw scores.
             anchors: starting and reference score, for attempts that do not record the anchors they were scored with.
-                None if every scoring measures the anchors; the final reward is then that of the last attempt with the
-                final raw score. (Such attempts have no ``private_raw``, which needs stored anchors.)
+                None if every scoring measures the anchors; the final reward is then the attempt's own. (Such attempts
+                have no ``private_raw``, which needs stored anchors.)
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
         """
-        scores = [attempt.deciding_raw for attempt in self.attempts]
-        raw = aggregate(scores, aggregation)
-        own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
-        if raw is not None and anchors is not None:
-            counted = next(attempt for attempt in reversed(self.attempts) if attempt.deciding_raw == raw)
-            own = normalise(raw, *anchors_of(counted, anchors))
-        return FinalScore(
-            _last_number(self.attempts), raw, own, len(scores), sum(score is not None for score in scores)
-        )
+        chosen = self.chosen(aggregation)
+        raw = None if chosen is None else chosen.deciding_raw
+        reward = None if chosen is None else chosen.reward
+        if chosen is not None and raw is not None and anchors is not None:
+            reward = normalise(raw, *anchors_of(chosen, anchors))
+        valid = sum(attempt.raw is not None for attempt in self.attempts)
+        return FinalScore(_last_number(self.attempts), raw, reward, len(self.attempts), valid)
 
 
 def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, float]:

@@ -26,13 +26,13 @@ FileChange = Literal["added", "removed", "changed"]
 FlagKind = Literal[
     "modelled", "stand_in", "published_anchors", "no_anchors", "instances", "hardware", "scorers", "budgets",
     "few_runs", "failed_runs", "unfinished_runs", "damaged_runs", "clock", "tasks", "below_zero", "final_scores",
-    "at_floor",
+    "at_floor", "not_ranked",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over ``n`` runs and its 95 % confidence interval, whose limits are None for fewer than two runs."""
+    """A mean over ``n`` runs and its 95 % confidence interval, whose limits are None if the runs show no variance."""
 
     value: float | None
     low: float | None
@@ -347,6 +347,10 @@ class LeaderRow:
     """Mean reward per task, by task key."""
     overall: Estimate
     """Mean over the leaderboard's ``shared_tasks``, with equal weights; its ``n`` is the number of runs."""
+    worst_case: Estimate | None
+    """The overall score if failed runs count as 0; None if no run of the shared tasks failed, or without a score."""
+    ahead: Estimate | None
+    """How much higher the first row's overall score is than this one's; None for the first row, or without a score."""
     dollars: float | None
     dollars_per_run: float | None
     wall_h: float | None
@@ -363,10 +367,13 @@ class Leaderboard:
     """The agents and models with runs in one profile, best first."""
 
     profile: str
+    ranked: bool
+    """Whether rows have overall scores and places; otherwise they are sorted by name."""
     tasks: tuple[str, ...]
     """Keys of the tasks."""
     shared_tasks: tuple[str, ...]
-    """Keys of the tasks that overall scores cover: those for which all rows with finished runs have finished runs."""
+    """Keys of the tasks that overall scores cover: those with measured scores (neither modelled nor of a stand-in
+    model) for which all rows with finished runs have finished runs."""
     rows: tuple[LeaderRow, ...]
     flags: tuple[Flag, ...] = ()
 

@@ -4,9 +4,10 @@ A cell is the group of all runs of one agent and model on one task in one evalua
 reward that the run would have had if it had ended at t. Scores are clipped at 0, the reward of the baseline, with which
 the workspace starts. After the end of a run its score stays constant.
 
-Intervals are 95 % confidence intervals from the percentile bootstrap (B. Efron, "Bootstrap methods: another look at the
-jackknife", Annals of Statistics 7, 1979), which resamples runs within each task. They do not depend on the order of the
-runs, because values are sorted first and the seed is fixed.
+Intervals are 95 % confidence intervals from Student's t distribution. The variance of a task's estimate comes from the
+jackknife over its runs (B. Efron and C. Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981),
+which for a mean is the usual variance of a mean. Tasks' variances add up with the degrees of freedom of B. L. Welch
+(Biometrika 34, 1947). Simulated coverage is in ``docs/reports.md`` and in the tests.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from re_bench.normalise import as_finite
 from re_bench_evaluation.report.data import BudgetCurve, BudgetPoint, Cell, Curve, Estimate, Flag, Refusal
@@ -32,17 +34,17 @@ if TYPE_CHECKING:
 
 CLOCKS: tuple[Clock, ...] = ("wall", "working")
 FEW_RUNS = 5
-"""Cells with fewer runs are flagged, because percentile intervals of so few runs are too narrow."""
+"""Cells with fewer runs are flagged."""
 _HOUR = 3600.0
 _MIN_HOURS = 1e-6
 """Smaller hours in a plan are ignored; plans may be untrusted."""
 
-_SEED = 21
-_PERCENTILES = (2.5, 97.5)
-_DRAWN = 200_000
-"""Number of values drawn per interval; ``_RESAMPLES`` takes precedence."""
-_RESAMPLES = (500, 2000)
-"""Minimum and maximum number of bootstrap samples per interval."""
+_LEVEL = 0.975
+"""Quantile of the t distribution for the upper limit of an interval."""
+_RUNS_PER_DRAW = 3
+"""Runs needed for each k of the expected best of k: near k = n the estimate depends on the best few runs alone."""
+_NO_VARIANCE = 1e-24
+"""Variances up to this are rounding errors of equal rewards."""
 _MIN_RUNS = 2
 """Minimum number of runs for an interval."""
 
@@ -134,8 +136,7 @@ def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
 def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Flag]:
     """Yield the flags of a cell that depend on its runs."""
     if 0 < len(finished) < FEW_RUNS:
-        text = "only 1 run: no interval" if len(finished) == 1 else f"only {len(finished)} runs: interval too narrow"
-        yield Flag("few_runs", text)
+        yield Flag("few_runs", "only 1 run: no interval" if len(finished) == 1 else f"only {len(finished)} runs")
     counts: Sequence[tuple[FlagKind, int, str]] = (
         ("failed_runs", sum(run.state == "failed" for run in runs),
          "failed for technical reasons (server, machine, or the agent never started); the mean leaves them out"),
@@ -266,7 +267,7 @@ def _curves_of_clock(
     at = np.array(lengths) * _HOUR
     scores = [np.array([scores_at(run, at, clock) for run in ended]) for ended in used.values()]
     for position, run_hours in enumerate(lengths):
-        best = best_of_each_k([task[:, position] for task in scores], _MAX_RUNS)
+        best = best_of_each_k([task[:, position] for task in scores])
         points = (BudgetPoint(k, k * run_hours, estimate) for k, estimate in enumerate(best, 1))
         yield BudgetCurve(
             evaluation=cell.evaluation, agent=cell.agent, model=cell.model, profile=profile, clock=clock,
@@ -292,8 +293,8 @@ def planned_hours(evaluation: EvaluationInfo) -> float | None:
 def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
     """Average the rewards over the runs of each task, then over tasks with equal weights.
 
-    The result has no value if a task has no runs, and no interval if a task has fewer than two runs. Its ``n`` is the
-    number of runs of all tasks.
+    The result has no value if a task has no runs, and no interval if a task has fewer than two runs or if all runs of
+    each task are equal. Its ``n`` is the number of runs of all tasks.
 
     Args:
         tasks: for each task, the rewards of its runs.
@@ -305,7 +306,7 @@ def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
     return replace(best, n=n)
 
 
-def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most: int | None = None) -> list[Estimate]:
+def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most: int = _MAX_RUNS) -> list[Estimate]:
     """Return the expected best reward of k runs, averaged over tasks, for k from 1 to ``most``.
 
     For each task, the expected best is the mean of the maximum over all subsets of k of its n runs. With values in
@@ -314,54 +315,94 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
 
     Args:
         tasks: for each task, the rewards of its runs.
-        most: the largest k; at most, and by default, the smallest number of runs that any task has.
+        most: the largest k; at most a third of the smallest number of runs that any task has, but at least 1.
 
     Returns:
-        An estimate for each k, whose ``n`` is the smallest number of runs that any task has. There are no intervals
-        if that number is below two.
+        An estimate for each k, whose ``n`` is the smallest number of runs that any task has. There is no interval if
+        that number is below two, or if all runs of each task are equal.
     """
     n = min(map(len, tasks), default=0)
-    most = n if most is None else min(most, n)
-    if not most:
+    if not n:
         return []
-    ordered = sorted((_sorted(values) for values in tasks), key=lambda values: values.tolist())
-    weights = [_weights(len(values), most) for values in ordered]
-    exact = np.mean([values @ weight for values, weight in zip(ordered, weights, strict=True)], axis=0)
+    most = min(most, max(1, n // _RUNS_PER_DRAW))
+    values = [_sorted(task) for task in tasks]
+    exact = _mean([task @ _weights(len(task), most) for task in values])
     if n < _MIN_RUNS:
         return [Estimate(float(value), None, None, n) for value in exact]
-    generator, count = np.random.default_rng(_SEED), _resamples(max(map(len, ordered)))
-    drawn = [
-        np.sort(values[generator.integers(len(values), size=(count, len(values)))], axis=1) @ weight
-        for values, weight in zip(ordered, weights, strict=True)
-    ]
-    low, high = np.percentile(np.mean(drawn, axis=0), _PERCENTILES, axis=0)
-    # Keep the value inside its interval: a limit may be on the wrong side because of rounding, or if k is close to n.
-    limits = zip(exact, np.minimum(low, exact), np.maximum(high, exact), strict=True)
-    return [Estimate(float(value), float(lower), float(upper), n) for value, lower, upper in limits]
+    return _estimates(exact, [_jackknife(task, most) for task in values], [len(task) for task in values], n)
+
+
+def difference(tasks: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Estimate:
+    """Return how much higher the mean reward of one agent is than another's, paired by task.
+
+    The difference of each task's means is averaged over tasks. There is no interval if an agent has a task with fewer
+    than two runs, and no value if one has a task without runs. Its ``n`` is the number of runs of both agents.
+
+    Args:
+        tasks: for each task, the rewards of the first agent's runs.
+        others: the same of the other agent.
+    """
+    both = [*tasks, *others]
+    n = sum(map(len, both))
+    if not tasks or not all(map(len, both)):
+        return Estimate(None, None, None, n)
+    means = [np.atleast_1d(np.mean(task)) for task in both]
+    exact = _mean(means[: len(tasks)]) - _mean(means[len(tasks) :])
+    if min(map(len, both)) < _MIN_RUNS:
+        return Estimate(float(exact[0]), None, None, n)
+    variances = [_jackknife(_sorted(task), 1) for task in both]
+    return _estimates(exact, variances, list(map(len, both)), n, count=len(tasks))[0]
 
 
 def mean_of_rows(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean of each column, and the lower and upper limits of its interval.
 
-    Rows are runs, and the bootstrap resamples whole rows. With a single row the limits are NaN.
+    Rows are runs. With a single row the limits are NaN; where all rows are equal they are the mean.
     """
-    rows = rows[np.lexsort(rows.T[::-1])]
+    rows = np.sort(rows, axis=0)  # makes sums independent of the order of the runs
     mean, n = rows.mean(axis=0), len(rows)
     if n < _MIN_RUNS:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    # Draw how often each run occurs in each resample, so that one matrix product gives the means of all resamples.
-    times = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), size=_resamples(rows.size))
-    low, high = np.percentile(times @ rows / n, _PERCENTILES, axis=0)
-    return mean, np.minimum(low, mean), np.maximum(high, mean)
+    half = stdtrit(n - 1, _LEVEL) * rows.std(axis=0, ddof=1) / np.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def _mean(of_tasks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the mean over tasks, independently of their order."""
+    mean: NDArray[np.float64] = np.sort(np.array(of_tasks), axis=0).mean(axis=0)
+    return mean
+
+
+def _jackknife(values: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Return the jackknife variances of the expected best of k, for k from 1 to ``most``, of sorted values."""
+    n = len(values)
+    weights = _weights(n - 1, most)
+    none = np.zeros((1, most))
+    below = np.vstack([none, np.cumsum(values[:-1, None] * weights, axis=0)])
+    above = np.vstack([np.cumsum((values[1:, None] * weights)[::-1], axis=0)[::-1], none])
+    variances: NDArray[np.float64] = (n - 1) * np.var(below + above, axis=0)  # of the estimates without one run each
+    return variances
+
+
+def _estimates(
+    exact: NDArray[np.float64], variances: Sequence[NDArray[np.float64]], runs: Sequence[int], n: int, count: int = 0
+) -> list[Estimate]:
+    """Return estimates with intervals from the variances of groups of runs, of which ``count`` (or all) are tasks."""
+    ordered = np.array(sorted((*variance, size) for variance, size in zip(variances, runs, strict=True)))
+    each, freedom = ordered[:, :-1], ordered[:, -1:] - 1
+    total = each.sum(axis=0)
+    estimates = []
+    for value, variance, square in zip(exact, total, (each**2 / freedom).sum(axis=0), strict=True):
+        if variance <= _NO_VARIANCE or square == 0:
+            estimates.append(Estimate(float(value), None, None, n))
+            continue
+        half = stdtrit(variance**2 / square, _LEVEL) * np.sqrt(variance) / (count or len(runs))
+        estimates.append(Estimate(float(value), float(value - half), float(value + half), n))
+    return estimates
 
 
 def _sorted(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sort(np.asarray(values, dtype=np.float64))
-
-
-def _resamples(size: int) -> int:
-    fewest, most = _RESAMPLES
-    return max(fewest, min(most, _DRAWN // size))
 
 
 @cache

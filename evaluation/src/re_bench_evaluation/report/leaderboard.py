@@ -1,13 +1,17 @@
-"""Build the leaderboards: one for each profile, since scores of different profiles are not comparable."""
+"""Build the leaderboards: one for each profile, since scores of different profiles are not comparable.
+
+Profile ``cpu`` has neither overall scores nor places. Overall scores leave out modelled scores and stand-in models.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from re_bench_evaluation.report.data import Estimate, Flag, Leaderboard, LeaderRow
-from re_bench_evaluation.report.estimates import hours_of, mean_over_tasks, planned_hours
+from re_bench_evaluation.report.estimates import difference, hours_of, mean_over_tasks, planned_hours
 from re_bench_evaluation.report.text import mean_of_known, sum_of_known
 
 if TYPE_CHECKING:
@@ -19,6 +23,9 @@ _WARNED: tuple[tuple[FlagKind, str], ...] = (
     ("modelled", "modelled scores"),
     ("stand_in", "scores with a stand-in chat model"),
 )
+_SMOKE_TEST = "cpu"
+"""The profile that shows that an agent works, rather than how good it is."""
+_NOTHING = Estimate(None, None, None, 0)
 
 
 def make_leaderboards(
@@ -29,8 +36,8 @@ def make_leaderboards(
 ) -> list[Leaderboard]:
     """Return the leaderboards, sorted by profile.
 
-    Evaluations have separate rows, because their plans may differ. Overall scores cover the tasks for which all rows
-    with finished runs have finished runs.
+    Evaluations have separate rows, because their plans may differ. Overall scores cover the tasks with measured scores
+    for which all rows with finished runs have finished runs.
     """
     boards = []
     for profile in sorted({tasks[cell.task].profile for cell in cells}):
@@ -41,21 +48,43 @@ def make_leaderboards(
         keys = sorted({cell.task for group in groups.values() for cell in group})
         scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
         counting = [names for names in scored if names]  # ignore rows without any finished run
-        shared = sorted(set.intersection(*counting)) if counting else []
-        rows = [_row(group, shared, runs) for group in groups.values()]
-        rows.sort(key=lambda row: (-_place(row), row.evaluation, row.agent, row.model or ""))
-        flags = _flags(keys, shared, [evaluations[group[0].evaluation] for group in groups.values()], tasks)
-        boards.append(Leaderboard(profile, tuple(keys), tuple(shared), tuple(rows), tuple(flags)))
+        ranked = profile != _SMOKE_TEST
+        real = {key for key in keys if not any(flag.kind in dict(_WARNED) for flag in tasks[key].flags)}
+        shared = sorted(real.intersection(*counting)) if counting and ranked else []
+        flags = _flags(profile, keys, shared, [evaluations[group[0].evaluation] for group in groups.values()], tasks)
+        rows = sorted(((_row(group, runs), group) for group in groups.values()), key=_name)
+        ordered = _ranked(rows, shared, runs) if shared else [row for row, _group in rows]
+        boards.append(Leaderboard(profile, ranked, tuple(keys), tuple(shared), tuple(ordered), tuple(flags)))
     return boards
 
 
-def _place(row: LeaderRow) -> float:
-    return -math.inf if row.overall.value is None else row.overall.value
+def _name(row: tuple[LeaderRow, object]) -> tuple[str, str, str]:
+    return row[0].evaluation, row[0].agent, row[0].model or ""
 
 
-def _row(cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInfo]) -> LeaderRow:
+def _ranked(
+    rows: Sequence[tuple[LeaderRow, Sequence[Cell]]], shared: Sequence[str], runs: Mapping[str, RunInfo]
+) -> list[LeaderRow]:
+    """Return the rows with their overall scores, best first."""
+    scored = []
+    for row, group in rows:
+        cells = {cell.task: cell for cell in group}
+        scores = [_scores(cells[key], runs) if key in cells else [] for key in shared]
+        failed = [cells[key].failed if key in cells else 0 for key in shared]
+        with_failed = [own + [0.0] * count for own, count in zip(scores, failed, strict=True)]
+        worst = mean_over_tasks(with_failed) if any(failed) else None
+        scored.append((scores, replace(row, overall=mean_over_tasks(scores), worst_case=worst)))
+    scored.sort(key=lambda one: -math.inf if one[1].overall.value is None else one[1].overall.value, reverse=True)
+    best, first = scored[0]
+    return [first, *(replace(row, ahead=difference(best, scores)) for scores, row in scored[1:])]
+
+
+def _scores(cell: Cell, runs: Mapping[str, RunInfo]) -> list[float]:
+    return [counted for key in cell.runs if (counted := runs[key].counted) is not None]
+
+
+def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
     own = [runs[key] for cell in cells for key in cell.runs]
-    scores = {cell.task: [counted for key in cell.runs if (counted := runs[key].counted) is not None] for cell in cells}
     paid = sum(run.dollars is not None or run.task_dollars is not None for run in own)
     dollars = sum_of_known(cell.dollars for cell in cells)
     return LeaderRow(
@@ -63,24 +92,36 @@ def _row(cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInf
         agent=cells[0].agent,
         model=cells[0].model,
         by_task={cell.task: cell.reward for cell in cells},
-        overall=mean_over_tasks([scores.get(key, []) for key in shared]) if shared else Estimate(None, None, None, 0),
+        overall=_NOTHING,
+        worst_case=None,
+        ahead=None,
         dollars=dollars,
         dollars_per_run=None if dollars is None else dollars / paid,
         wall_h=hours_of(mean_of_known(run.wall_s for run in own)),
         working_h=hours_of(mean_of_known(run.working_s for run in own)),
-        runs=sum(map(len, scores.values())),
+        runs=sum(len(_scores(cell, runs)) for cell in cells),
         flags=tuple(dict.fromkeys(flag for cell in cells for flag in cell.flags)),
     )
 
 
 def _flags(
-    keys: Sequence[str], shared: Sequence[str], evaluations: Sequence[EvaluationInfo], tasks: Mapping[str, TaskInfo]
+    profile: str,
+    keys: Sequence[str],
+    shared: Sequence[str],
+    evaluations: Sequence[EvaluationInfo],
+    tasks: Mapping[str, TaskInfo],
 ) -> Iterator[Flag]:
     """Yield the flags of a leaderboard: the reasons why its rows are less comparable than they look."""
     others = sorted(set(keys) - set(shared))
-    if others:
+    warned = {
+        kind: [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)] for kind, _text in _WARNED
+    }
+    if profile == _SMOKE_TEST:
+        yield Flag("not_ranked", f"profile {profile} is a smoke test: there are no overall scores and no places")
+    elif others:
         overall = f"overall score covers {len(shared)} of {len(keys)} tasks" if shared else "no overall score"
-        yield Flag("tasks", f"{overall}; some rows lack {', '.join(others)}")
+        lacking = [key for key in others if not any(key in affected for affected in warned.values())]
+        yield Flag("tasks", f"{overall}; some rows lack {', '.join(lacking)}" if lacking else overall)
     names = [tasks[key].name for key in keys]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -89,6 +130,5 @@ def _flags(
     if len(budgets) > 1:
         yield Flag("budgets", f"runs had different budgets: {', '.join(f'{hours:g} h' for hours in sorted(budgets))}")
     for kind, text in _WARNED:
-        affected = [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)]
-        if affected:
-            yield Flag(kind, f"{text}: {', '.join(affected)}")
+        if warned[kind]:
+            yield Flag(kind, f"{text}: {', '.join(warned[kind])}")

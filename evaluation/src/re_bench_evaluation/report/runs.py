@@ -233,10 +233,10 @@ def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalSco
     anchors, best, scores = anchor_pair(task), None, []
     score: FinalScore | None = None
     for attempt in attempts:
-        raw = attempt.deciding_raw
+        raw = attempt.raw
         if raw is not None and (best is None or _replaces(raw, best, task.aggregation)):
             best = raw
-            score = raw, _reward(attempt, anchors)
+            score = raw if attempt.private_raw is None else attempt.private_raw, _reward(attempt, anchors)
         scores.append(score)
     return scores
 

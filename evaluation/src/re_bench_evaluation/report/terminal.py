@@ -98,22 +98,24 @@ def _clean(text: str) -> str:
 
 
 def _leaderboard(board: Leaderboard) -> Section:
-    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "hours/run")
-    rows = [
-        [
-            row.evaluation,
-            row.agent,
-            row.model or "-",
-            *(_value(row.by_task.get(task)) for task in board.tasks),
-            _value(row.overall),
-            _interval(row.overall),
-            str(row.runs),
-            dollars(row.dollars),
-            hours(row.working_h),
-        ]
-        for row in board.rows
-    ]
-    return Section(f"leaderboard, profile {board.profile}", header, rows, [flag.text for flag in board.flags], names=3)
+    figures = (*board.tasks, "overall", "95 %", "behind by") if board.ranked else board.tasks
+    header = ("evaluation", "agent", "model", *figures, "n", "cost", "hours/run")
+    rows, notes = [], [flag.text for flag in board.flags]
+    for row in board.rows:
+        name = (row.evaluation, row.agent, row.model or "-")
+        scores = [_value(row.by_task.get(task)) for task in board.tasks]
+        if board.ranked:
+            behind = [_value(row.ahead), _bracketed(row.ahead)] if row.ahead else ["-"]
+            scores += [_value(row.overall), _interval(row.overall), " ".join(behind)]
+        rows.append([*name, *scores, str(row.runs), dollars(row.dollars), hours(row.working_h)])
+        if row.worst_case:
+            figure = f"{_value(row.worst_case)} {_bracketed(row.worst_case)}".rstrip()
+            notes.append(f"{' '.join(filter(None, name[:2]))}: overall {figure} if failed runs count as 0")
+    return Section(f"leaderboard, profile {board.profile}", header, rows, notes, names=3)
+
+
+def _bracketed(estimate: Estimate) -> str:
+    return "" if estimate.low is None else f"[{_interval(estimate)}]"
 
 
 def _cells(task: TaskInfo, cells: Sequence[Cell]) -> Section:

@@ -109,7 +109,9 @@ class TaskFamily:
 
     @staticmethod
     def aggregate_scores(t: dict[str, Any], score_log: list[dict[str, Any]]) -> float | None:
-        """Return the reward of the lowest, highest or last raw score, depending on the task's aggregation.
+        """Return the reward of the attempt with the lowest, highest or last raw score, depending on the aggregation.
+
+        Public scores choose the attempt; its private score counts, if it has one.
 
         Args:
             t: the task.
@@ -123,11 +125,11 @@ class TaskFamily:
         from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - only importable after install
 
         attempts = [entry.get("details") or {} for entry in score_log]
-        chosen = aggregate([attempt.get("deciding_raw") for attempt in attempts], _FACTS["aggregation"])
-        if chosen is None:
+        raw = aggregate([attempt.get("raw") for attempt in attempts], _FACTS["aggregation"])
+        if raw is None:
             return None
-        anchors = next(one["anchors"] for one in reversed(attempts) if one.get("deciding_raw") == chosen)
-        return normalise(chosen, *anchors) if anchors else None
+        chosen = next(one for one in reversed(attempts) if one.get("raw") == raw)
+        return normalise(chosen["deciding_raw"], *chosen["anchors"]) if chosen["anchors"] else None
 
 
 def _message(outcome: dict[str, Any]) -> dict[str, Any]:
