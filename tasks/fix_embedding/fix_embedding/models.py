@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,12 @@ from safetensors.torch import load_file, save_file
 
 from fix_embedding import sandboxed
 from fix_embedding.grading import mean_loss, scored_windows
-from fix_embedding.profiles import PROFILES, Profile, Recipe
+from fix_embedding.profiles import PROFILES, Profile, Recipe, Sizes
 from re_bench.data.cache import CacheEntry, cache_directory, file_lock, new_directory, report_damage
 from re_bench.data.files import sha256_of
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError
-from re_bench.lm.gpt import GPT, next_token_loss
+from re_bench.lm.gpt import next_token_loss
 from re_bench.lm.training import Settings, train
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.text import RandomWindows, open_text
@@ -112,25 +113,38 @@ def open_models(profile: str, text: PreparedText) -> Models:
 
 
 def _published(profile: str) -> Models:
-    from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - only profile paper needs it
+    from re_bench.lm.gpt import GPTConfig  # noqa: PLC0415 - only profile paper needs it
+    from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - as above
 
     states = {}
     for name in NAMES:
         recipe = getattr(PROFILES[profile], name)
         config, states[name] = open_gpt2(PUBLISHED[recipe.published])
-        if config != recipe.config:
-            raise ReBenchError(f"{recipe.published} has {config}, profiles.py says {recipe.config}")
+        if config != GPTConfig(**recipe.sizes._asdict()):
+            raise ReBenchError(f"{recipe.published} has {config}, profiles.py says {recipe.sizes}")
     return Models(states["large"], states["small"], _PUBLISHED_LOSS)
 
 
-def build(profile: str, text: PreparedText, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
+def build(
+    profile: str, text: PreparedText, directory: Path, log: Callable[[str], None], kept: Path | None = None
+) -> dict[str, Any]:
     """Train both models of a profile on ``text``, and save them in ``directory``.
 
     Return the content of ``models.json``, except for the files' checksums.
+
+    Args:
+        profile: the profile.
+        text: the text.
+        directory: where to save the models.
+        log: receives progress messages.
+        kept: a directory whose large model is copied rather than trained again.
     """
     settings = PROFILES[profile]
     models = {}
-    for name in NAMES:
+    if kept is not None:
+        shutil.copyfile(kept / FILES[0], directory / FILES[0])
+        models["large"] = json.loads((kept / RECORD).read_text(encoding="utf-8"))["models"]["large"]
+    for name in NAMES[len(models) :]:
         models[name], state = trained(name, settings, getattr(settings, name), text, log)
         path = directory / f"{name}.safetensors"
         # Half precision halves the files' size. The recorded loss is computed from these rounded values.
@@ -140,9 +154,6 @@ def build(profile: str, text: PreparedText, directory: Path, log: Callable[[str]
         "profile": profile,
         "text": {key: text.manifest[key] for key in ("name", "key", "files")},
         "models": models,
-        "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
-        "versions": versions(),
     }
 
 
@@ -152,15 +163,12 @@ def trained(
     """Train one model; return its entry in ``models.json``, and its state dict in half precision."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(recipe.seed)
-    model = GPT(recipe.config).to(device)
-    batches = RandomWindows(text.train, entry.training_batch, recipe.config.block_size, recipe.seed)
-    settings = Settings(
-        recipe.steps, recipe.learning_rate, recipe.steps // WARMUP, FINAL, report_every=500, compile=device == "cuda"
-    )
-    flops = model.flops_per_token(recipe.config.block_size)
-    outcome = train(
-        model, batches, next_token_loss, settings, flops_per_token=flops, say=lambda line: log(f"{name}: {line}")
-    )
+    model = recipe.model().to(device)
+    batches = RandomWindows(text.train, entry.training_batch, entry.context, recipe.seed)
+    compiled = device == "cuda" and isinstance(recipe.sizes, Sizes)  # torch does not compile recurrent layers
+    warmup = recipe.steps // WARMUP
+    settings = Settings(recipe.steps, recipe.learning_rate, warmup, FINAL, report_every=500, compile=compiled)
+    outcome = train(model, batches, next_token_loss, settings, say=lambda line: log(f"{name}: {line}"))
     state = {key: tensor.to("cpu", torch.float16).contiguous() for key, tensor in model.state_dict().items()}
     windows = scored_windows(text.heldout, entry.context, entry.heldout_tokens)
     sandboxed.put_into(model, state, device)
@@ -168,8 +176,13 @@ def trained(
     log(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
     figures: dict[str, Any] = {"settings": asdict(settings), "batch": entry.training_batch}
     figures |= {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
+    figures |= {
+        "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "versions": versions(),
+    }
     own = {key: value for key, value in asdict(recipe).items() if key != "sizes"}
-    return {"config": asdict(recipe.config), **own, **figures}, state
+    return {"config": recipe.sizes._asdict(), **own, **figures}, state
 
 
 def main() -> None:
@@ -177,6 +190,7 @@ def main() -> None:
     trainable = [name for name, profile in PROFILES.items() if not profile.large.published]
     parser = argparse.ArgumentParser(description="Train the intact models of a profile.")
     parser.add_argument("--profile", choices=trainable, required=True)
+    parser.add_argument("--keep-large", action="store_true", help="train only the small model again")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where to put them, if not where they belong")
     options = parser.parse_args()
     with cli_entry_point("models"):
@@ -187,7 +201,8 @@ def main() -> None:
         # Unlike CacheEntry.prepare, train even if the models exist.
         lock = cache_directory() / "fix_embedding" / f".{name}.lock"
         with file_lock(lock), new_directory(target) as directory:
-            record = build(name, text, directory, print_progress)
+            kept = models_directory(name) if options.keep_large else None
+            record = build(name, text, directory, print_progress, kept)
             record["files"] = {file: sha256_of(directory / file) for file in FILES}
             (directory / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 

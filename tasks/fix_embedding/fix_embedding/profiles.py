@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from re_bench.lm.gpt import GPTConfig
+    from torch.nn import Module
 
 
 class Sizes(NamedTuple):
@@ -19,23 +19,33 @@ class Sizes(NamedTuple):
     n_embd: int
 
 
+class RecurrentSizes(NamedTuple):
+    """The arguments of :class:`fix_embedding.recurrent.RecurrentModel`."""
+
+    vocab_size: int
+    n_embd: int
+    n_hidden: int
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How to obtain a model: train it with ``models.py``, or load a published one."""
 
-    sizes: Sizes
+    sizes: Sizes | RecurrentSizes
     steps: int = 0
     learning_rate: float = 0.0
     seed: int = 0
     published: str = ""
     """The model's name in :data:`re_bench.lm.gpt2.PUBLISHED`; empty if ``models.py`` trains the model."""
 
-    @property
-    def config(self) -> GPTConfig:
-        """The configuration of the model."""
-        from re_bench.lm.gpt import GPTConfig  # noqa: PLC0415 - imports torch, which the scorer does not need
+    def model(self) -> Module:
+        """Return a model of these sizes with random weights."""
+        from fix_embedding.recurrent import RecurrentModel  # noqa: PLC0415 - imports torch, which scorers do not need
+        from re_bench.lm.gpt import GPT, GPTConfig  # noqa: PLC0415 - as above
 
-        return GPTConfig(**self.sizes._asdict())
+        if isinstance(self.sizes, RecurrentSizes):
+            return RecurrentModel(**self.sizes._asdict())
+        return GPT(GPTConfig(**self.sizes._asdict()))
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ class Profile:
     @property
     def context(self) -> int:
         """Tokens in a window."""
+        assert isinstance(self.large.sizes, Sizes)
         return self.large.sizes.block_size
 
 
@@ -76,7 +87,7 @@ PROFILES = {
     "cpu": Profile(
         text="sources-4096",
         large=Recipe(Sizes(4096, 128, 4, 4, 256), steps=16_000, learning_rate=2e-3, seed=1),
-        small=Recipe(Sizes(4096, 128, 2, 4, 128), steps=8_000, learning_rate=4e-3, seed=2),
+        small=Recipe(RecurrentSizes(4096, 64, 192), steps=8_000, learning_rate=4e-3, seed=2),
         training_batch=128,
         dtype="float32",
         heldout_tokens=65_536,
@@ -87,7 +98,7 @@ PROFILES = {
     "gpu": Profile(
         text="sources-4096",
         large=Recipe(Sizes(4096, 256, 12, 12, 768), steps=2_600, learning_rate=6e-4, seed=1),
-        small=Recipe(Sizes(4096, 256, 4, 6, 384), steps=4_000, learning_rate=2e-3, seed=2),
+        small=Recipe(RecurrentSizes(4096, 128, 512), steps=4_000, learning_rate=2e-3, seed=2),
         training_batch=128,
         dtype="float32",
         heldout_tokens=262_144,
@@ -107,4 +118,9 @@ PROFILES = {
         budget=Budget(steps=20_000, batch=8),
     ),
 }
-"""The profiles by name. In ``cpu`` and ``gpu``, the floor is lower than the intact large model's loss."""
+"""The profiles by name.
+
+In ``cpu`` and ``gpu``, the floor is lower than the intact large model's loss, and the small model is recurrent: a
+smaller transformer could be handed in, since it can be widened to the large model's shapes without training
+(``tests/test_graft.py``).
+"""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from fix_embedding import recurrent
 from fix_embedding.models import SHIPPED, Models, build, models_entry, open_models
 from fix_embedding.profiles import PROFILES, Profile
 from fix_embedding.sandboxed import checks, empty_model
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from re_bench.api import Setup
 
 EMBEDDING = "transformer.wte.weight"
-COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
+COPIED = (gpt.__file__, recurrent.__file__, training.__file__, batches.__file__, checks.__file__)
 """Modules copied unchanged into workspaces; they import no other module of re_bench."""
 
 
@@ -93,8 +94,8 @@ def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]
     """Return the content of ``profile.json``."""
     return {
         "profile": profile,
-        "large": asdict(settings.large.config),
-        "small": asdict(settings.small.config),
+        "large": settings.large.sizes._asdict(),
+        "small": settings.small.sizes._asdict(),
         "context": settings.context,
         "intact_loss": round(models.large_loss, 2),
         "floor": settings.floor,

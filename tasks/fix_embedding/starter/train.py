@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from batches import RandomWindows
 from gpt import GPT, GPTConfig, next_token_loss
+from recurrent import RecurrentModel
 
 HERE = Path(__file__).parent
 PROFILE = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
@@ -24,9 +25,10 @@ def on_device(window: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(window).to(DEVICE)
 
 
-def load(name: str, path: Path) -> GPT:
+def load(name: str, path: Path) -> torch.nn.Module:
     """Load the model ``name`` (``large`` or ``small``) from ``path``."""
-    model = GPT(GPTConfig(**PROFILE[name]))
+    sizes = PROFILE[name]
+    model = RecurrentModel(**sizes) if "n_hidden" in sizes else GPT(GPTConfig(**sizes))
     model.load_state_dict(torch.load(path, weights_only=True))
     return model.float().to(DEVICE)
 
@@ -37,7 +39,7 @@ def windows(batch: int, seed: int) -> RandomWindows:
     return RandomWindows(tokens, batch, PROFILE["context"], seed)
 
 
-def evaluate(model: GPT, batches: int = 20) -> float:
+def evaluate(model: torch.nn.Module, batches: int = 20) -> float:
     """Return the loss on fixed windows of the training text; the workspace has no held-out text."""
     model.eval()
     draw = windows(16, seed=12345)
@@ -45,9 +47,9 @@ def evaluate(model: GPT, batches: int = 20) -> float:
         return float(np.mean([next_token_loss(model, on_device(next(draw))).item() for _ in range(batches)]))
 
 
-def train(model: GPT, steps: int) -> None:
+def train(model: torch.nn.Module, steps: int) -> None:
     """Train only the embedding, which is also the unembedding."""
-    embedding = model.transformer["wte"].weight
+    embedding = model.get_parameter("transformer.wte.weight")
     optimizer = torch.optim.AdamW([embedding], lr=1e-3, weight_decay=0.0)
     draw = windows(PROFILE["budget"]["batch"], seed=1)
     model.train()
@@ -60,7 +62,7 @@ def train(model: GPT, steps: int) -> None:
             print(f"step {step}: loss {loss.item():.3f}", flush=True)
 
 
-def save(model: GPT) -> None:
+def save(model: torch.nn.Module) -> None:
     """Save the model in the dtypes that the scorer expects."""
     dtypes = {name: getattr(torch, wanted["dtype"]) for name, wanted in PROFILE["tensors"].items()}
     state = {name: tensor.to("cpu", dtypes[name]) for name, tensor in model.state_dict().items()}

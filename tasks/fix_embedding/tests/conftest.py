@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from fix_embedding.recurrent import RecurrentModel
 from fix_embedding.sandboxed import checks, empty_model
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
@@ -20,14 +21,14 @@ from re_bench.testing import TINY_TEXT, write_tiny_text
 from re_bench.text import open_text
 
 TASK = Path(__file__).parents[1]
-LARGE, SMALL = GPTConfig(300, 16, 2, 2, 16), GPTConfig(300, 16, 1, 2, 8)
+LARGE = GPTConfig(300, 16, 2, 2, 16)
 TINY = f"""
 
 PROFILES = {{
     "cpu": Profile(
         text={TINY_TEXT!r},
         large=Recipe(Sizes(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
-        small=Recipe(Sizes(300, 16, 1, 2, 8), steps=3, learning_rate=1e-3),
+        small=Recipe(RecurrentSizes(300, 8, 12), steps=3, learning_rate=1e-3),
         training_batch=8,
         dtype="float32",
         heldout_tokens=1024,
@@ -58,7 +59,7 @@ def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def intact() -> dict[str, dict[str, Any]]:
     torch.manual_seed(0)
-    return {"large": GPT(LARGE).state_dict(), "small": GPT(SMALL).state_dict()}
+    return {"large": GPT(LARGE).state_dict(), "small": RecurrentModel(300, 8, 12).state_dict()}
 
 
 @pytest.fixture(scope="session")

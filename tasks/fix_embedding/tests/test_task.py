@@ -33,7 +33,7 @@ TASK = Path(__file__).parents[1]
 WTE = "transformer.wte.weight"
 FILES = {
     "batches.py", "check.py", "checks.py", "data", "fixed_model.pth", "gpt.py", "large_model.pth", "profile.json",
-    "small_correct_model.pth", "train.py", "training.py",
+    "recurrent.py", "small_correct_model.pth", "train.py", "training.py",
 }  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def test_models_are_built_and_belong_to_a_text(tiny: TaskFolder, tmp_path: Path)
     record = copy.package / "models" / "cpu" / "models.json"
     contents = json.loads(record.read_text())
     assert set(contents["files"]) == {"large.safetensors", "small.safetensors"}
-    assert {"hardware", "versions", "date"} <= set(contents)
+    assert all({"hardware", "versions", "date"} <= set(model) for model in contents["models"].values())
     assert 5 < contents["models"]["large"]["heldout_loss"] < 7
     create_workspace(copy, tmp_path / "workspace", profile="cpu")
     record.write_text(json.dumps({**contents, "text": {"files": {}}}))

@@ -1,0 +1,106 @@
+# re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+"""A small transformer can be handed in for a large one, which is why the small models here are recurrent.
+
+:func:`graft` is Net2Net (Chen et al., arXiv 1511.05641): channels are duplicated and input weights divided, heads are
+padded, and unused heads, neurons and layers write nothing. It needs no insight into the corruption. In profile
+``paper`` it is worth about 0.885, calculated from GPT-2's loss.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from fix_embedding.profiles import PROFILES, Sizes
+from re_bench.lm.gpt import GPT, GPTConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+pytestmark = pytest.mark.integration
+
+
+def graft(small: GPT, large: GPT) -> None:
+    """Overwrite ``large`` so that it computes what ``small`` does, up to the means of its rows. Needs ``no_grad``.
+
+    The large model must have as many layers, heads, channels per head and positions, and at least the width.
+    """
+    width, wide = small.config.n_embd, large.config.n_embd
+    copies = wide // width
+    used = torch.arange(copies * width) % width  # the small model's channel of each used channel of the large one
+    for parameter in large.parameters():
+        parameter.zero_()
+
+    def centred(weight: Tensor) -> Tensor:
+        """Return what is written into the residual without its mean over channels, which norms ignore."""
+        return weight - weight.mean(0, keepdim=True)
+
+    def write(target: Tensor, source: Tensor) -> None:
+        """Copy channels [channels, any] of the small residual to all their duplicates."""
+        target[: copies * width] = centred(source)[used]
+
+    def norm(target: torch.nn.Module, source: torch.nn.Module, scale: float = 1.0) -> None:
+        """Copy a norm; channels of zeros make the large model's variance smaller."""
+        shrink = math.sqrt(copies * width / wide)
+        target.weight[: copies * width] = scale * shrink * source.weight[used]
+        target.bias[: copies * width] = scale * source.bias[used]
+
+    def read(source: Tensor) -> Tensor:
+        """Return input weights [any, small width] for the large residual, [any, large width]."""
+        padded = source.new_zeros(len(source), wide)
+        padded[:, : copies * width] = source[:, used] / copies
+        return padded
+
+    ours, theirs = large.transformer, small.transformer
+    write(ours["wte"].weight.T, theirs["wte"].weight.T)
+    write(ours["wpe"].weight[: small.config.block_size].T, theirs["wpe"].weight.T)
+    norm(ours["ln_f"], theirs["ln_f"], 1 / copies)  # each duplicate adds to the logits
+    for to, block in zip(ours["h"], theirs["h"], strict=False):
+        norm(to.ln_1, block.ln_1)
+        norm(to.ln_2, block.ln_2)
+        heads, size = small.config.n_head, width // small.config.n_head
+        large_size = wide // large.config.n_head
+        place = (torch.arange(heads)[:, None] * large_size + torch.arange(size)).flatten()
+        for part in range(3):  # query, key, value
+            scale = math.sqrt(large_size / size) if part == 0 else 1.0
+            own = slice(part * width, (part + 1) * width)
+            to.attn.c_attn.weight[part * wide + place] = scale * read(block.attn.c_attn.weight[own])
+            to.attn.c_attn.bias[part * wide + place] = scale * block.attn.c_attn.bias[own]
+        projection = torch.zeros(width, wide)
+        projection[:, place] = block.attn.c_proj.weight
+        write(to.attn.c_proj.weight, projection)
+        write(to.attn.c_proj.bias[:, None], block.attn.c_proj.bias[:, None])
+        to.mlp.c_fc.weight[: 4 * width] = read(block.mlp.c_fc.weight)
+        to.mlp.c_fc.bias[: 4 * width] = block.mlp.c_fc.bias
+        projection = torch.zeros(width, 4 * wide)
+        projection[:, : 4 * width] = block.mlp.c_proj.weight
+        write(to.mlp.c_proj.weight, projection)
+        write(to.mlp.c_proj.bias[:, None], block.mlp.c_proj.bias[:, None])
+
+
+def small_model(config: GPTConfig) -> GPT:
+    torch.manual_seed(0)
+    model = GPT(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        rows = model.transformer["wte"].weight
+        rows -= rows.mean(1, keepdim=True)  # the graft loses the rows' means
+    return model
+
+
+@pytest.mark.parametrize("wide", [192, 224], ids=["twice the width", "GPT-2 and GPT-2 XL divided by eight"])
+def test_a_small_transformer_can_be_widened_without_training(wide: int) -> None:
+    small = small_model(GPTConfig(300, 32, 3, 12, 96))
+    large = GPT(GPTConfig(300, 32, 5, wide // 8, wide))
+    tokens = torch.randint(300, (4, 32))
+    with torch.no_grad():
+        graft(small, large)
+        torch.testing.assert_close(large(tokens), small(tokens), rtol=2e-3, atol=2e-3)
+
+
+def test_small_models_of_our_profiles_are_no_transformers() -> None:
+    assert [name for name, profile in PROFILES.items() if isinstance(profile.small.sizes, Sizes)] == ["paper"]
