@@ -261,6 +261,16 @@ def test_anchors_of_devices_are_not_the_profiles(path: Path) -> None:
     assert load(path).anchors("paper") is None
 
 
+def test_anchors_of_a_single_repeat_need_no_spread(path: Path, anchors_path: Path) -> None:
+    spread = ", spread = {starting = 0, reference = 0}"
+    assert spread in MEASURED_TOML
+    anchors = f'starting = 3, reference = 1, source = {{hardware = "x", {MEASURED_TOML.replace(spread, "")}}}'
+    anchors_path.write_text(f"[profiles.cpu]\nanchors = {{{anchors}}}\n")
+    assert load(path).anchors("cpu") is not None
+    anchors_path.write_text(f"[profiles.cpu]\nanchors = {{{anchors.replace('repeats = 1', 'repeats = 2')}}}\n")
+    assert problems(path) == ["anchors.toml: profiles.cpu.anchors.source.spread: required, because kind is measured"]
+
+
 @pytest.mark.integration
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.sampled_from(["cpu", "gpu"]), measured_anchors()), st.lists(measured_anchors(), max_size=3))

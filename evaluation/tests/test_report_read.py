@@ -435,6 +435,17 @@ def test_source_and_age_of_anchors(evaluation: Path) -> None:
     assert anchors.age_days > 0
 
 
+def test_anchors_of_a_single_repeat_have_no_spread(tmp_path: Path) -> None:
+    anchors = task_record("alpha").model_dump()["anchors"]
+    anchors["source"] |= {"repeats": 1, "spread": {"starting": 0.0, "reference": 0.0}}
+    shape = Shape(tasks=(task_record("alpha", anchors=anchors),), runs=1, attempts=1, traces=False)
+    data = read_report([make_evaluation(tmp_path / "single", shape=shape)])
+    assert data.tasks[0].anchors is not None
+    assert (data.tasks[0].anchors.starting_spread, data.tasks[0].anchors.reference_spread) == (None, None)
+    assert "0 / 0" not in as_text(data)
+    assert "±" not in render(data)
+
+
 def test_scan_findings(evaluation: Path) -> None:
     findings = [
         Finding("jumps", "warning", "a jump", "person.none.alpha.0", 2, {"from": 0.1, "to": 0.9}),

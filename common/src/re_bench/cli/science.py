@@ -65,7 +65,7 @@ def _cells(record: Record, file: Records, anchors: Anchors | None) -> list[str]:
         source = anchors.source
         raw = anchors.starting if record.kind == "baseline" else anchors.reference
         value = floor + math.exp(raw) if file.value else None
-        if source.spread:
+        if source.spread and source.repeats != 1:
             spread = source.spread.starting if record.kind == "baseline" else source.spread.reference
         n, hardware, date = source.repeats, source.hardware or source.kind, source.date
     reward = None if anchors is None or raw is None else normalise(raw, anchors.starting, anchors.reference)

@@ -109,12 +109,14 @@ class Source(StrictModel):
     date: dt.date | None = None
     repeats: int | None = Field(default=None, ge=1)
     spread: Spread | None = None
+    """None, or meaningless (in old files), for a single repeat."""
     versions: dict[str, str] | None = None
     """Versions of programs and packages, by name."""
 
     def conflicts(self) -> Iterator[Conflict]:
         """Yield a conflict for each missing key that ``kind`` requires."""
-        for key in ("hardware", "date", "repeats", "spread", "versions"):
+        spread = () if self.repeats == 1 else ("spread",)
+        for key in ("hardware", "date", "repeats", *spread, "versions"):
             if self.kind != "published" and getattr(self, key) is None:
                 yield (key,), f"required, because kind is {self.kind}"
 

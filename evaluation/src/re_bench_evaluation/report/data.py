@@ -76,7 +76,7 @@ class AnchorsInfo:
     age_days: int | None = None
     repeats: Annotated[int | None, _source("repeats")] = None
     starting_spread: Annotated[FiniteFloat | None, _source("spread", "starting")] = None
-    """Standard deviation over the repeats, in the unit of the raw score."""
+    """Standard deviation over the repeats, in the unit of the raw score; None for a single repeat."""
     reference_spread: Annotated[FiniteFloat | None, _source("spread", "reference")] = None
     versions: Annotated[dict[str, str], _source("versions")] = field(default_factory=dict)
 

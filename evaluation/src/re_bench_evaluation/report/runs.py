@@ -369,4 +369,6 @@ def _anchors(record: TaskRecord, now: dt.datetime) -> AnchorsInfo | None:
         return None
     with suppress(TypeError, ValueError):
         anchors = replace(anchors, age_days=(now.date() - dt.date.fromisoformat(anchors.date or "")).days)
+    if anchors.repeats == 1:
+        anchors = replace(anchors, starting_spread=None, reference_spread=None)
     return None if anchors.starting == anchors.reference else anchors
