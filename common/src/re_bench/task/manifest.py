@@ -220,6 +220,14 @@ class Published(StrictModel):
     hardware: Text
     starting: float
     reference: float
+    starting_spread: float | None = Field(default=None, ge=0)
+    """Standard deviation of the starting score."""
+    best_human: float | None = None
+    """The best person's raw score within the original's eight hours."""
+    best_agent: float | None = None
+    """The best agent's raw score."""
+    ceiling: Line | None = None
+    """The publication's estimate of the highest possible reward, as a number or a range."""
     where: Text
     note: str = ""
 
@@ -441,6 +449,8 @@ class Record(StrictModel):
     kind: Kind
     """``best`` is the best result seen, ``ceiling`` the best possible one."""
     method: Line
+    cheap: bool = False
+    """Whether the method takes minutes of work and of machine time, and misses the key idea of the task."""
     value: float | None = None
     """The result in the task's own measure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None
@@ -462,6 +472,9 @@ class Records(StrictModel):
     """The meaning and unit of the values."""
     floors: dict[ProfileName, float] = Field(default_factory=dict)
     """The floor of each profile's values; default 0."""
+    noise: dict[ProfileName, Line] = Field(default_factory=dict)
+    """For each profile where it was measured: the standard deviation of one submission's reward over repeated scorings,
+    including those on machines with other secrets; a number or a range."""
     published: tuple[Published, ...] = Field(default=(), strict=False)
     records: tuple[Record, ...] = Field(default=(), strict=False)
 
