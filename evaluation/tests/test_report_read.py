@@ -410,8 +410,7 @@ def test_final_scores_have_metr_equivalent_rewards(in_metr_s_unit: Path) -> None
     data = read_report([in_metr_s_unit])
     assert [run.metr_reward for run in data.runs] == [0.5, None]
     assert data.metr_reward(data.cells[0]) == 0.25
-    note = next(line for line in as_text(data).splitlines() if line.startswith("* metr mlab model-a: "))
-    assert note.endswith("; mean METR-equivalent reward 0.250")
+    assert "* metr mlab model-a: mean METR-equivalent reward 0.250" in as_text(data).splitlines()
     assert "METR-equivalent 0.25" in render(data)
 
 
@@ -433,6 +432,15 @@ def test_source_and_age_of_anchors(evaluation: Path) -> None:
     assert (anchors.kind, anchors.repeats, anchors.starting_spread) == ("measured", 3, 0.01)
     assert anchors.age_days is not None
     assert anchors.age_days > 0
+
+
+def test_published_anchors_are_shown_and_flagged(tmp_path: Path) -> None:
+    record = TaskRecord.of(find_tasks()["small_scaling_law"], "paper")
+    data = read_report([make_evaluation(tmp_path / "paper", shape=Shape(tasks=(record,), runs=1, traces=False))])
+    (task,) = data.tasks
+    assert task.anchors is not None
+    assert (task.anchors.kind, task.anchors.starting, task.anchors.starting_spread) == ("published", 0.2356, None)
+    assert "published_anchors" in [flag.kind for flag in task.flags]
 
 
 def test_anchors_of_a_single_repeat_have_no_spread(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class AnchorsInfo:
     starting_spread: Annotated[FiniteFloat | None, _source("spread", "starting")] = None
     """Standard deviation over the repeats, in the unit of the raw score; None for a single repeat."""
     reference_spread: Annotated[FiniteFloat | None, _source("spread", "reference")] = None
-    versions: Annotated[dict[str, str], _source("versions")] = field(default_factory=dict)
+    versions: Annotated[dict[str, str] | None, _source("versions")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,9 +123,9 @@ def _cells(task: TaskInfo, cells: Sequence[Cell], data: ReportData) -> Section:
     for cell in cells:
         who = " ".join(filter(None, (cell.evaluation, cell.agent, cell.model)))
         own = [flag.text for flag in cell.flags if flag not in task.flags]
-        metr = data.metr_reward(cell)
-        own += [] if metr is None else [f"mean METR-equivalent reward {number(metr, 3)}"]
         notes += [f"{who}: {'; '.join(own)}"] if own else []
+        metr = data.metr_reward(cell)
+        notes += [] if metr is None else [f"{who}: mean METR-equivalent reward {number(metr, 3)}"]
         notes += [_refusals(cell, who)] if cell.refusals else []
     title = f"{task.key}: {task.title}"
     return Section(
