@@ -43,6 +43,7 @@ def test_calibrate_rebuilds_the_truth_first(
     assert (task.directory / "rebuilt").read_text() == f"cpu small 0 None {task.scorer}"
     assert f"written to {task.directory / 'anchors.toml'}\n" in done.stdout
     assert (task.directory / "task.toml").read_bytes() == manifest
+    assert "spread" not in (task.directory / "anchors.toml").read_text()  # unknown after a single repeat
 
 
 def test_calibrate_fails_if_the_truth_cannot_be_rebuilt(made_up: TaskFolder, change: Change, re_bench: ReBench) -> None:

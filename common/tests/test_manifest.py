@@ -189,6 +189,39 @@ def test_malformed_manifests(path: Path, old: str, new: str, expected: list[str]
     assert problems(path) == expected
 
 
+METR = '[[published]]\nname = "METR"\nhardware = "H100"\nstarting = 4.0\nreference = 2.0\nwhere = "a paper"\n'
+NEEDED = "published_unit: should be left out, or records.toml should have anchors named METR, reference below starting"
+
+
+def test_metr_s_anchors_apply_to_profiles_in_their_unit(path: Path) -> None:
+    path.with_name("records.toml").write_text(METR)
+    path.write_text(TASK.replace("time_limit_s = 60.0\n", "time_limit_s = 60.0\npublished_unit = true\n"))
+    with path.open("a", encoding="utf-8") as file:
+        file.write('\n[model]\nname = "own"\nkey = ["gpu"]\n')
+    manifest = load(path)
+    anchors = manifest.metr_anchors("gpu")
+    assert anchors is not None
+    assert (anchors.starting, anchors.reference) == (4.0, 2.0)
+    assert manifest.metr_anchors("cpu") is None
+    assert manifest.with_model("other").metr_anchors("gpu") is None
+
+
+@pytest.mark.parametrize(
+    ("records", "key", "expected"),
+    [
+        (METR.replace("METR", "a port"), "", NEEDED),
+        (METR.replace("reference = 2.0", "reference = 4.0"), "", NEEDED),
+        (METR, "modelled = true\n", "published_unit: should be left out, because modelled scores are not measured"),
+    ],
+)
+def test_the_published_unit_needs_measured_scores_and_metr_s_anchors(
+    path: Path, records: str, key: str, expected: str
+) -> None:
+    path.with_name("records.toml").write_text(records)
+    path.write_text(TASK.replace("time_limit_s = 60.0\n", f"time_limit_s = 60.0\npublished_unit = true\n{key}"))
+    assert problems(path) == [f"profiles.gpu.{expected}"]
+
+
 @pytest.mark.parametrize(("old", "new", "expected"), MALFORMED_CHEATS)
 def test_malformed_cheats(path: Path, old: str, new: str, expected: str) -> None:
     cheat = path.parent / "cheats" / "read_clock" / "cheat.toml"
@@ -226,6 +259,16 @@ def test_anchors_of_devices_are_not_the_profiles(path: Path) -> None:
     devices = load(path).profiles["paper"].devices
     assert [(entry.source.hardware, entry.starting) for entry in devices] == [("H200", 3.0), ("L4", 4.0)]
     assert load(path).anchors("paper") is None
+
+
+def test_anchors_of_a_single_repeat_need_no_spread(path: Path, anchors_path: Path) -> None:
+    spread = ", spread = {starting = 0, reference = 0}"
+    assert spread in MEASURED_TOML
+    anchors = f'starting = 3, reference = 1, source = {{hardware = "x", {MEASURED_TOML.replace(spread, "")}}}'
+    anchors_path.write_text(f"[profiles.cpu]\nanchors = {{{anchors}}}\n")
+    assert load(path).anchors("cpu") is not None
+    anchors_path.write_text(f"[profiles.cpu]\nanchors = {{{anchors.replace('repeats = 1', 'repeats = 2')}}}\n")
+    assert problems(path) == ["anchors.toml: profiles.cpu.anchors.source.spread: required, because kind is measured"]
 
 
 @pytest.mark.integration

@@ -51,10 +51,11 @@ if __name__ == "__main__":
 def score(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str]]:
     """Return a function that scores with the body of a scorer in this process; it returns exit status and output."""
 
-    def run(body: str, *arguments: str, manifest: str = MANIFEST) -> tuple[object, str]:
+    def run(body: str, *arguments: str, manifest: str = MANIFEST, records: str = "") -> tuple[object, str]:
         task, submission = tmp_path / "small", tmp_path / "submission"
         task.mkdir()
         (task / "task.toml").write_text(manifest)
+        (task / "records.toml").write_text(records)
         (task / "score.py").write_text(SCORER.format(body=body))
         submission.mkdir()
         (submission / "number").write_text("2")
@@ -83,6 +84,30 @@ def test_a_valid_score_has_raw_and_reward(score: Any) -> None:
     )
     assert values["details"]["more"] == [1]
     assert len(values["details"]["submission"]) == 64
+
+
+METR = '[[published]]\nname = "METR"\nhardware = "H100"\nstarting = 0.0\nreference = 8.0\nwhere = "a paper"\n'
+
+
+IN_METR_S_UNIT = MANIFEST.replace("time_limit_s = 30", "time_limit_s = 30\npublished_unit = true")
+
+
+def test_scores_in_the_published_unit_also_have_the_reward_of_metr_s_anchors(score: Any) -> None:
+    code, stdout = score("return RawScore(2.0, 'fine')", "--json", manifest=IN_METR_S_UNIT, records=METR)
+    values = result(stdout)
+    assert (code, values["reward"]) == (0, 0.5)
+    anchors = {"starting": 0.0, "reference": 8.0, "source": "a paper: H100"}
+    assert values["details"]["metr"] == anchors | {"reward": 0.25}
+
+
+def test_the_text_of_a_score_has_both_rewards(score: Any) -> None:
+    _code, stdout = score("return RawScore(2.0, 'fine')", manifest=IN_METR_S_UNIT, records=METR)
+    assert "raw 2 points, reward 0.5000, METR-equivalent reward 0.2500" in stdout
+
+
+def test_scores_in_another_unit_have_no_reward_of_metr_s_anchors(score: Any) -> None:
+    _code, stdout = score("return RawScore(2.0, 'fine')", "--json", records=METR)
+    assert "metr" not in result(stdout)["details"]
 
 
 def test_scores_are_rounded_and_private_scores_are_details(

@@ -15,6 +15,7 @@ from re_bench.attempts.store import Store
 from re_bench.errors import UsageError
 from re_bench.runs.regrade import Regraded, regrade
 from re_bench.scoring.attempt import Score
+from re_bench.task.discovery import task_named
 from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.scan import scan
 from re_bench_evaluation.verify import compare, verify
@@ -191,6 +192,16 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
 def test_forged_attempts_are_problems(tmp_path: Path, name: str) -> None:
     changes, problem = FORGED[name]
     assert problem in str(forge(make(tmp_path, task_record("alpha")), **changes))
+
+
+def test_forged_anchors_of_metr_are_problems(tmp_path: Path) -> None:
+    version = task_named("small_scaling_law").manifest.version
+    problem = "its anchors of METR are not those of the installed task"
+    for profile, starting, forged in (("paper", 0.24, False), ("paper", -9.0, True), ("cpu", 0.24, True)):
+        task = task_record("small_scaling_law", version=version, profile=profile)
+        metr = {"starting": starting, "reference": 0.84, "reward": 0.5}
+        evaluation = make(tmp_path / f"{profile} {starting}", task)
+        assert (problem in str(forge(evaluation, **VALID, details={"metr": metr}))) is forged
 
 
 def test_tasks_that_differ_from_the_installed_ones_are_problems(tmp_path: Path) -> None:

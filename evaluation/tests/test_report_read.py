@@ -32,8 +32,10 @@ from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.findings import Finding, Scan, write_scan
+from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
 from re_bench_evaluation.report.runs import final_scores
+from re_bench_evaluation.report.terminal import as_text
 
 if TYPE_CHECKING:
     from re_bench_evaluation.report.data import Cell, ReportData
@@ -387,12 +389,69 @@ def test_newest_validation_is_used(evaluation: Path, tmp_path: Path) -> None:
         assert [row.reward for row in task.validation.rows] == [0.0, 1.0, None]
 
 
+@pytest.fixture
+def in_metr_s_unit(tmp_path: Path) -> Path:
+    """Return an evaluation with two runs: one with METR's anchors in its log, and one without a valid attempt."""
+    shape = Shape((("mlab", "model-a"),), (task_record("alpha"),), runs=2, attempts=1, traces=False)
+    evaluation = make_evaluation(tmp_path / "metr", shape=shape)
+    fields: tuple[dict[str, Any], ...] = (
+        {"raw": 3.0, "private_raw": 2.0, "details": {"metr": {"starting": 4.0, "reference": 0.0, "reward": 0.25}}},
+        {"raw": None, "reward": None, "status": "invalid"},
+    )
+    for run, changes in zip(sorted((evaluation / "runs").iterdir()), fields, strict=True):
+        log = log_of(run)
+        log.unlink()
+        append(log, **changes)
+        change(run, attempts=1)
+    return evaluation
+
+
+def test_final_scores_have_metr_equivalent_rewards(in_metr_s_unit: Path) -> None:
+    data = read_report([in_metr_s_unit])
+    assert [run.metr_reward for run in data.runs] == [0.5, None]
+    assert data.metr_reward(data.cells[0]) == 0.25
+    assert "* metr mlab model-a: mean METR-equivalent reward 0.250" in as_text(data).splitlines()
+    assert "METR-equivalent 0.25" in render(data)
+
+
+@pytest.mark.parametrize("metr", [None, "x", {}, {"starting": 1, "reference": 1}, {"starting": "1", "reference": 0}])
+def test_runs_without_usable_anchors_of_metr_have_no_mean(in_metr_s_unit: Path, metr: object) -> None:
+    last = max((in_metr_s_unit / "runs").iterdir())
+    append(log_of(last), details={"metr": metr})
+    change(last, attempts=2)
+    data = read_report([in_metr_s_unit])
+    assert data.runs[1].raw == 1.5
+    assert data.runs[1].metr_reward is None
+    assert data.metr_reward(data.cells[0]) is None
+    assert "METR-equivalent" not in as_text(data) + render(data)
+
+
 def test_source_and_age_of_anchors(evaluation: Path) -> None:
     anchors = read_report([evaluation]).tasks[0].anchors
     assert anchors is not None
     assert (anchors.kind, anchors.repeats, anchors.starting_spread) == ("measured", 3, 0.01)
     assert anchors.age_days is not None
     assert anchors.age_days > 0
+
+
+def test_published_anchors_are_shown_and_flagged(tmp_path: Path) -> None:
+    record = TaskRecord.of(find_tasks()["small_scaling_law"], "paper")
+    data = read_report([make_evaluation(tmp_path / "paper", shape=Shape(tasks=(record,), runs=1, traces=False))])
+    (task,) = data.tasks
+    assert task.anchors is not None
+    assert (task.anchors.kind, task.anchors.starting, task.anchors.starting_spread) == ("published", 0.2356, None)
+    assert "published_anchors" in [flag.kind for flag in task.flags]
+
+
+def test_anchors_of_a_single_repeat_have_no_spread(tmp_path: Path) -> None:
+    anchors = task_record("alpha").model_dump()["anchors"]
+    anchors["source"] |= {"repeats": 1, "spread": {"starting": 0.0, "reference": 0.0}}
+    shape = Shape(tasks=(task_record("alpha", anchors=anchors),), runs=1, attempts=1, traces=False)
+    data = read_report([make_evaluation(tmp_path / "single", shape=shape)])
+    assert data.tasks[0].anchors is not None
+    assert (data.tasks[0].anchors.starting_spread, data.tasks[0].anchors.reference_spread) == (None, None)
+    assert "0 / 0" not in as_text(data)
+    assert "±" not in render(data)
 
 
 def test_scan_findings(evaluation: Path) -> None:

@@ -13,6 +13,7 @@ from re_bench.normalise import normalise
 from re_bench.processes import print_progress
 from re_bench.records import SERVER, SESSIONS, TaskRecord
 from re_bench.runs.regrade import Spending, regrade
+from re_bench.scoring.attempt import METR_REWARD
 from re_bench.tables import number
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import task_named
@@ -240,6 +241,8 @@ def _problems_of_attempts(run: LoggedRun) -> Iterator[str]:
             continue
         if not attempt.submission:
             yield f"attempt {attempt.n}: valid without a submission"
+        if run.task_record is not None and not _is_metr(attempt.details.get(METR_REWARD), run.task_record):
+            yield f"attempt {attempt.n}: its anchors of METR are not those of the installed task"
         if anchors is None:
             continue
         own = attempt.details.get("anchors")
@@ -248,6 +251,16 @@ def _problems_of_attempts(run: LoggedRun) -> Iterator[str]:
             yield f"attempt {attempt.n}: its anchors are not those of the task"
         elif attempt.raw is not None and not _agree(attempt.reward, normalise(attempt.raw, *anchors)):
             yield f"attempt {attempt.n}: the reward {attempt.reward} is not that of its raw score"
+
+
+def _is_metr(claimed: object, record: TaskRecord) -> bool:
+    """Return whether METR's anchors in an attempt are those of the installed task, unless there are none to compare."""
+    task = task_here(record.name)
+    if claimed is None or task is None or task.manifest.version != record.version:
+        return True
+    own = task.manifest.metr_anchors(record.profile) if record.profile in task.manifest.profiles else None
+    values = {"starting": own.starting, "reference": own.reference} if own else None
+    return isinstance(claimed, dict) and values is not None and values.items() <= claimed.items()
 
 
 def _agree(recorded: float | None, logged: float | None) -> bool:

@@ -1,4 +1,4 @@
-"""Write the table of ``docs/science.md`` from manifests, anchors and records: ``python -m re_bench.cli.science``.
+"""Write the tables of ``docs/science.md`` from manifests, anchors and records: ``python -m re_bench.cli.science``.
 
 A task's ``records.toml`` lists methods with results that a person measured once. The raw scores of baseline and
 reference are the anchors.
@@ -14,48 +14,108 @@ from typing import TYPE_CHECKING
 
 from re_bench.normalise import normalise
 from re_bench.task.discovery import open_task
-from re_bench.task.manifest import KINDS, RECORDS, Record, Records
+from re_bench.task.manifest import KINDS, METR, RECORDS, Record, Records
 from re_bench.task.manifest_file import ManifestError, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from re_bench.task.discovery import TaskFolder
-    from re_bench.task.manifest import Anchors
+    from re_bench.task.manifest import Anchors, Profile, Published
 
 _TOP = Path(__file__).resolve().parents[4]
-_TABLE = re.compile(r"(<!-- table: results -->\n).*?(<!-- end of table -->)", re.DOTALL)
-_HEADER = (
+_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_OVERVIEW = (
+    "task", "profile", "ceiling", "noise", "best cheap method", "its reward", "its minutes", "reference",
+    "METR-equivalent of the reference",
+)  # fmt: skip
+_METR = (
+    "task", "hardware", "starting", "spread", "reference", "best human", "best agent", "reward of the best human",
+    "of the best agent", "of the ceiling", "our profile", "our reward of METR's reference", "of the best human",
+)  # fmt: skip
+_RESULTS = (
     "task", "profile", "kind", "method", "value", "raw", "reward", "seconds", "hardware", "spread", "n", "date",
 )  # fmt: skip
+_PER_MINUTE = 60
 
 
-def with_table(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return ``text``, the content of the page, with the table rebuilt from the files of ``tasks``.
+def with_tables(text: str, tasks: Sequence[TaskFolder]) -> str:
+    """Return ``text``, the content of the page, with the tables rebuilt from the files of ``tasks``.
 
     Raises:
+        KeyError: if the page marks a table with an unknown name.
         ManifestError: if a task's records are malformed, missing, or for an unknown profile.
     """
-    rows = [row for task in tasks for row in rows_of(task)]
-    lines = ["| " + " | ".join(cells) + " |" for cells in (_HEADER, ["---"] * len(_HEADER), *rows)]
-    return _TABLE.sub(lambda match: match[1] + "\n".join(lines) + "\n" + match[2], text)
+    return _TABLE.sub(lambda match: f"{match[1]}{_table(match[2], tasks)}\n{match[3]}", text)
+
+
+def _table(name: str, tasks: Sequence[TaskFolder]) -> str:
+    header, rows_of_task = _TABLES[name]
+    rows = [row for task in tasks for row in rows_of_task(task)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows))
 
 
 def rows_of(task: TaskFolder) -> Iterator[list[str]]:
-    """Yield a task's rows, sorted by profile, then by kind, then as in the task's ``records.toml``."""
-    path = task.directory / RECORDS
-    file = read_table(path, Records)
-    unknown = {record.profile for record in file.records} - set(task.manifest.profiles)
-    if unknown:
-        raise ManifestError(f"{path}: task.toml has no profile {name!r}" for name in sorted(unknown))
+    """Yield a task's rows of results, sorted by profile, then by kind, then as in the task's ``records.toml``."""
+    file = _records(task)
     for name, profile in task.manifest.profiles.items():
-        anchors = profile.anchors or next(iter(profile.devices), None)
+        anchors = _anchors(profile)
         records = [record for record in file.records if record.profile == name]
         for kind in KINDS:
             chosen = [record for record in records if record.kind == kind]
             if not chosen and kind in ("baseline", "reference") and anchors:
                 chosen = [Record(profile=name, kind=kind, method=f"the {kind}")]
             yield from ([task.name, name, kind, *_cells(record, file, anchors)] for record in chosen)
+
+
+def _records(task: TaskFolder) -> Records:
+    path = task.directory / RECORDS
+    file = read_table(path, Records)
+    unknown = {*(record.profile for record in file.records), *file.noise} - set(task.manifest.profiles)
+    if unknown:
+        raise ManifestError(f"{path}: task.toml has no profile {name!r}" for name in sorted(unknown))
+    return file
+
+
+def _anchors(profile: Profile) -> Anchors | None:
+    return profile.anchors or next(iter(profile.devices), None)
+
+
+def _overview(task: TaskFolder) -> Iterator[list[str]]:
+    """Yield a task's rows of the overview, one for each profile."""
+    file = _records(task)
+    for name, profile in task.manifest.profiles.items():
+        anchors = _anchors(profile)
+        records = [record for record in file.records if record.profile == name]
+        _, ceiling = _best([record for record in records if record.kind == "ceiling"], file, anchors)
+        cheap, reward = _best([record for record in records if record.cheap], file, anchors)
+        reference = next((record.method for record in records if record.kind == "reference"), "")
+        published = task.manifest.metr_anchors(name)
+        metr = _reward(anchors.reference, published) if anchors else None
+        best = [_escaped(cheap.method), _number(reward, 2), _minutes(cheap.seconds)] if cheap else [""] * 3
+        figures = [_number(ceiling, 2), file.noise.get(name, "")]
+        yield [task.name, name, *figures, *best, _escaped(reference), _number(metr, 2)]
+
+
+def _best(records: Sequence[Record], file: Records, anchors: Anchors | None) -> tuple[Record | None, float | None]:
+    """Return the record with the highest reward, and that reward; None without any."""
+    rewards = [(record, _reward(file.raw_of(record), anchors)) for record in records]
+    known = [(record, reward) for record, reward in rewards if reward is not None]
+    return max(known, key=lambda pair: pair[1], default=(None, None))
+
+
+def _metr(task: TaskFolder) -> Iterator[list[str]]:
+    """Yield the row of METR's published figures, once for each profile whose raw scores have their unit."""
+    published = next((entry for entry in task.manifest.published if entry.name == METR), None)
+    for name, profile in task.manifest.profiles.items():
+        if published is None or not profile.published_unit:
+            continue
+        raws = [published.starting, published.starting_spread, published.reference]
+        best = [published.best_human, published.best_agent]
+        rewards = [_number(_reward(raw, published), 2) for raw in best]
+        ours = [_number(_reward(raw, _anchors(profile)), 2) for raw in (published.reference, published.best_human)]
+        figures = [_number(raw, 3) for raw in (*raws, *best)]
+        yield [task.name, published.hardware, *figures, *rewards, published.ceiling or "", name, *ours]
 
 
 def _cells(record: Record, file: Records, anchors: Anchors | None) -> list[str]:
@@ -65,17 +125,36 @@ def _cells(record: Record, file: Records, anchors: Anchors | None) -> list[str]:
         source = anchors.source
         raw = anchors.starting if record.kind == "baseline" else anchors.reference
         value = floor + math.exp(raw) if file.value else None
-        if source.spread:
+        if source.spread and source.repeats != 1:
             spread = source.spread.starting if record.kind == "baseline" else source.spread.reference
         n, hardware, date = source.repeats, source.hardware or source.kind, source.date
-    reward = None if anchors is None or raw is None else normalise(raw, anchors.starting, anchors.reference)
-    figures = [_number(value, 4), _number(raw, 3), _number(reward, 2)]
+    figures = [_number(value, 4), _number(raw, 3), _number(_reward(raw, anchors), 2)]
     rest = [record.seconds or "", hardware or "", _number(spread, 4), str(n or ""), str(date or "")]
-    return [record.method.replace("|", "\\|"), *figures, *rest]
+    return [_escaped(record.method), *figures, *rest]
+
+
+def _reward(raw: float | None, anchors: Anchors | Published | None) -> float | None:
+    return None if anchors is None or raw is None else normalise(raw, anchors.starting, anchors.reference)
+
+
+def _minutes(seconds: str | None) -> str:
+    """Convert each number in a text such as ``33 to 39`` from seconds to minutes."""
+    return re.sub(r"[\d,.]*\d", lambda match: f"{float(match[0].replace(',', '')) / _PER_MINUTE:.2g}", seconds or "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+_TABLES: dict[str, tuple[Sequence[str], Callable[[TaskFolder], Iterator[list[str]]]]] = {
+    "overview": (_OVERVIEW, _overview),
+    "metr": (_METR, _metr),
+    "results": (_RESULTS, rows_of),
+}
 
 
 def main() -> None:
@@ -83,7 +162,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     page = _TOP / "docs" / "science.md"
     tasks = [open_task(path.parent) for path in sorted(_TOP.glob(f"tasks/*/{RECORDS}"))]
-    page.write_text(with_table(page.read_text(encoding="utf-8"), tasks), encoding="utf-8")
+    page.write_text(with_tables(page.read_text(encoding="utf-8"), tasks), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -230,8 +230,8 @@ def repository_problems(top: Path) -> Iterator[Problem]:
 
 
 def _stale_results(top: Path) -> Iterator[Problem]:
-    """Yield a problem if the table in ``docs/science.md`` does not match the tasks' anchors and records."""
-    from re_bench.cli.science import with_table
+    """Yield a problem if a table in ``docs/science.md`` does not match the tasks' anchors and records."""
+    from re_bench.cli.science import with_tables
     from re_bench.task.check_files import Problem, line_with
     from re_bench.task.discovery import open_task
     from re_bench.task.manifest import RECORDS
@@ -243,7 +243,7 @@ def _stale_results(top: Path) -> Iterator[Problem]:
     directories = sorted(record.parent for record in top.glob(f"tasks/*/{RECORDS}"))
 
     def page() -> str:
-        return with_table(path.read_text(encoding="utf-8"), [open_task(directory) for directory in directories])
+        return with_tables(path.read_text(encoding="utf-8"), [open_task(directory) for directory in directories])
 
     try:
         stale = page() != (text := path.read_text(encoding="utf-8"))

@@ -77,7 +77,7 @@ def calibrate(
         model=model.name if model and task.manifest.calls_model(profile) else None,
         date=dt.datetime.now(dt.UTC).date(),
         repeats=repeats,
-        spread=Spread(starting=_spread(starting), reference=_spread(reference)),
+        spread=Spread(starting=_spread(starting), reference=_spread(reference)) if repeats > 1 else None,
         versions=versions() | {str(name): str(value) for name, value in dict(details.get("versions") or {}).items()},
     )
     if _mean(starting) == _mean(reference):
@@ -156,4 +156,4 @@ def _mean(raws: Sequence[float]) -> float:
 
 
 def _spread(raws: Sequence[float]) -> float:
-    return round(statistics.stdev(raws), _DIGITS) if len(raws) > 1 else 0.0
+    return round(statistics.stdev(raws), _DIGITS)

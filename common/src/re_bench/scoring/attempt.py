@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from re_bench.attempts.elapsed import Elapsed
     from re_bench.task.discovery import TaskFolder
 
+METR_REWARD = "metr"
+"""Key in a score's details: METR's published anchors, and the reward of the raw score with these; may be absent."""
+
 _IN_DETAILS = ("sandbox", "submission", "private_raw")
 """Fields of a score that JSON has inside ``details``."""
 

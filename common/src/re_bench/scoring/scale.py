@@ -60,6 +60,14 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
     return _from_manifest(entry.anchors) if entry.anchors else None
 
 
+def metr_scale(task: TaskFolder, profile: str) -> Scale | None:
+    """Return METR's published anchors, or None if the profile's raw scores have another unit or meaning."""
+    published = task.manifest.metr_anchors(profile)
+    if published is None:
+        return None
+    return Scale(published.starting, published.reference, f"{published.where}: {published.hardware}")
+
+
 def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:
     starting = finite(measured.starting, f"the starting score {measured.source}")
     reference = finite(measured.reference, f"the reference score {measured.source}")

@@ -33,8 +33,8 @@ from re_bench.processes import cli_entry_point
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import shown_directory
 from re_bench.sandbox.spec import Backend, SandboxUnavailableError
-from re_bench.scoring.attempt import Score, record
-from re_bench.scoring.scale import choose_scale, round_to
+from re_bench.scoring.attempt import METR_REWARD, Score, record
+from re_bench.scoring.scale import choose_scale, metr_scale, round_to
 from re_bench.scoring.time_limit import time_limit
 from re_bench.task import staging
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
@@ -213,8 +213,18 @@ def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
         private_raw=private_raw,
         reward=scale.reward(raw) if scale else None,
         message=measured.message,
-        details={**blank.details, **measured.details, "anchors": asdict(scale) if scale else None},
+        details={
+            **blank.details,
+            **measured.details,
+            "anchors": asdict(scale) if scale else None,
+            **_metr_details(task, blank.profile, raw),
+        },
     )
+
+
+def _metr_details(task: TaskFolder, profile: str, raw: float) -> dict[str, Any]:
+    scale = metr_scale(task, profile)
+    return {METR_REWARD: {**asdict(scale), "reward": scale.reward(raw)}} if scale else {}
 
 
 def _rounded(task: TaskFolder, raw: float) -> float:
@@ -256,5 +266,7 @@ def describe(task: TaskFolder, score: Score) -> str:
         reward = f"none (no anchors yet; run: {command})" if score.reward is None else f"{score.reward:z.4f}"
         if task.manifest.profiles[score.profile].in_run:
             reward += f" (anchors {score.details['anchors']['source']})"
+        if metr := score.details.get(METR_REWARD):
+            reward += f", METR-equivalent reward {metr['reward']:z.4f}"
         lines.insert(1, f"raw {score.raw:z.6g} {task.manifest.unit}, reward {reward}")
     return "\n".join(line for line in lines if line)

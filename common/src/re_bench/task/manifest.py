@@ -21,6 +21,8 @@ RECORDS = "records.toml"
 """Name of the file with a task's records."""
 CHEAT = "cheat.toml"
 """Name of the file in a cheat's folder that describes the cheat."""
+METR = "METR"
+"""Name of METR's entry among a task's published anchors."""
 _TOLERANCE = 0.05
 
 Conflict = tuple[tuple[str | int, ...], str]
@@ -107,12 +109,14 @@ class Source(StrictModel):
     date: dt.date | None = None
     repeats: int | None = Field(default=None, ge=1)
     spread: Spread | None = None
+    """None, or meaningless (in old files), for a single repeat."""
     versions: dict[str, str] | None = None
     """Versions of programs and packages, by name."""
 
     def conflicts(self) -> Iterator[Conflict]:
         """Yield a conflict for each missing key that ``kind`` requires."""
-        for key in ("hardware", "date", "repeats", "spread", "versions"):
+        spread = () if self.repeats == 1 else ("spread",)
+        for key in ("hardware", "date", "repeats", *spread, "versions"):
             if self.kind != "published" and getattr(self, key) is None:
                 yield (key,), f"required, because kind is {self.kind}"
 
@@ -165,6 +169,8 @@ class Profile(StrictModel):
     device: Literal["cpu", "cuda"]
     modelled: bool = False
     """Whether the raw score is computed with a performance model instead of measured."""
+    published_unit: bool = False
+    """Whether raw scores have the unit and the meaning of METR's published anchors."""
     parallel: bool = False
     """Whether submissions may be scored concurrently, because the raw score does not depend on time."""
     time_limit_s: float = Field(gt=0)
@@ -194,6 +200,8 @@ class Profile(StrictModel):
 
     def conflicts(self) -> Iterator[Conflict]:
         """Yield a conflict for anchors under the wrong key, and for devices and models without a unique name."""
+        if self.modelled and self.published_unit:
+            yield ("published_unit",), "should be left out, because modelled scores are not measured"
         if self.in_run and self.anchors is not None:
             yield ("anchors",), "should be a list of devices instead, because in_run is true"
         if self.devices and not self.in_run:
@@ -212,6 +220,14 @@ class Published(StrictModel):
     hardware: Text
     starting: float
     reference: float
+    starting_spread: float | None = Field(default=None, ge=0)
+    """Standard deviation of the starting score."""
+    best_human: float | None = None
+    """The best person's raw score within the original's eight hours."""
+    best_agent: float | None = None
+    """The best agent's raw score."""
+    ceiling: Line | None = None
+    """The publication's estimate of the highest possible reward, as a number or a range."""
     where: Text
     note: str = ""
 
@@ -345,6 +361,14 @@ class Manifest(StrictModel):
             raise KeyError(f"{self.id} has no profile {profile!r}; it has: {', '.join(self.profiles) or 'none yet'}")
         return self.profiles[profile].anchors
 
+    def metr_anchors(self, profile: str) -> Published | None:
+        """Return METR's published anchors, or None if the profile's raw scores have another unit or meaning."""
+        return self._metr if self.profiles[profile].published_unit else None
+
+    @property
+    def _metr(self) -> Published | None:
+        return next((entry for entry in self.published if entry.name == METR), None)
+
     def calls_model(self, profile: str) -> bool:
         """Return whether a profile uses a real chat model."""
         return self.model is not None and profile in self.model.key
@@ -357,8 +381,9 @@ class Manifest(StrictModel):
     def with_model(self, name: str) -> Self:
         """Return the manifest with the chat model ``name`` instead of its own, whose names become aliases of ``name``.
 
-        In profiles that use a real model, ``anchors`` become those measured with ``name``, or None. If ``name`` is
-        already the name or an alias of the manifest's model, return the manifest unchanged.
+        In profiles that use a real model, ``anchors`` become those measured with ``name``, or None, and METR's anchors,
+        which belong to its own model, no longer apply. If ``name`` is already the name or an alias of the manifest's
+        model, return the manifest unchanged.
 
         Raises:
             ValueError: if the task has no chat model.
@@ -369,21 +394,31 @@ class Manifest(StrictModel):
         if name in names:
             return self
         asking = {key: entry for key, entry in self.profiles.items() if self.calls_model(key)}
-        others = {key: entry.model_copy(update={"anchors": entry.anchors_with(name)}) for key, entry in asking.items()}
+        others = {
+            key: entry.model_copy(update={"anchors": entry.anchors_with(name), "published_unit": False})
+            for key, entry in asking.items()
+        }
         model = self.model.model_copy(update={"name": name, "aliases": names})
         return self.model_copy(update={"model": model, "profiles": self.profiles | others})
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield conflicts: in ``staging``, ``models`` in profiles without a real model, anchors in the wrong order."""
+        """Yield conflicts: in ``staging``, ``models`` without a real model, anchors missing or in the wrong order."""
         yield from self._staging_conflicts()
         side = "below" if self.direction == "lower" else "above"
         for name, profile in self.profiles.items():
             if profile.models and not self.calls_model(name):
                 yield ("profiles", name, "models"), "should be left out, because model.key has no such profile"
+            if profile.published_unit and (self._metr is None or not self._in_order(self._metr)):
+                text = f"should be left out, or {RECORDS} should have anchors named {METR}, reference {side} starting"
+                yield ("profiles", name, "published_unit"), text
             for loc, anchors in profile.all_anchors():
-                if (anchors.reference < anchors.starting) != (self.direction == "lower"):
+                if not self._in_order(anchors):
                     reason = f"should be {side} starting ({anchors.starting}), because direction is {self.direction}"
                     yield ("profiles", name, *loc, "reference"), reason
+
+    def _in_order(self, anchors: Anchors | Published) -> bool:
+        span = anchors.reference - anchors.starting
+        return span < 0 if self.direction == "lower" else span > 0
 
     def _staging_conflicts(self) -> Iterator[Conflict]:
         """Yield a conflict for each name in ``staging`` that is not top-level or excludes a file in ``submission``."""
@@ -414,6 +449,8 @@ class Record(StrictModel):
     kind: Kind
     """``best`` is the best result seen, ``ceiling`` the best possible one."""
     method: Line
+    cheap: bool = False
+    """Whether the method takes minutes of work and of machine time, and misses the key idea of the task."""
     value: float | None = None
     """The result in the task's own measure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None
@@ -435,6 +472,9 @@ class Records(StrictModel):
     """The meaning and unit of the values."""
     floors: dict[ProfileName, float] = Field(default_factory=dict)
     """The floor of each profile's values; default 0."""
+    noise: dict[ProfileName, Line] = Field(default_factory=dict)
+    """For each profile where it was measured: the standard deviation of one submission's reward over repeated scorings,
+    including those on machines with other secrets; a number or a range."""
     published: tuple[Published, ...] = Field(default=(), strict=False)
     records: tuple[Record, ...] = Field(default=(), strict=False)
 

@@ -7,6 +7,7 @@ shortened but not escaped.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -75,9 +76,9 @@ class AnchorsInfo:
     age_days: int | None = None
     repeats: Annotated[int | None, _source("repeats")] = None
     starting_spread: Annotated[FiniteFloat | None, _source("spread", "starting")] = None
-    """Standard deviation over the repeats, in the unit of the raw score."""
+    """Standard deviation over the repeats, in the unit of the raw score; None for a single repeat."""
     reference_spread: Annotated[FiniteFloat | None, _source("spread", "reference")] = None
-    versions: Annotated[dict[str, str], _source("versions")] = field(default_factory=dict)
+    versions: Annotated[dict[str, str] | None, _source("versions")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +247,8 @@ class RunInfo:
     """Number of incomplete lines in the run's attempt log."""
     attempts: tuple[AttemptInfo, ...]
     flags: tuple[Flag, ...] = ()
+    metr_reward: float | None = None
+    """The reward of ``raw`` with METR's published anchors; None if ``raw`` has another unit or meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +417,17 @@ class ReportData:
         """Return the runs of a cell."""
         by_key = {run.key: run for run in self.runs}
         return tuple(by_key[key] for key in cell.runs)
+
+    def metr_reward(self, cell: Cell) -> float | None:
+        """Return the mean of METR-equivalent rewards over a cell's finished runs, clipped like ``Cell.reward``.
+
+        It is None if no finished run has a METR-equivalent reward, or one with a score has none.
+        """
+        runs = [run for run in self.runs_of(cell) if run.counted is not None]
+        known = [run for run in runs if run.metr_reward is not None]
+        if not known or any(run.raw is not None and run.metr_reward is None for run in runs):
+            return None
+        return math.fsum(max(0.0, run.metr_reward or 0.0) for run in known) / len(runs)
 
 
 def to_json(data: ReportData) -> dict[str, Any]:

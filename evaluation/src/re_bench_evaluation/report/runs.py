@@ -17,6 +17,7 @@ from re_bench.attempts.log import AttemptLog, anchors_of
 from re_bench.errors import ReBenchError
 from re_bench.normalise import as_finite, normalise
 from re_bench.records import RunRecord, TaskRecord
+from re_bench.scoring.attempt import METR_REWARD
 from re_bench.tables import number
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
@@ -49,7 +50,7 @@ _OF_RECORD = (
 _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
-_DETAILS = ("anchors", "instance", "model", "at_floor")
+_DETAILS = ("anchors", "instance", "model", "at_floor", METR_REWARD)
 """Keys of an attempt's ``details`` that reports use."""
 _MAX_MESSAGE = 1000
 _MAX_NAME = 200
@@ -212,6 +213,7 @@ def _run_info(
             for attempt, final in zip(attempts, scores, strict=True)
         ),
         flags=tuple(flags),
+        metr_reward=_metr_reward(raw, attempts),
         **{name: getattr(record, name) for name in _OF_RECORD},
     )  # fmt: skip
 
@@ -254,6 +256,15 @@ def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | No
         return bounded(normalise(raw, *anchors_of(attempt, anchors)))
     except ValueError:
         return None  # damaged anchors
+
+
+def _metr_reward(raw: float | None, attempts: Sequence[Attempt]) -> float | None:
+    """Return the reward of a raw score with METR's anchors as the newest attempt records them; None without any."""
+    for attempt in reversed(attempts):
+        with suppress(KeyError, TypeError, ValueError):
+            anchors = attempt.details[METR_REWARD]
+            return None if raw is None else bounded(normalise(raw, anchors["starting"], anchors["reference"]))
+    return None
 
 
 def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -358,4 +369,6 @@ def _anchors(record: TaskRecord, now: dt.datetime) -> AnchorsInfo | None:
         return None
     with suppress(TypeError, ValueError):
         anchors = replace(anchors, age_days=(now.date() - dt.date.fromisoformat(anchors.date or "")).days)
+    if anchors.repeats == 1:
+        anchors = replace(anchors, starting_spread=None, reference_spread=None)
     return None if anchors.starting == anchors.reference else anchors

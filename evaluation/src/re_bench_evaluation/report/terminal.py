@@ -47,7 +47,7 @@ def sections(data: ReportData) -> Iterator[Section]:
     for task in data.tasks:
         cells = [cell for cell in data.cells if cell.task == task.key]
         if cells:
-            yield _cells(task, cells)
+            yield _cells(task, cells, data)
     if data.tasks:
         yield Section("tasks", _TASKS, [_task(task) for task in data.tasks])
     for evaluation in data.evaluations:
@@ -118,12 +118,14 @@ def _bracketed(estimate: Estimate) -> str:
     return "" if estimate.low is None else f"[{_interval(estimate)}]"
 
 
-def _cells(task: TaskInfo, cells: Sequence[Cell]) -> Section:
+def _cells(task: TaskInfo, cells: Sequence[Cell], data: ReportData) -> Section:
     notes = []
     for cell in cells:
         who = " ".join(filter(None, (cell.evaluation, cell.agent, cell.model)))
         own = [flag.text for flag in cell.flags if flag not in task.flags]
         notes += [f"{who}: {'; '.join(own)}"] if own else []
+        metr = data.metr_reward(cell)
+        notes += [] if metr is None else [f"{who}: mean METR-equivalent reward {number(metr, 3)}"]
         notes += [_refusals(cell, who)] if cell.refusals else []
     title = f"{task.key}: {task.title}"
     return Section(

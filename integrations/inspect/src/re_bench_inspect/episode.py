@@ -22,6 +22,7 @@ from inspect_ai.util import sandbox
 from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.errors import ReBenchError
 from re_bench.records import ATTEMPTS, TaskRecord
+from re_bench.scoring.attempt import METR_REWARD
 from re_bench_inspect.provider import ReBenchSandbox
 from re_bench_inspect.store import SessionStore
 from re_bench_server.responses import command_response
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 _MAX_DETAILS = 1 << 16
 """Maximum characters of an attempt's details as JSON; longer details are only in the attempt log."""
-_KEPT_DETAILS = ("anchors", "instance")
-"""Keys of the details that are always kept, because computing scores requires them."""
+_KEPT_DETAILS = ("anchors", "instance", METR_REWARD)
+"""Keys of the details that are always kept, because computing scores or reports requires them."""
 _FINAL_TRIES = 3
 _MAX_COMMAND = 1 << 20
 _last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
