@@ -262,7 +262,8 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
         return Finding("sandbox", "note", "none: submissions run with all your rights; scores record this")
     if "without" in backend.name:
         return Finding("sandbox", "note", backend.name, "run: sudo apt-get install libseccomp2")
-    return Finding("sandbox", "ok", f"{backend.name} isolates a program")
+    limits = "a cgroup limits" if backend.name == "container" else "measurements every 50 ms limit"
+    return Finding("sandbox", "ok", f"{backend.name} isolates a program; {limits} its memory")
 
 
 def _why_bubblewrap_fails() -> tuple[str, str] | None:
