@@ -107,10 +107,16 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def do_GET(self) -> None:
+            listed = [{"id": "fake", "meta": {"n_ctx_train": 8192}}]
+            self._send(200, {}, json.dumps({"object": "list", "data": listed}).encode())
+
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             request = json.loads(self.rfile.read(length))
-            status, headers, body = server.respond(request, self.headers.get("Authorization") or "")
+            self._send(*server.respond(request, self.headers.get("Authorization") or ""))
+
+        def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
             try:
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():

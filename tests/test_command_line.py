@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 load_commands()
-DIFFERENT = {"--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
+DIFFERENT = {"--model", "--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
 """Options of several commands whose descriptions may differ."""
 WITHOUT_JSON = {"view", "completion", "serve"}
 

@@ -25,17 +25,25 @@ def doctor(
     online: Annotated[Flag, Parameter(help="Contact download servers even if nothing must be downloaded.")] = False,
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
+    model: Annotated[str | None, Parameter(help="Check a server of this model instead of the machine.")] = None,
+    base_url: Annotated[str, Parameter(help="Address of the model's server.")] = "http://localhost:8000/v1",
+    key_variable: Annotated[str, Parameter(help="Variable with the server's key.")] = "OPENAI_API_KEY",
     json: Json = False,
 ) -> int:
     """Check this machine's prerequisites for the tasks, and print the commands that install them."""
     from re_bench.doctor import choose_targets, examine, reasons
+    from re_bench.model_server import ModelServer
     from re_bench.tables import printable
     from re_bench.task.discovery import find_task, find_tasks
 
-    named = [find_task(name) for name in tasks]
-    chosen = named or [task for task in find_tasks().values() if task.scorer.is_file()]
-    targets, lacking = choose_targets(chosen, profile)
-    findings = [*lacking, *examine(targets, sandbox, network=online or None)]
+    findings = []
+    if model is not None:
+        findings += ModelServer(base_url, model, os.environ.get(key_variable, "")).examine()
+    if model is None or tasks:
+        named = [find_task(name) for name in tasks]
+        chosen = named or [task for task in find_tasks().values() if task.scorer.is_file()]
+        targets, lacking = choose_targets(chosen, profile)
+        findings += [*lacking, *examine(targets, sandbox, network=online or None)]
     passed = not any(finding.status == "problem" for finding in findings)
     if json:
         print_json({"passed": passed, "checks": [finding.to_dict() for finding in findings]})
@@ -47,6 +55,8 @@ def doctor(
             print(f"{'':<{width + 8}}{finding.remedy}")
     if blocked := reasons(findings):
         print(f"cannot run here: {', '.join(blocked)}")
+    elif model is not None and not tasks:
+        print(f"{model} can{'' if passed else 'not'} be used")
     elif passed:
         print("all selected tasks can run here")
     else:

@@ -1,0 +1,192 @@
+"""Look at an OpenAI-compatible server of chat models before an evaluation spends hours with it.
+
+The checks send about eight short requests. A hosted API bills them as a few hundred tokens.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from re_bench.doctor import Finding
+from re_bench.tables import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TIMEOUT_S = 300.0
+"""Seconds to wait for an answer; a server that loads a model at the first request takes minutes."""
+_MOST_BYTES = 1 << 20
+_SHOWN = 200
+_CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
+"""Names under which servers list the context length: vLLM, hosted APIs, LM Studio, llama.cpp."""
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "read_file",
+        "description": "Read a file.",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    },
+}
+_MANY_TOKENS = 64
+
+
+class _RefusedError(Exception):
+    """The server cannot be reached, or its answer is no answer of a chat model."""
+
+
+@dataclass(frozen=True)
+class ModelServer:
+    """A server and one of its models.
+
+    Attributes:
+        base_url: the address, such as ``http://localhost:8000/v1``.
+        model: the model's name.
+        key: the API key; empty for servers without one.
+    """
+
+    base_url: str
+    model: str
+    key: str = ""
+
+    def examine(self) -> list[Finding]:
+        """Return the findings, in the order of the checks; they end with the first problem."""
+        findings = []
+        for finding in self._findings():
+            findings.append(finding)
+            if finding.status == "problem":
+                break
+        return findings
+
+    def _findings(self) -> Iterator[Finding]:
+        if urlsplit(self.base_url).scheme not in {"http", "https"} or not urlsplit(self.base_url).hostname:
+            yield Finding("server", "problem", f"{self.base_url!r} is no address", "expected http://HOST:PORT/v1")
+            return
+        yield self._listed()
+        try:
+            started = time.monotonic()
+            reply = self._chat("Count from 1 to 100, separated by spaces.", max_tokens=_MANY_TOKENS)
+            seconds = time.monotonic() - started
+        except _RefusedError as error:
+            yield Finding("answer", "problem", str(error), "check the model's name, the key and the server's log")
+            return
+        yield Finding("answer", "ok", f"{reply.get('model') or 'a model without a name'}: {_text(reply)[:40]!r}")
+        yield from self._usage(reply, seconds)
+        for check in (self._several, self._stop, self._stream, self._tools):
+            try:
+                yield check()
+            except _RefusedError as error:
+                name = check.__name__.removeprefix("_").replace("several", "n")
+                yield Finding(name, "note", f"refused: {error}")
+
+    def _listed(self) -> Finding:
+        """Check that the server can be reached and lists the model. Some servers list none, which is a note."""
+        try:
+            listed = json.loads(self._request("models"))["data"]
+            models = {str(one["id"]): one for one in listed}
+        except _RefusedError as error:
+            if "HTTP status" in str(error):
+                return Finding("server", "note", f"lists no models ({error})")
+            return Finding("server", "problem", str(error), "start the server, or give another --base-url")
+        except (ValueError, KeyError, TypeError):
+            return Finding("server", "note", "lists no models")
+        if self.model not in models:
+            names = ", ".join(sorted(models)[:5]) or "none"
+            return Finding("server", "note", printable(f"does not list {self.model}; it has {names}"))
+        known = models[self.model]
+        own = known.get("meta") if isinstance(known.get("meta"), dict) else {}
+        context = next((value for key in _CONTEXT_KEYS if (value := known.get(key) or own.get(key))), None)
+        text = f"context of {context} tokens" if context else "does not tell its context length"
+        return Finding("server", "ok", printable(f"lists {self.model}; {text}"))
+
+    def _usage(self, reply: Mapping[str, Any], seconds: float) -> Iterator[Finding]:
+        usage = reply.get("usage")
+        counts = [usage.get(f"{part}_tokens") if isinstance(usage, dict) else None for part in ("prompt", "completion")]
+        if not all(type(count) is int and count > 0 for count in counts):
+            yield Finding("usage", "note", "no token counts: budgets in tokens and dollars rely on estimates")
+            return
+        speed = f"{int(counts[1] or 0) / seconds:.3g} output tokens per second, {seconds:.3g} s for the reply"
+        yield Finding("usage", "ok", f"{counts[0]} input and {counts[1]} output tokens")
+        yield Finding("speed", "ok", speed)
+
+    def _several(self) -> Finding:
+        found = len(self._chat("Name a colour.", max_tokens=8, n=2)["choices"])
+        if found != 2:  # noqa: PLR2004
+            return Finding("n", "note", f"n = 2 gives {found} answer")
+        return Finding("n", "ok", "several answers per request")
+
+    def _stop(self) -> Finding:
+        text = _text(self._chat("Repeat exactly: one two three four", max_tokens=24, stop=["three"]))
+        if "three" in text:
+            return Finding("stop", "note", "stop sequences are ignored: replies go on after the first action")
+        return Finding("stop", "ok", "stop sequences are accepted")
+
+    def _stream(self) -> Finding:
+        body = self._request("chat/completions", self._body("Say hello.", max_tokens=8, stream=True))
+        if b"data:" not in body:
+            return Finding("stream", "note", "does not stream; nothing in re-bench needs it")
+        return Finding("stream", "ok", "streams replies")
+
+    def _tools(self) -> Finding:
+        reply = self._chat("Read the file train.py with the tool read_file.", max_tokens=_MANY_TOKENS, tools=[_TOOL])
+        message = reply["choices"][0]["message"]
+        if message.get("tool_calls"):
+            return Finding("tools", "ok", "answers with tool calls")
+        return Finding("tools", "note", f"no tool call, but {_text(reply)[:60]!r}; mlab-agent needs --tools text")
+
+    def _body(self, prompt: str, **options: object) -> dict[str, object]:
+        return {"model": self.model, "messages": [{"role": "user", "content": prompt}], **options}
+
+    def _chat(self, prompt: str, **options: object) -> dict[str, Any]:
+        """Return the reply to a prompt.
+
+        Raises:
+            _RefusedError: if there is none, or it is no chat completion.
+        """
+        text = self._request("chat/completions", self._body(prompt, **options))
+        try:
+            reply = json.loads(text)
+            _text(reply)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+            raise _RefusedError(f"no chat completion: {_shown(text)}") from None
+        found: dict[str, Any] = reply
+        return found
+
+    def _request(self, path: str, body: Mapping[str, object] | None = None) -> bytes:
+        """Return the body of the response to a request; servers on loopback addresses are asked without a proxy."""
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            request = urllib.request.Request(f"{self.base_url.rstrip('/')}/{path}", data, headers)  # noqa: S310
+            handlers = [urllib.request.ProxyHandler({})] if _is_loopback(request.host) else []
+            with urllib.request.build_opener(*handlers).open(request, timeout=_TIMEOUT_S) as response:
+                found: bytes = response.read(_MOST_BYTES)
+                return found
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _RefusedError(f"HTTP status {error.code}: {_shown(error.read(_MOST_BYTES))}") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise _RefusedError(f"{self.base_url} cannot be reached: {printable(str(reason))}") from None
+
+
+def _text(reply: Mapping[str, Any]) -> str:
+    return printable(str(reply["choices"][0]["message"].get("content") or ""))
+
+
+def _shown(body: bytes) -> str:
+    return printable(" ".join(body[: 4 * _SHOWN].decode(errors="replace").split()))[:_SHOWN]
+
+
+def _is_loopback(host: str) -> bool:
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
