@@ -78,6 +78,7 @@ key = ["paper"]
 
 [meter]
 request = "[width, steps], all integers"
+keeps = ["metered"]
 """
 
 EQUIPMENT_METHODS = """
@@ -111,7 +112,7 @@ print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["conte
 def make_tasks(site: Path, **more: str) -> Path:
     """Create packages of tasks: ``quick`` shows its score and uses the minimum; ``quiet`` hides it and uses the last.
 
-    ``equipped`` is like ``quick``, with a model and a meter.
+    ``equipped`` is like ``quick``, with a model, a meter, and data that only the meter has.
 
     Args:
         site: the directory of the packages.
@@ -131,6 +132,8 @@ def make_tasks(site: Path, **more: str) -> Path:
         if like == "equipped":
             with (task / "task.toml").open("a") as manifest:
                 manifest.write(EQUIPMENT)
+            (task / "starter" / "metered").mkdir()
+            (task / "starter" / "metered" / "data.txt").write_text("data of the experiments\n")
         add_methods(site, name)
         (task / "instructions.md").write_text(f"# {name}\n\nWrite a number into answer.txt.\n")
         (task / "starter" / "notes.md").write_text("a note\n")

@@ -21,8 +21,10 @@ def test_long_directory_for_temporary_files(tmp_path: Path, site: Path) -> None:
     tasks = ("example_equipped",)  # with the sockets of a meter and a gateway
     with serving(tmp_path, site, tasks=tasks, TMPDIR=str(tmp_path / ("x" * 120))) as server:
         session = Raw(server, "example_equipped")
-        found = session.call("bash", command="echo -1 > answer.txt; ls $RE_BENCH_EXPERIMENTS")
+        found = session.call("bash", command="echo -1 > answer.txt; ls $RE_BENCH_EXPERIMENTS && ls")
         assert found["output"]["metadata"]["exit_status"] == 0
+        assert "notes.md" in str(found)
+        assert "metered" not in str(found)  # only the meter has it
         assert session.call("answer")["output"]["reward"] == 0.5
         session.delete()
 

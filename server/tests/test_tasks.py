@@ -51,7 +51,10 @@ async def episode(busy: Server, client: str, task_id: str) -> None:
         prompt = (await session.get_prompt())[0].text
         assert "profile `cpu`" in prompt
         assert "/workspace" in prompt
-        assert task.manifest.meter is None or "RE_BENCH_EXPERIMENTS" in prompt
+        for name in task.manifest.meter.keeps if task.manifest.meter else ():
+            assert f"your workspace has no `{name}`" in prompt
+            listed = await session.call_tool("bash", {"command": "ls"})
+            assert name not in text(listed).split()
         assert ("a stand-in for the model" in prompt) == (task.manifest.model is not None)
         start = await session.call_tool("answer", {})
         assert (start.metadata["status"], start.finished) == ("valid", False), text(start)

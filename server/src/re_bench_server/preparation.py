@@ -149,6 +149,8 @@ class Preparation:
                 self._worker.close()
                 self._worker.start()
             make_template(task, self._template, self._worker.create_workspace)
+            for name in self.served.meter.keeps if self.served.meter else ():
+                remove_tree(self._template / name)
         except BaseException:
             self._worker.close()
             raise

@@ -56,8 +56,10 @@ def _workspace_lines(
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
     yield f"This is profile `{served.profile_name}`: {profile.description}.{modelled}"
     yield f"Your workspace is `{workspace}`. It has the files above; commands start there. {_submitted(staging.names)}"
-    if settings.link_data and served.manifest.shared_data:
-        names = ", ".join(f"`{name}`" for name in served.manifest.shared_data)
+    kept = served.meter.keeps if served.meter else ()
+    linked = [name for name in served.manifest.shared_data if name not in kept]
+    if settings.link_data and linked:
+        names = ", ".join(f"`{name}`" for name in linked)
         yield f"The initial files in {names} cannot be changed in place; you may replace them."
     yield f"A submission may have up to {staging.entries:,} files and directories and {staging.mib} MiB."
     yield "`$HOME` is not part of the submission; use it for caches."
@@ -79,7 +81,8 @@ def _submitted(names: Sequence[str] | None) -> str:
 
 def _service_lines(served: ServedTask, settings: Settings, *, stand_in: bool) -> Iterator[str]:
     if served.meter is not None:
-        yield "`RE_BENCH_EXPERIMENTS` is set: experiments run and are counted outside your sandbox."
+        kept = "".join(f"; your workspace has no `{name}`" for name in served.meter.keeps)
+        yield f"`RE_BENCH_EXPERIMENTS` is set: experiments run and are counted outside your sandbox{kept}."
     model = served.manifest.model
     if model is None:
         return

@@ -266,6 +266,8 @@ class Meter(StrictModel):
     """A description of a request's format, shown to agents if a request is malformed."""
     profiles: tuple[ProfileName, ...] | None = Field(default=None, strict=False)
     """The profiles with experiments; None for all."""
+    keeps: tuple[Line, ...] = Field(default=(), strict=False)
+    """Files and directories that only the meter has: workspaces of sessions with a meter lack them."""
 
 
 class Image(StrictModel):
