@@ -94,6 +94,7 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
         "agents.gone.command: program not found: no-such",
         f"agents.script.command: file not found: {one.out.parent / 'no_such.py'}\n",
         "a job needs 1e+08 MiB of memory",
+        "models.careful: http://127.0.0.1:1 cannot be reached: ",
     ):
         assert text in failing.stderr
     assert not one.out.exists()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 300.0
 """Seconds to wait for an answer; a server that loads a model at the first request takes minutes."""
+_LOOK_S = 20.0
 _MOST_BYTES = 1 << 20
 _SHOWN = 200
 _CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
@@ -68,7 +69,7 @@ class ModelServer:
         if urlsplit(self.base_url).scheme not in {"http", "https"} or not urlsplit(self.base_url).hostname:
             yield Finding("server", "problem", f"{self.base_url!r} is no address", "expected http://HOST:PORT/v1")
             return
-        yield self._listed()
+        yield self.look()
         try:
             started = time.monotonic()
             reply = self._chat("Count from 1 to 100, separated by spaces.", max_tokens=_MANY_TOKENS)
@@ -85,16 +86,16 @@ class ModelServer:
                 name = check.__name__.removeprefix("_").replace("several", "n")
                 yield Finding(name, "note", f"refused: {error}")
 
-    def _listed(self) -> Finding:
-        """Check that the server can be reached and lists the model. Some servers list none, which is a note."""
+    def look(self) -> Finding:
+        """Check without a prompt that the server can be reached, and lists the model; a missing list is only a note."""
         try:
-            listed = json.loads(self._request("models"))["data"]
+            listed = json.loads(self._request("models", timeout_s=_LOOK_S))["data"]
             models = {str(one["id"]): one for one in listed}
         except _RefusedError as error:
             if "HTTP status" in str(error):
                 return Finding("server", "note", f"lists no models ({error})")
             return Finding("server", "problem", str(error), "start the server, or give another --base-url")
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return Finding("server", "note", "lists no models")
         if self.model not in models:
             names = ", ".join(sorted(models)[:5]) or "none"
@@ -158,14 +159,14 @@ class ModelServer:
         found: dict[str, Any] = reply
         return found
 
-    def _request(self, path: str, body: Mapping[str, object] | None = None) -> bytes:
+    def _request(self, path: str, body: Mapping[str, object] | None = None, *, timeout_s: float = _TIMEOUT_S) -> bytes:
         """Return the body of the response to a request; servers on loopback addresses are asked without a proxy."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         data = None if body is None else json.dumps(body).encode()
         try:
             request = urllib.request.Request(f"{self.base_url.rstrip('/')}/{path}", data, headers)  # noqa: S310
             handlers = [urllib.request.ProxyHandler({})] if _is_loopback(request.host) else []
-            with urllib.request.build_opener(*handlers).open(request, timeout=_TIMEOUT_S) as response:
+            with urllib.request.build_opener(*handlers).open(request, timeout=timeout_s) as response:
                 found: bytes = response.read(_MOST_BYTES)
                 return found
         except urllib.error.HTTPError as error:

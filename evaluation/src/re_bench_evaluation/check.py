@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.doctor import Target, examine
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.model_server import ModelServer
 from re_bench.runs.executor import Resources, open_executor
 from re_bench.task.choices import choose_model, choose_profile, profile_name
 from re_bench.task.discovery import task_named
@@ -63,6 +64,7 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
         targets = [Target(planned.task, planned.profile) for planned in tasks]
         found = examine(targets, plan.server.sandbox, network=False)
         problems += [finding.reason for finding in found if finding.blocks]
+        problems += _server_problems(plan)
     try:
         _check_resources(plan, ray)
     except ReBenchError as error:
@@ -89,6 +91,16 @@ def _check_resources(plan: Plan, ray: str | None) -> None:
         except UsageError as error:
             raise UsageError(f"resources: not available for a run: {error}") from None
         job.result()
+
+
+def _server_problems(plan: Plan) -> Iterator[str]:
+    """Yield the models' servers that cannot be reached from here."""
+    for name, model in plan.models.items():
+        if model.base_url is not None:
+            key = os.environ.get(model.key_variable or "", "")
+            found = ModelServer(model.base_url, model.name or name, key).look()
+            if found.status == "problem":
+                yield f"models.{name}: {found.found}"
 
 
 def _task_problems(plan: Plan, tasks: list[PlannedTask]) -> Iterator[str]:
