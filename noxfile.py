@@ -89,6 +89,14 @@ def tools(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def real_model_test(session: nox.Session) -> None:
+    """Test with SmolLM2, a small model on a real server: doctor, the gateway, the agent and an evaluation."""
+    environment(session)
+    python = environment_with(session, "real-model", ("gguf==0.19.0", "fastapi", "uvicorn", "accelerate"))
+    session.run(str(python), "-m", *PYTEST, "-s", "-m", "slow", "tests/test_real_model.py", external=True)
+
+
+@nox.session(venv_backend="none")
 def load_test(session: nox.Session) -> None:
     """Score all tasks beside eight busy programs, then run the tests beside four; takes hours on two cores."""
     environment(session)
