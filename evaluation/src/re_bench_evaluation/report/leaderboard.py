@@ -1,6 +1,6 @@
 """Build the leaderboards: one for each profile, since scores of different profiles are not comparable.
 
-Profile ``cpu`` has neither overall scores nor places. Overall scores leave out modelled scores and stand-in models.
+Profile ``cpu`` has neither overall scores nor ranks. Overall scores leave out modelled scores and stand-in models.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _flags(
         kind: [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)] for kind, _text in _WARNED
     }
     if profile == _SMOKE_TEST:
-        yield Flag("not_ranked", f"profile {profile} is a smoke test: there are no overall scores and no places")
+        yield Flag("not_ranked", f"profile {profile} is a smoke test: there are no overall scores and no ranks")
     elif others:
         overall = f"overall score covers {len(shared)} of {len(keys)} tasks" if shared else "no overall score"
         lacking = [key for key in others if not any(key in affected for affected in warned.values())]
