@@ -98,6 +98,31 @@ def test_mistyped_names_get_a_suggestion(words: list[str], hint: str, capsys: py
     assert re.search(rf"[Dd]id you mean \"?{re.escape(hint)}\"?\?", told), told
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["score", "triton_cumsum", "/nowhere/x"], "/nowhere/x"),
+        (["score", "tritn_cumsum", "."], "did you mean triton_cumsum?"),
+        (["validate", "--sandbx", "none"], "--sandbx"),
+        (["report", "/nowhere/x"], "/nowhere/x"),
+        (["vaildate"], "vaildate"),
+    ],
+)
+def test_errors_are_also_printed_as_json(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for options in ([], ["--json"]):
+        with pytest.raises(SystemExit) as raised:
+            main([*words, *options])
+        out, err = capfd.readouterr()
+        assert raised.value.code == 2
+        assert message in err
+        if options:
+            error = json.loads(out)["error"]
+            assert message in error["message"]
+            assert error["exit_status"] == 2
+        else:
+            assert out == ""
+
+
 def test_versions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     first, *others = capsys.readouterr().out.splitlines()

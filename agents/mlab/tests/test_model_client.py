@@ -21,6 +21,7 @@ from mlab_agent.models import (
     BudgetSpent,
     Caps,
     ContextFull,
+    ModelAway,
     ModelError,
     ModelSettings,
     Prices,
@@ -157,7 +158,7 @@ def test_no_request_without_time(server: Server) -> None:
 
 def test_requested_wait_is_bounded(server: Server) -> None:
     server.answer = lambda _request: ErrorResponse(503, headers={"Retry-After": "3601"})
-    with pytest.raises(ModelError, match="asks to wait for 3601 s"):
+    with pytest.raises(ModelAway, match="asks to wait for 3601 s"):
         server.model().complete([user("x")], purpose="step")
     assert len(server.fake.requests) == 1
 
@@ -199,17 +200,20 @@ def test_attempt_cut_by_the_time_limit_is_working_time(server: Server) -> None:
     server.answer = lambda _request: Completion("late", delay_s=1.0)
     clock = Clock()
     server.waits = Waits(clock)
-    with pytest.raises(ModelError):
-        server.model(left=0.2, attempts=1).complete([user("x")], purpose="step")
+    with pytest.raises(ModelAway):
+        server.model(left=0.2, wait_s=0).complete([user("x")], purpose="step")
     assert clock() >= 0.2
 
 
-def test_number_of_attempts_is_limited(server: Server) -> None:
+def test_server_is_tried_again_until_the_wait_is_over(server: Server) -> None:
     server.answer = lambda _request: ErrorResponse(500, "broken")
-    with pytest.raises(ModelError, match=r"3 attempts; the last: .*broken"):
-        server.model(attempts=3).complete([user("x")], purpose="step")
-    assert len(server.fake.requests) == 3
-    assert server.kinds() == ["call", "retry", "retry", "call failed"]
+    began = time.monotonic()
+    with pytest.raises(ModelAway, match=r"has not answered for \d+ s; the last failure: .*broken"):
+        server.model(wait_s=1.0).complete([user("x")], purpose="step")
+    assert time.monotonic() - began >= 1.0
+    retries = server.kinds().count("retry")
+    assert len(server.fake.requests) == retries + 1 > 2
+    assert server.kinds() == ["call", *["retry"] * retries, "call failed"]
 
 
 def test_backoff_grows_and_is_bounded() -> None:
@@ -291,13 +295,13 @@ def test_strange_answers_are_read_and_never_free(server: Server, body: bytes) ->
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
 def test_answers_without_a_message_are_failures_of_the_server(server: Server, body: bytes) -> None:
     server.answer = lambda _request: ErrorResponse(200, body=body)
-    with pytest.raises(ModelError, match="did not answer in 2 attempts"):
-        server.model(attempts=2).complete([user("hello")], purpose="step")
+    with pytest.raises(ModelAway, match="has not answered"):
+        server.model(wait_s=0).complete([user("hello")], purpose="step")
 
 
 def test_address_where_no_server_has_answered_is_given_up_soon(server: Server) -> None:
     model = Model(
-        ModelSettings(name="m", base_url="http://127.0.0.1:9/v1", first_wait_s=0.01, attempts=8),
+        ModelSettings(name="m", base_url="http://127.0.0.1:9/v1", first_wait_s=0.01),
         "key", server.spending, server.note,
     )  # fmt: skip
     server.models.append(model)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from mlab_agent.actions import ACTIONS, Action
 from mlab_agent.models import Reply, ToolCall
-from mlab_agent.replies import FIELDS, Response, plain, read_response
+from mlab_agent.replies import FIELDS, Response, plain, read_response, without_thoughts
 
+CALL = '{"name": "read_file", "arguments": {"filename": "a.py"}}'
 TEXTS = "Reflection: r\nResearch Plan and Status: p\n**new**\nFact Check: f\nThought: t\n"
 
 
@@ -170,7 +171,21 @@ def test_native_tool_calls() -> None:
     assert "There is no tool 'fly'" in read("", ToolCall("fly", "{}")).complaint
 
 
-PIECES = [*(f"{name}: " for name in (*FIELDS, "Observation")), "Read File", "{", "}", '"filename"', ":", '"a', '"']
+PIECES = [
+    *(f"{name}: " for name in (*FIELDS, "Observation")),
+    "Read File",
+    "<tool_call>",
+    "<think>",
+    "(",
+    ")",
+    CALL,
+    "{",
+    "}",
+    '"filename"',
+    ":",
+    '"a',
+    '"',
+]
 
 
 @given(st.lists(st.sampled_from([*PIECES, "\n", "```", ",", "x"]), max_size=25).map("".join))
@@ -185,6 +200,72 @@ def test_content_round_trip(content: str, after: str) -> None:
     assert response.input == {"filename": "a", "content": content}
 
 
+LATER = 'Thought: t\nAction: Write File\nAction Input: {"filename": "b", "content": "c"}'
+
+
+@pytest.mark.parametrize(
+    ("reply", "note"),
+    [
+        (f"{TEXTS}<tool_call>\n{CALL}\n</tool_call>", ""),
+        (f"{TEXTS}<tool_call>\n{CALL}", ""),  # without the end, at which some servers stop
+        (f"{TEXTS}<tool_call>{CALL[:-2]},}}}}</tool_call>", "was repaired"),
+        (f"{TEXTS}<tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>", "Only the first action"),
+        (f"{TEXTS}<tool_call>{CALL}</tool_call>\nObservation: x\n{LATER}", "wrote yourself"),
+        (f"{TEXTS}```json\n{CALL}\n```", ""),
+        (f"{TEXTS}{CALL}", ""),
+        (TEXTS + '```\n{"action": "Read File", "action_input": {"filename": "a.py"}}\n```', ""),
+        (
+            TEXTS + '{"type": "function", "function": {"name": "read_file", "arguments": "{\\"file\\": \\"a.py\\"}"}}',
+            "",
+        ),
+        (f"{TEXTS}Action:\n```json\n{CALL}\n```", ""),
+        (f'{TEXTS}Action: read_file(filename="a.py")', ""),
+        (f"{TEXTS}Action: `Read File('a.py')`", ""),
+        (f'{TEXTS}Action: read_file(file_name="a.py")\nAction Input: {{}}', "Only the first action"),
+    ],
+)
+def test_calls_in_other_formats(reply: str, note: str) -> None:
+    response = read(reply)
+    assert (response.action, response.input) == ("Read File", {"filename": "a.py"}), response.complaint
+    assert response.fields["Thought"] == "t"
+    assert note in " ".join(response.notes)
+    assert bool(note) == bool(response.notes)
+
+
+def test_call_as_python_with_any_content() -> None:
+    content = "print(1)\nThought: (x)\nAction: List Files\n"
+    response = read(f'{TEXTS}Action: write_file(filename="a", content="""{content}""")')
+    assert response.input == {"filename": "a", "content": content}
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', "There is no action 'fly'"),
+        ('<tool_call>{"name": "read_file"}</tool_call>', 'needs "name" and "arguments"'),
+        ('<tool_call>{"name": "write_file", "arguments": {"filename": "a", "con', "was the reply cut off?"),
+        ('<tool_call>{"name": "read_file", "arguments": {}}</tool_call>', 'Read File needs "filename"'),
+        ("Action: read_file('a', 'b')", "there are too many arguments"),
+        ("Action: read_file(open('a'))", 'no line that begins with "Action:"'),
+        ('```json\n{"name": "Ada", "arguments": {"age": 3}}\n```', 'no line that begins with "Action:"'),
+        ("Action: Read File\nAction Input:\nfilename: train.py", 'YAML ("filename: ..."); write a JSON object'),
+        ("Action: Read File\nAction Input:\n```yaml\nscript_name: {a}\n```", 'YAML ("script_name: ...")'),
+    ],
+)
+def test_calls_in_other_formats_that_are_refused(reply: str, message: str) -> None:
+    response = read(reply)
+    assert response.action is None
+    assert message in response.complaint
+
+
+def test_invented_results_after_the_action_are_dropped() -> None:
+    """Replay a reply of qwen2.5-coder-1.5b, shortened."""
+    reply = one("List Files", {"directory": "."}) + "Comes back: ['train.py', 'data.csv', 'model.pkl']\n" + LATER
+    response = read(reply)
+    assert (response.action, response.input) == ("List Files", {"directory": "."})
+    assert response.notes == ("An Observation that you wrote yourself, and all after it, was dropped.",)
+
+
 CONSIDERED = 'Action: Write File\nAction Input: {"filename": "a", "content": "b"}\nObservation: done\n'
 ACTION = 'Thought: now\nAction: Final Answer\nAction Input: {"final_answer": "it is done"}'
 
@@ -196,6 +277,10 @@ ACTION = 'Thought: now\nAction: Final Answer\nAction Input: {"final_answer": "it
         f"  <think>{CONSIDERED}</think><think>again\n{CONSIDERED}</think>",
         f"Shall I?\n{CONSIDERED}No.\n</think>\n",
         "<think></think>",
+        f"<thinking>{CONSIDERED}</thinking>\n",
+        f"<Reasoning>\n{CONSIDERED}</reasoning>\n\n",
+        f"{CONSIDERED}</thinking>",
+        "<think><tool_call>{}</tool_call></think>",
     ],
 )
 def test_actions_that_are_only_considered_are_not_taken(thoughts: str) -> None:
@@ -204,12 +289,21 @@ def test_actions_that_are_only_considered_are_not_taken(thoughts: str) -> None:
     assert response.text == ACTION
 
 
-def test_thoughts_that_were_cut_off_have_no_action() -> None:
-    response = read(f"<think>\n{CONSIDERED}")
+def test_thoughts_after_other_text_are_not_read() -> None:
+    response = read(f"Reflection: r\n<think>\n{CONSIDERED}</think>\n{ACTION}")
+    assert (response.action, response.fields) == ("Final Answer", {"Reflection": "r", "Thought": "now"})
+
+
+@pytest.mark.parametrize("mark", ["<think>", "<thinking>", "<reasoning>", "Reflection: r\n<think>"])
+def test_thoughts_that_were_cut_off_have_no_action(mark: str) -> None:
+    response = read(f"{mark}\n{CONSIDERED}")
     assert response.action is None
     assert not response.tries_to_act
+    assert ("had only thoughts" in response.complaint) == mark.startswith("<")
 
 
 def test_marks_of_thoughts_in_an_input_stay() -> None:
-    text = 'Action: Write File\nAction Input: {"filename": "a", "content": "<think>x</think> and </think>"}'
-    assert read(text).input["content"] == "<think>x</think> and </think>"
+    for content in ("<think>x</think> and </think>", "\n<think>\nx"):
+        text = f'Action: Write File\nAction Input: {{"filename": "a", "content": "{content}"}}'
+        assert read(text).input["content"] == content
+    assert without_thoughts("WHOLE\n<think>x</think>\nDONE") == "WHOLE\n<think>x</think>\nDONE"

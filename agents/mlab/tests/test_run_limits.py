@@ -50,9 +50,9 @@ def test_malformed_replies_are_reported_to_the_model(agents: Agents, say: Callab
     assert len(complaints) == len(REFUSED)
     for (name, (_reply, reason)), text in zip(REFUSED.items(), complaints, strict=True):
         assert reason in text, name
-    last = [message["content"] for message in agents.server.requests[-1]["messages"]]
-    for reply, _reason in REFUSED.values():
-        assert (reply.strip() or "(an empty reply)") in last
+    for number, (reply, _reason) in enumerate(REFUSED.values(), 1):  # each is shown back once
+        shown = [message["content"] for message in agents.server.requests[number]["messages"][2:]]
+        assert shown == [reply.strip(), f"Observation:\n{complaints[number - 1]}"]
     assert not (agents.workspace / "a").exists()
     assert len(agents.observations()) == 1  # none of them was a step
 
@@ -62,6 +62,14 @@ def test_malformed_replies_are_dropped_after_a_step(agents: Agents, say: Callabl
     agents.model.replies = ["nonsense", good, end]
     assert agents.finish().returncode == 0
     assert "nonsense" not in json.dumps(agents.server.requests[-1]["messages"])
+
+
+def test_long_malformed_reply_is_shown_shortened(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [f"nonsense {'x' * 5000}", say("Final Answer", {"final_answer": "ok"})]
+    assert agents.finish().returncode == 0
+    shown = agents.server.requests[-1]["messages"][2]["content"]
+    assert shown.startswith("nonsense")
+    assert len(shown) < 1000
 
 
 def test_too_many_malformed_replies_end_the_run(agents: Agents) -> None:
@@ -180,6 +188,39 @@ def test_signal_does_not_interrupt_the_end(agents: Agents, number: int | None) -
     assert process.returncode == (3 if number is None else 1)
     assert agents.submission
     assert "Traceback" not in err
+
+
+def test_prompt_invites_no_invented_results(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Final Answer", {"final_answer": "ok"})]
+    assert agents.finish().returncode == 0
+    request = agents.server.requests[0]
+    actions = request["messages"][0]["content"].partition("\nActions\n")[2]
+    inputs = [part.rpartition("}")[2] for part in actions.split("\n\n- ")]
+    assert [after.strip() for after in inputs] == [""] * len(inputs)  # nothing follows an action's input
+    assert request["stop"] == ["\nObservation:", "\nThe next message shows:"]
+
+
+IGNORES_TOOLS = 'I will look first.\n<tool_call>\n{"name": "list_files", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(("tools", "native"), [("auto", [True, True, False, False]), ("native", [True] * 4)])
+def test_text_format_after_two_replies_without_a_call(agents: Agents, tools: str, native: list[bool]) -> None:
+    """Replay a server that ignores ``tools`` with status 200: the first reply is prose, the next a call as text."""
+    answer = 'Action: Final Answer\nAction Input: {"final_answer": "x"}'
+    agents.model.replies = ["Let us begin.", IGNORES_TOOLS, IGNORES_TOOLS, answer]
+    assert agents.finish("--tools", tools).returncode == 0
+    assert ["tools" in request for request in agents.server.requests] == native
+    assert [bool(request.get("stop")) for request in agents.server.requests] == [not each for each in native]
+    assert len(agents.events("dialect")) == (tools == "auto")
+
+
+def test_native_calls_stay_native(agents: Agents) -> None:
+    listing = Completion(call=("list_files", "{}"))
+    agents.model.replies = [
+        "Let us begin.", listing, IGNORES_TOOLS, "And now?", Completion(call=("final_answer", '{"final_answer": "x"}')),
+    ]  # fmt: skip
+    assert agents.finish("--tools", "auto").returncode == 0
+    assert all("tools" in request for request in agents.server.requests)
 
 
 def test_temporary_failures_are_retried(agents: Agents, say: Callable[..., str]) -> None:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_server import ErrorResponse
+from fake_server import ErrorResponse, FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,3 +59,33 @@ def test_time_limit_after_a_wait_and_a_resume(agents: Agents, say: Callable[...,
     end = agents.events("end")[-1]
     assert end["reason"] == "time"
     assert elapsed + 1 < end["elapsed"] < elapsed + 60
+
+
+def test_run_is_suspended_while_the_models_server_is_away(agents: Agents, say: Callable[..., str]) -> None:
+    """Replay a local server that ends after the first step, is away for longer than the wait, and comes back."""
+    look, answer = (
+        say("Understand File", {"filename": "train.py", "query": "q"}),
+        say("Final Answer", {"final_answer": "x"}),
+    )
+
+    def end(_prompt: str) -> ErrorResponse:
+        return ErrorResponse(503, '{"error":{"message":"Loading model","type":"unavailable_error","code":503}}')
+
+    agents.model.replies, agents.model.serve = [say("List Files", {}), look], end
+    done = agents.finish("--model-wait", "1s")
+    assert done.returncode == 4
+    assert "suspended: http" in done.stderr
+    assert "has not answered for" in done.stderr
+    assert not (agents.workspace / "submission.txt").exists()
+    assert agents.events("end") == []
+    assert json.loads((agents.run / "usage.json").read_text())["reason"] is None
+    with FakeServer(lambda _request: "") as gone:
+        address = gone.url
+    again = agents.finish("--base-url", address, resume=True)  # with the same wait
+    assert again.returncode == 4
+    assert "has not answered for" in again.stderr
+    agents.model.replies, agents.model.replies_given = [answer], 0
+    agents.model.serve = lambda _prompt: "It is 0.1."
+    assert agents.finish("--base-url", agents.server.url, resume=True).returncode == 0
+    assert "It is 0.1." in agents.observations()[1]
+    assert agents.submission == "x"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
-from re_bench.errors import UsageError, did_you_mean
+from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.sandbox import BACKENDS
 from re_bench.task.profile_names import PROFILES, is_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _LAST_PORT = 65535
 
@@ -90,6 +92,18 @@ def run_app(app: App, words: Sequence[str] | None = None, *, hint: str = "") -> 
     except CycloptsError as error:
         raise UsageError(f"{str(error).strip()}{hint}") from None
     return status or 0
+
+
+@contextmanager
+def errors_as_json(words: Sequence[str]) -> Iterator[None]:
+    """If ``words`` contain ``--json``, also print an error that the block raises as a JSON object on stdout."""
+    try:
+        yield
+    except ReBenchError as error:
+        if "--json" in words:
+            print_json({"error": {"message": str(error), "exit_status": error.exit_status}})
+            sys.stdout.flush()
+        raise
 
 
 def print_json(value: dict[str, Any]) -> None:

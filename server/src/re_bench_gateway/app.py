@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from re_bench_gateway.calls import Call
+from re_bench_gateway.choices import Caller
 from re_bench_gateway.errors import ApiError, bad_request, error_body, internal, unknown_model
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def application(
     settings: Settings, sessions: Sessions, log: CallLog, upstream: OpenAIServer | PlugInUpstream
 ) -> Starlette:
     """Return the ASGI application of a gateway."""
-    slots = asyncio.Semaphore(settings.upstream.concurrency)
+    caller = Caller(sessions, log, upstream, settings.upstream.concurrency)
 
     async def models(request: Request) -> Response:
         sessions.authenticated(request.headers.get("authorization"))
@@ -44,12 +44,7 @@ def application(
         body = bytearray()
         try:
             await _read(request, session, settings, body)
-            with Call(sessions, log, session, bytes(body)) as call:
-                await call.reserve()
-                async with session.slots, slots:
-                    session.check_open()
-                    answer = await upstream.ask(call.upstream_request(), call.state)
-                return call.answered(answer)
+            return await caller.respond(session, bytes(body))
         except asyncio.CancelledError:
             raise internal("the gateway has ended", 503) from None
         finally:

@@ -85,11 +85,15 @@ def _cost(line: bytes) -> tuple[str, Amount]:
 class Call:
     """A call, as a context manager that settles and logs it exactly once."""
 
-    def __init__(self, sessions: Sessions, log: CallLog, session: Session, body: bytes) -> None:
-        """Parse and check a request. Only its bytes are kept, since parsed objects take many times the memory."""
+    def __init__(self, sessions: Sessions, log: CallLog, session: Session, body: bytes, name: str = "") -> None:
+        """Parse and check a request. Only its bytes are kept, since parsed objects take many times the memory.
+
+        ``name`` is the ``x-request-id``; by default, a new one is created.
+        """
         self.state = CallState(session.key)
-        self._headers = {"x-request-id": f"req_{secrets.token_hex(8)}"}
-        self._log, self._session, self._body = log, session, body
+        self.session = session
+        self._headers = {"x-request-id": name or f"req_{secrets.token_hex(8)}"}
+        self._sessions, self._log, self._body = sessions, log, body
         self._keys = sessions.keys_of(session)
         self._secrets = (session.token, sessions.main.token, *self._keys)
         self._started, self._time = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -97,7 +101,9 @@ class Call:
         if request["model"] not in sessions.models:
             raise unknown_model(request["model"])
         model, self._terms = sessions.models[request["model"]]
-        self._asked_for = model.asks_for or model.name
+        self.asked_for = model.asks_for or model.name
+        """The upstream's name of the model."""
+        self.choices: int = request.get("n") or 1
         self._worst = worst_case(request, len(body), self._terms)
         self._wants_stream = bool(request.get("stream"))
         self._wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
@@ -108,19 +114,31 @@ class Call:
         """Reserve the maximum cost. Raise ApiError if the budget or the log has no room."""
         if self._log.broken:
             raise internal("the gateway cannot write its log and accepts no more calls")
-        if self._session.log_bytes >= self._session.limits.log_bytes:
+        if self.session.log_bytes >= self.session.limits.log_bytes:
             raise over_budget("the log of this key's calls is full.")
-        await self._session.ledger.reserve(self._worst)
+        await self.session.ledger.reserve(self._worst)
         self._reserved = self._worst
 
     def upstream_request(self) -> dict[str, Any]:
         """Return the request for the upstream, without streaming, so that the whole completion can be checked."""
         request = {name: value for name, value in parse_object(self._body).items() if name not in _OF_STREAMS}
-        return {**request, "model": self._asked_for}
+        return {**request, "model": self.asked_for}
 
-    def answered(self, completion: dict[str, Any]) -> Response:
-        """Settle and log the answered call, and return the response for the client."""
+    def single(self, index: int) -> Call:
+        """Return a new call for one of the choices. A seed is varied, since equal ones give equal choices."""
+        request = parse_object(self._body)
+        request = {name: value for name, value in request.items() if name not in {"n", *_OF_STREAMS}}
+        if isinstance(request.get("seed"), int):
+            request["seed"] += index
+        body = json.dumps(request, separators=(",", ":")).encode("ascii")
+        return Call(self._sessions, self._log, self.session, body, f"{self._headers['x-request-id']}-{index}")
+
+    def answered(self, completion: dict[str, Any]) -> None:
+        """Settle and log the answered call."""
         self._close("answered", reported(completion.get("usage"), self._terms) or self._reserved, response=completion)
+
+    def respond(self, completion: dict[str, Any]) -> Response:
+        """Return the response for the client, with the keys redacted."""
         answer = redacted_value(completion, self._keys)
         if not self._wants_stream:
             return JSONResponse(answer, 200, self._headers)
@@ -138,10 +156,10 @@ class Call:
         # The upstream may charge for a call once it has begun.
         begun = self._reserved if self.state.begun else Amount()
         if isinstance(error, UpstreamError):
-            self._session.failed += 1
+            self.session.failed += 1
             self._close("upstream_error", begun, error={"status": error.status, **error.body})
         elif isinstance(error, ApiError):
-            self._session.refused += error.status == _TOO_MANY  # over the budget
+            self.session.refused += error.status == _TOO_MANY  # over the budget
             self._close("refused", Amount(), error={"status": error.status, **error.body})
         else:
             ending: Ending = "disconnected" if isinstance(error, asyncio.CancelledError) else "error"
@@ -149,16 +167,16 @@ class Call:
 
     def _close(self, ending: Ending, spent: Amount, **outcome: Any) -> None:
         self._closed = True
-        self._session.ledger.settle(self._reserved, spent)
-        if spent == Amount() and self._session.log_bytes >= self._session.limits.log_bytes:
+        self.session.ledger.settle(self._reserved, spent)
+        if spent == Amount() and self.session.log_bytes >= self.session.limits.log_bytes:
             return  # counted in usage(), not logged
         entry = {
             "v": 1,
             "time": self._time,
             "id": self._headers["x-request-id"],
-            "session": self._session.name,
+            "session": self.session.name,
             "ending": ending,
-            "asked_for": self._asked_for,
+            "asked_for": self.asked_for,
             "request": parse_object(self._body),
             **outcome,
             "tokens": {"prompt": spent.prompt, "completion": spent.completion},
@@ -166,7 +184,7 @@ class Call:
             "seconds": round(time.monotonic() - self._started, 6),
             "retries": self.state.retries,
         }
-        self._session.log_bytes += self._log.write(entry, self._secrets)
+        self.session.log_bytes += self._log.write(entry, self._secrets)
 
 
 def _chunks_of(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:

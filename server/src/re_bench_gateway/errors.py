@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_REFUSALS = frozenset({400, 422, 501})
+
 
 class ApiError(Exception):
     """An HTTP error response.
@@ -26,6 +28,11 @@ class UpstreamError(ApiError):
 
     def __init__(self, status: int, body: dict[str, Any]) -> None:
         super().__init__(status, body, retry=False)  # the gateway has retried already
+
+    @property
+    def refuses_choices(self) -> bool:
+        """Whether the reason may be a request for several choices. llama.cpp's server refuses them with status 500."""
+        return self.status in _REFUSALS or "only one completion choice" in str(self.body).lower()
 
 
 def error_body(message: str, kind: str, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:

@@ -155,7 +155,8 @@ class OpenAIServer:
         if response.status_code != httpx.codes.OK or (answer is not None and answer.get("error")):
             status = response.status_code if response.status_code in _ERRORS else _BAD_GATEWAY
             final = UpstreamError(status, reported_error(answer, response.status_code, [key] if key else []))
-            again = is_retryable(status, final.body["error"]["code"], response.headers)
+            code = final.body["error"]["code"]
+            again = is_retryable(status, code, response.headers) and not final.refuses_choices
             raise FailedAttemptError(final, retryable=again, pause_s=requested_pause(response.headers))
         if answer is None:
             raise FailedAttemptError(upstream_failed("the model's server did not answer with a JSON object"))

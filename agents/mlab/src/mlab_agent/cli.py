@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 from mlab_agent import __version__
 from mlab_agent.budget import duration
+from mlab_agent.models import RunSuspended
 from mlab_agent.parts import check_models
-from mlab_agent.run import Run, RunSuspended, new_run_directory, settings_of
+from mlab_agent.run import Run, new_run_directory, settings_of
 from mlab_agent.settings import FILES, ChangeableSettings, RunSettings, SettingsError
 from mlab_agent.trace import MIN_SECRET_CHARS, TRACE_FILE, TraceError, read_trace
 from mlab_agent.trace_view import displayed, one_line, pages
@@ -35,7 +36,7 @@ _NO_SETTINGS = ChangeableSettings()
 app = App(
     name="mlab-agent",
     help="Run the research agent of MLAgentBench on a directory (--workdir) or a task of an ORS server (--ors). "
-    "Exit status: 0 after a final answer, 3 at a limit, 4 after SIGUSR1, 2 after a usage error, 1 otherwise.",
+    "Exit status: 0 after a final answer, 3 at a limit, 4 if suspended, 2 after a usage error, 1 otherwise.",
     version=f"mlab-agent {__version__}",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
@@ -51,8 +52,9 @@ def main(arguments: Sequence[str]) -> int:
         return _fail(f"error: {_problem(error)}; mlab-agent --help lists the options")
     except (SettingsError, TraceError, WorkspaceError) as error:
         return _fail(str(error))
-    except RunSuspended:
-        return _fail("suspended; continue with: mlab-agent resume RUN", _SUSPENDED_STATUS)
+    except RunSuspended as error:
+        reason = f": {error}" if str(error) else ""
+        return _fail(f"suspended{reason}; continue with: mlab-agent resume RUN", _SUSPENDED_STATUS)
     except KeyboardInterrupt:
         return _fail("interrupted; continue with: mlab-agent resume RUN", 1)
     except BrokenPipeError:  # as with `| head`

@@ -15,8 +15,18 @@ from typing import TYPE_CHECKING, Any
 import openai
 from typing_extensions import override
 
+from mlab_agent.budget import duration
 from mlab_agent.clock import Waits
-from mlab_agent.models import BYTES_A_TOKEN, BudgetSpent, LanguageModel, ModelError, Reply, ToolCall, one_line
+from mlab_agent.models import (
+    BYTES_A_TOKEN,
+    BudgetSpent,
+    LanguageModel,
+    ModelAway,
+    ModelError,
+    Reply,
+    ToolCall,
+    one_line,
+)
 from mlab_agent.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -29,7 +39,6 @@ _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _MAX_WAIT_S = 60.0
 _FIRST_ATTEMPTS = 3  # for a server that has never answered, whose address may be wrong
 _MAX_TOKENS = 1e9
-_MAX_REQUESTED_WAIT_S = 3600.0  # if a server requests more, its failure is not temporary
 
 
 class Model(LanguageModel):
@@ -59,7 +68,7 @@ class Model(LanguageModel):
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
-        settings, attempt = self.settings, 1
+        settings, attempt, away_since = self.settings, 1, math.inf
         chosen = {"model": settings.name, "temperature": settings.temperature, "seed": settings.seed}
         while True:
             request = self._request({**chosen, **parameters})
@@ -82,24 +91,27 @@ class Model(LanguageModel):
                     raise ModelError(f"{settings.base_url} refused model {settings.name}: {failure}") from None
             except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
                 failure = one_line(error)
-                if not self._has_answered and _is_unreachable(error) and attempt >= _FIRST_ATTEMPTS:
+                answered = self._has_answered or self._spending.calls  # also to other models, or before a resume
+                if not answered and _is_unreachable(error) and attempt >= _FIRST_ATTEMPTS:
                     raise ModelError(f"{settings.base_url} cannot be reached; check --base-url ({failure})") from None
                 if isinstance(error, openai.APITimeoutError) and timeout < self.settings.timeout_s:
                     start = time.monotonic()  # the run's time is over, so this was not a wait for the server
             self._waits.begin(f"models' server: {failure}", time.monotonic() - start)
-            attempt += 1
+            attempt, away_since = attempt + 1, min(away_since, start)
             try:
-                self._wait(attempt, failure, headers)
+                self._wait(attempt, failure, headers, time.monotonic() - away_since)
             finally:
                 self._waits.end()
 
-    def _wait(self, attempt: int, failure: str, headers: Mapping[str, str]) -> None:
+    def _wait(self, attempt: int, failure: str, headers: Mapping[str, str], away_s: float) -> None:
+        """Pause before an attempt. Raise ModelAway if the server was away, or asks for a pause, for too long."""
         settings = self.settings
-        if attempt > settings.attempts:
-            raise ModelError(f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}")
-        seconds = wait_before(attempt, headers, settings.first_wait_s)
-        if seconds > _MAX_REQUESTED_WAIT_S:
-            raise ModelError(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
+        left, seconds = settings.wait_s - away_s, wait_before(attempt, headers, settings.first_wait_s)
+        if left <= 0:
+            raise ModelAway(f"{settings.base_url} has not answered for {duration(away_s)}; the last failure: {failure}")
+        if seconds > max(left, _MAX_WAIT_S):
+            raise ModelAway(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
+        seconds = min(seconds, left)
         self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
         time.sleep(seconds)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlab_agent.actions import EDIT, TruncatedReply
 from mlab_agent.models import BudgetSpent, ContextFull, ModelError, user
-from mlab_agent.prompt import native_tools, summary_request, system_text
+from mlab_agent.prompt import RESULT, native_tools, summary_request, system_text
 from mlab_agent.replies import without_thoughts
 from mlab_agent.state import STEP
 from mlab_agent.truncate import truncate_middle
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlab_agent.parts import Clients
     from mlab_agent.state import RunState
 
-_STOP = ("\nObservation:",)  # in the text format, the model must not write observations
+_STOP = ("\nObservation:", f"\n{RESULT}")  # in the text format, the model must not write observations
 _CONTEXT_SHARE = 0.8  # share of the room for the prompt to use, since token estimates are rough
 _STEP_CHARS = (8_000, 1_000, 300)  # steps are truncated to these lengths in turn, until the messages fit
 _CONTEXT_TRIES = 6
@@ -40,7 +40,8 @@ class Conversation:
     @property
     def native(self) -> bool:
         """Whether actions are native tool calls."""
-        return self.tools != "text" and not self.clients.model.basic
+        ignored = self.tools == "auto" and self.state.ignores_tools
+        return self.tools != "text" and not self.clients.model.basic and not ignored
 
     def next_reply(self, task: str, tail: str = "", only: str | None = None) -> Reply:
         """Ask the model for the next step; if the server rejects the prompt as too long, retry with a shorter one.
@@ -55,10 +56,21 @@ class Conversation:
             tools = native_tools(offered) if native else []
             messages = self._messages(system_text(self.actions, native=native), task, tail, tools)
             try:
-                return self.clients.model.complete(messages, purpose=STEP, tools=tools, stop=() if native else _STOP)
+                reply = self.clients.model.complete(messages, purpose=STEP, tools=tools, stop=() if native else _STOP)
             except ContextFull:
                 if tries == _CONTEXT_TRIES:
                     raise
+            else:
+                self._note_text_format(was_native=native)
+                return reply
+
+    def _note_text_format(self, *, was_native: bool) -> None:
+        """Write to the trace that actions are text from now on, since the server ignores tools."""
+        model = self.clients.model
+        if was_native and not self.native and not model.basic:
+            because = "no native tool call in the first replies; actions are text from now on"
+            form = {"basic": False, "context_tokens": model.context_tokens, "because": because}
+            self.emit("dialect", model=model.settings.name, **form)
 
     def ask(self, prompt: str, purpose: str) -> str:
         """Return the reply of the edit model or the fast model to a prompt.

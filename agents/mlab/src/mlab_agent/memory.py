@@ -94,7 +94,7 @@ class Memory:
 
     limits: MemoryLimits = field(default_factory=MemoryLimits)
     recent: list[Step] = field(default_factory=list)
-    rejected: list[RejectedReply] = field(default_factory=list)  # malformed replies since the last step
+    rejected: RejectedReply | None = None  # the last malformed reply since the last step
     plan: str | None = None  # the last Research Plan and Status
     log: str = ""  # the research log
     summarised: int = 0  # the number of the last step that is only in the log
@@ -102,7 +102,7 @@ class Memory:
     def add(self, step: Step) -> None:
         """Append a step."""
         self.recent.append(step)
-        self.rejected.clear()
+        self.rejected = None
         self.plan = step.fields.get(PLAN) or self.plan
 
     def steps_to_summarise(self) -> list[Step]:
@@ -117,9 +117,9 @@ class Memory:
         self.recent = [step for step in self.recent if step.number > self.summarised]
 
     def messages(self, chars: int | None = None) -> list[Message]:
-        """Return the recent steps, with truncated texts if ``chars`` is given, and the malformed replies."""
+        """Return the recent steps, with truncated texts if ``chars`` is given, and the last malformed reply."""
         recent = self.recent if chars is None else [step.truncated(chars) for step in self.recent]
-        exchanges: list[Step | RejectedReply] = [*recent, *self.rejected]
+        exchanges: list[Step | RejectedReply] = [*recent, *([self.rejected] if self.rejected else [])]
         return [message for exchange in exchanges for message in exchange.messages()]
 
     def reminder(self) -> str:

@@ -44,6 +44,14 @@ class BudgetSpent(Exception):  # noqa: N818 - a limit that the user set, not a f
         self.cap = cap
 
 
+class RunSuspended(BaseException):
+    """The run is suspended: nothing is submitted, a server's session stays open, and the run can be resumed."""
+
+
+class ModelAway(RunSuspended):
+    """The models' server has not answered for too long."""
+
+
 @dataclass(frozen=True)
 class Prices:
     """Dollars per million tokens."""
@@ -177,7 +185,7 @@ class ModelSettings:
     temperature: float | None = None
     seed: int | None = None
     timeout_s: float = 600.0
-    attempts: int = 8
+    wait_s: float = 1800.0  # how long the server may fail before the run is suspended
     first_wait_s: float = 1.0
 
 
@@ -222,6 +230,7 @@ class LanguageModel(abc.ABC):
         Raises:
             BudgetSpent: if the caps or the time do not allow the call.
             ContextFull: if the prompt is too long.
+            ModelAway: if the server does not answer for too long.
             ModelError: if the call fails otherwise.
         """
         settings = self.settings
@@ -236,7 +245,7 @@ class LanguageModel(abc.ABC):
         start = time.monotonic()
         try:
             reply = self._ask(parameters, prompt_tokens)
-        except (ModelError, BudgetSpent) as error:
+        except (ModelError, BudgetSpent, ModelAway) as error:
             self._emit("call failed", {"purpose": purpose, "error": str(error)})
             raise
         self._emit("reply", {**entry, **reply.record(), "seconds": round(time.monotonic() - start, 3)})

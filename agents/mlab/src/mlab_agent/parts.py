@@ -93,7 +93,7 @@ def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> 
         temperature=options.temperature,
         seed=settings.seed,
         timeout_s=settings.call_timeout_s,
-        attempts=settings.attempts,
+        wait_s=settings.model_wait_seconds,
         first_wait_s=settings.first_wait_s,
     )
 

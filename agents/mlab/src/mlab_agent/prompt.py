@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from mlab_agent.actions import Action
     from mlab_agent.memory import Step
 
+RESULT = "The next message shows:"
+"""The words before the description of an action's result. Models that write them invent a result."""
 _SUMMARY_CHARS = 3_000  # maximum length of a step's reply, and of its observation, when asking for a summary
 
 _ROLE = """\
@@ -76,7 +78,7 @@ def system_text(actions: Mapping[str, Action], *, native: bool) -> str:
     """Return the system message."""
     reply_format = (_NATIVE_FORMAT if native else _TEXT_FORMAT).format(fields=_FIELDS)
     descriptions = "\n\n".join(
-        f"- {action.name}: {action.description}\n{action.usage}\n    Returns: {action.returns}"
+        f"- {action.name}: {action.description} {RESULT} {action.returns}.\n{action.usage}"
         for action in actions.values()
     )
     return f"{_ROLE}\n{_RULES}\n{reply_format}\nActions\n\n{descriptions}\n"

@@ -1,7 +1,8 @@
 """Parse a reply of the model: its fields, the first action, and the input of that action.
 
-The action is a native tool call, or text in the format of MLAgentBench. Headings are recognized only at the beginning
-of a line. Everything after the first action is dropped, including an Observation that the model made up.
+The action is a native tool call, text in the format of MLAgentBench, or a call in another format
+(:mod:`mlab_agent.text_calls`). Headings are recognized only at the beginning of a line. Everything after the first
+complete action is dropped, including an Observation that the model made up.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import json_repair
-
 from mlab_agent.actions import ACTIONS, Action, InputError, find
+from mlab_agent.text_calls import TAG, call_after, decode_object, fenced_calls, tagged_call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mlab_agent.models import Reply
+    from mlab_agent.text_calls import TextCall
 
 FIELDS = ("Reflection", "Research Plan and Status", "Fact Check", "Thought", "Action", "Action Input")
 """The fields of a reply, in order."""
@@ -29,7 +30,9 @@ _HEADING = re.compile(
     r"[*_`]*[ \t]*:[*_`]*[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
+_THOUGHTS = re.compile(r"^[ \t]*<(think|thinking|reasoning)>", re.IGNORECASE | re.MULTILINE)
+_THOUGHTS_END = re.compile(r"</(think|thinking|reasoning)>\s*", re.IGNORECASE)
+_INVENTED = re.compile(r"^[ \t]*(?:Returns|Comes back|Result|Output):", re.IGNORECASE | re.MULTILINE)
 _AROUND = "`~*_ \n\t"
 _FORMAT = "A reply has these fields, in this order:\n" + "\n".join(f"{name}: ..." for name in FIELDS)
 
@@ -53,50 +56,56 @@ class Response:
     @property
     def tries_to_act(self) -> bool:
         """Whether the reply has an action, even a malformed one."""
-        text = without_thoughts(self.reply.text)
-        return self.reply.call is not None or any(item.name == "Action" for item in _headings(text))
+        text = without_thoughts(self.reply.text, anywhere=True)
+        return self.reply.call is not None or _first_action(text) < len(text)
 
     @property
     def text(self) -> str:
         """The reply as text without its thoughts, with its native tool call if it has one."""
-        reply = replace(self.reply, text=without_thoughts(self.reply.text))
+        reply = replace(self.reply, text=without_thoughts(self.reply.text, anywhere=True))
         call = f"\n[call] {reply.call.name}({reply.call.arguments})" if reply.call else ""
         return f"{reply.text}{call}".strip()
 
 
 def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, native: bool = False) -> Response:
     """Parse a reply; ``native`` is true if a native tool call was expected."""
-    text = without_thoughts(reply.text.replace("\r\n", "\n"))
-    headings = _headings(text)
-    fields: dict[str, str] = {}
-    for index, heading in enumerate(_before_observation(headings)):
-        if heading.name in _TEXTS:
-            fields.setdefault(heading.name, text[heading.end : headings[index + 1].start].strip())
+    text = without_thoughts(reply.text.replace("\r\n", "\n"), anywhere=True)
+    fields = _fields(text)
     try:
         if reply.call is not None:
             action, arguments, notes = _read_call(reply, actions)
         else:
-            action, arguments, notes = _read_text(text, headings, actions, truncated=reply.truncated)
+            action, arguments, notes, start = _read_text(text, actions, truncated=reply.truncated)
+            fields = _fields(text[:start])
             notes += [f"The reply had no {name}." for name in _TEXTS if name not in fields]
         tool = reply.call.name if reply.call else None
         return Response(reply, fields, action.name, arguments, tuple(notes), tool)
     except MalformedReply as error:
         truncated = "The reply ended at its token limit; write less at a time.\n" if reply.truncated else ""
         advice = "\nEnd the reply with a call of exactly one tool." if native and reply.call is None else ""
-        return Response(reply, fields, complaint=f"{truncated}{error}{advice}")
+        thoughts = (
+            "The reply had only thoughts, which are not read.\n" if reply.text.strip() and not text.strip() else ""
+        )
+        return Response(reply, fields, complaint=f"{truncated}{thoughts}{error}{advice}")
 
 
-def without_thoughts(text: str) -> str:
-    """Return a reply without the thoughts of a reasoning model before the answer.
+def without_thoughts(text: str, *, anywhere: bool = False) -> str:
+    """Return a reply without the thoughts of a reasoning model: blocks such as ``<think>`` before the answer.
 
-    They end with ``</think>``, and begin with ``<think>`` unless the server's template has that in the prompt. Thoughts
-    that were cut off have no answer. An action that a model only considers must not be carried out.
+    With ``anywhere``, blocks after other text, but before the first action, are removed, too: an action that a model
+    only considers must not be carried out. A block without an end has no answer after it. A block without a beginning,
+    which the server's template may have in the prompt, is one if an action follows it.
     """
-    before, end, answer = text.partition(_THOUGHTS_END)
-    if before.lstrip().startswith(_THOUGHTS):
-        return without_thoughts(answer.lstrip())
-    hidden_start = end and _THOUGHTS not in before and any(item.name == "Action" for item in _headings(answer))
-    return answer.lstrip() if hidden_start else text
+    while opened := _THOUGHTS.search(text):
+        before = text[: opened.start()]
+        if _first_action(before) < len(before) or (before.strip() and not anywhere):
+            break
+        closed = re.compile(rf"</{opened[1]}>\s*", re.IGNORECASE).search(text, opened.end())
+        text = before + (text[closed.end() :] if closed else "")
+    if (closed := _THOUGHTS_END.search(text)) and f"<{closed[1]}>" not in text[: closed.start()]:
+        answer = text[closed.end() :]
+        return answer if _first_action(answer) < len(answer) else text
+    return text
 
 
 def plain(text: str) -> str:
@@ -126,6 +135,23 @@ def _before_observation(headings: list[_Heading]) -> list[_Heading]:
     return headings[: names.index("Observation" if "Observation" in names else "")]
 
 
+def _first_action(text: str) -> int:
+    """Return where the first action of a text begins, complete or not; the text's length if it has none."""
+    tag = TAG.search(text)
+    starts = [item.start for item in _headings(text) if item.name == "Action"]
+    return min([tag.start() if tag else len(text), *starts], default=len(text))
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the texts before the action and before an observation, by name."""
+    headings = _headings(text)
+    fields: dict[str, str] = {}
+    for index, heading in enumerate(_before_observation(headings)):
+        if heading.name in _TEXTS:
+            fields.setdefault(heading.name, text[heading.end : headings[index + 1].start].strip())
+    return fields
+
+
 def _read_call(reply: Reply, actions: Mapping[str, Action]) -> tuple[Action, dict[str, Any], list[str]]:
     assert reply.call is not None
     tools = {action.tool_name: action for action in actions.values()}
@@ -139,30 +165,35 @@ def _read_call(reply: Reply, actions: Mapping[str, Action]) -> tuple[Action, dic
     return action, arguments, notes
 
 
-def _read_text(
-    text: str, headings: list[_Heading], actions: Mapping[str, Action], *, truncated: bool
-) -> tuple[Action, dict[str, Any], list[str]]:
+class _Found(NamedTuple):
+    action: Action
+    arguments: dict[str, Any]  # checked
+    notes: list[str]
+    start: int  # where the action begins in the text
+
+
+def _read_text(text: str, actions: Mapping[str, Action], *, truncated: bool) -> _Found:
+    """Return the first action in a text."""
+    headings = _headings(text)
+    shown = _before_observation(headings)
+    end, first = headings[len(shown)].start, _first_action(text)
+    try:
+        call = tagged_call(text, end, truncated=truncated)
+    except ValueError as error:
+        raise MalformedReply(f"The <tool_call> cannot be used: {error}.") from None
+    if call is not None and call.start == first:
+        return _read_text_call(call, text, actions)
     unknown = ""
-    for index, heading in enumerate(_before_observation(headings)):
-        if heading.name != "Action":
-            continue
-        after, *later = headings[index + 1 :]
-        line = text[heading.end : after.start].strip(_AROUND).split("\n")[0]
-        action = find(line, actions)
-        if action is None:
-            unknown = unknown or (line if after.name == "Action Input" else "")
-        elif after.name == "Action Input":
-            end = next(item.start for item in later if item.name in {"Observation", "Action", "Thought", ""})
-            arguments, end, notes = _read_input(action, text, after.end, end, truncated=truncated)
-            if any(item.name == "Observation" for item in _headings(text[end:])):
-                notes.append("An Observation that you wrote yourself, and all after it, was dropped.")
-            elif text[end:].strip(_AROUND):
-                notes.append("Only the first action was taken; the text after its input was dropped.")
-            return action, arguments, notes
-        elif action.needs_input:
-            raise MalformedReply(_complaint(action, 'there is no "Action Input:" with its arguments'))
-        else:
-            return action, {}, []
+    for index, heading in enumerate(shown):
+        if heading.name == "Action":
+            found = _read_action(text, heading, headings[index + 1 :], actions, truncated=truncated)
+            if isinstance(found, _Found):
+                return found
+            unknown = unknown or found
+    calls = fenced_calls(text, end) if first == len(text) else []
+    known = next((call for call in calls if find(call.name, actions) is not None), None)
+    if known is not None:
+        return _read_text_call(known, text, actions)
     problem = 'The reply has no line that begins with "Action:" and names an action.'
     if unknown:
         problem = f"There is no action {unknown[:80]!r}. The actions are: {', '.join(actions)}."
@@ -171,35 +202,83 @@ def _read_text(
     raise MalformedReply(f"{problem}\n\n{_FORMAT}")
 
 
+def _read_action(
+    text: str, heading: _Heading, following: list[_Heading], actions: Mapping[str, Action], *, truncated: bool
+) -> _Found | str:
+    """Return the action at a heading, or the unknown name that is there."""
+    after, *later = following
+    line = text[heading.end : after.start].strip(_AROUND).split("\n")[0]
+    action = find(line, actions)
+    if action is None:
+        call = call_after(text, heading.end)
+        if call is not None and find(call.name, actions) is not None:
+            return _read_text_call(call._replace(start=heading.start), text, actions)
+        return line if after.name == "Action Input" else ""
+    if after.name == "Action Input":
+        until = next(item.start for item in later if item.name in {"Observation", "Action", "Thought", ""})
+        arguments, until, notes = _read_input(action, text, after.end, until, truncated=truncated)
+        return _Found(action, arguments, notes + _dropped(text[until:]), heading.start)
+    if action.needs_input:
+        raise MalformedReply(_complaint(action, 'there is no "Action Input:" with its arguments'))
+    return _Found(action, {}, [], heading.start)
+
+
+def _read_text_call(call: TextCall, text: str, actions: Mapping[str, Action]) -> _Found:
+    action = find(call.name, actions)
+    if action is None:
+        raise MalformedReply(f"There is no action {call.name[:80]!r}. The actions are: {', '.join(actions)}.")
+    values = call.arguments
+    if isinstance(values, list):
+        if len(values) > len(action.model.model_fields):
+            raise MalformedReply(_complaint(action, "there are too many arguments"))
+        values = dict(zip(action.model.model_fields, values, strict=False))
+    return _Found(action, _checked(action, values), [*call.notes, *_dropped(text[call.end :])], call.start)
+
+
+def _dropped(rest: str) -> list[str]:
+    """Return the note about the text after the first action."""
+    if any(item.name == "Observation" for item in _headings(rest)) or _INVENTED.search(rest):
+        return ["An Observation that you wrote yourself, and all after it, was dropped."]
+    dropped = "Only the first action was taken; the text after its input was dropped."
+    return [dropped] if rest.strip(_AROUND) else []
+
+
 def _read_input(
     action: Action, text: str, start: int, end: int, *, truncated: bool = False
 ) -> tuple[dict[str, Any], int, list[str]]:
     """Parse the JSON object after ``start``. It may extend beyond ``end``, since its strings may contain headings.
-
-    Invalid JSON is repaired unless it was cut off.
 
     Returns:
         The checked arguments, the position after the object, and notes for the model.
     """
     notes: list[str] = []
     values: Any = None
-    if (brace := text.find("{", start, end)) >= 0:
+    brace = text.find("{", start, end)
+    if (key := _yaml_key(action, text[start : brace if brace >= 0 else end])) is not None:
+        problem = f'the input is YAML ("{key}: ..."); write a JSON object such as {{"{key}": "..."}}'
+        raise MalformedReply(_complaint(action, problem))
+    if brace >= 0:
         try:
-            values, end = json.JSONDecoder(strict=False).raw_decode(text, brace)
+            values, end, notes = decode_object(text, brace, end, truncated=truncated)
         except ValueError as error:
-            written = text[brace:end].rstrip(_AROUND)
-            if truncated or not written.endswith("}"):
-                problem = f"{error}; it has no end: was the reply cut off?"
-                raise MalformedReply(_complaint(action, problem)) from None
-            values = json_repair.loads(written, skip_json_loads=True)
-            notes.append("The Action Input was not valid JSON and was repaired; check the result.")
+            raise MalformedReply(_complaint(action, str(error))) from None
     elif text[start:end].strip(_AROUND).lower() in {"", "none", "null", "n/a"}:
         values = {}
+    return _checked(action, values), end, notes
+
+
+def _yaml_key(action: Action, text: str) -> str | None:
+    """Return the first key of a YAML input if it is an argument of the action."""
+    match = re.match(r"""[\s`~*-]*(?:ya?ml\b\s*)?["']?([A-Za-z_]+)["']?:(?:\s|$)""", text)
+    return match[1] if match and action.argument_name(match[1]) else None
+
+
+def _checked(action: Action, values: Any) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise MalformedReply(_complaint(action, "the input must be a JSON object, which begins with {"))
     try:
-        json.dumps(values, ensure_ascii=False).encode()
-        return action.check(values), end, notes
+        json.dumps(values, ensure_ascii=False, default=str).encode()
+        return action.check(values)
     except UnicodeEncodeError:
         raise MalformedReply(_complaint(action, r"a \u escape is half of a character")) from None
     except InputError as error:

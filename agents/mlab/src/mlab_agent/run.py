@@ -15,7 +15,7 @@ from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget
 from mlab_agent.clock import Clock, Waits, files_for_waits
 from mlab_agent.memory import MemoryLimits
-from mlab_agent.models import Caps
+from mlab_agent.models import Caps, RunSuspended
 from mlab_agent.parts import make_clients, open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.state import Outcome, RunState
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent usually keeps by itself
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
-
-
-class RunSuspended(BaseException):
-    """SIGUSR1 suspended the run: nothing is submitted, and a server's session stays open."""
 
 
 class Run:
@@ -147,7 +143,7 @@ class Run:
 
         Raises:
             KeyboardInterrupt: at a second signal; a server's session stays open for a resumed run.
-            RunSuspended: at SIGUSR1; the session stays open, too.
+            RunSuspended: at SIGUSR1, or if the models' server is away for too long; the session stays open, too.
         """
         workspace = self.agent.workspace
         workspace.left_open = True

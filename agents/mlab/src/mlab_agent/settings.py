@@ -83,6 +83,8 @@ class ChangeableSettings(BaseModel):
     """The address of an Open Reward Standard server."""
     server_wait_seconds: Annotated[Seconds, Parameter(name="--server-wait", group=LIMITS)] = Field(default=600.0, ge=0)
     """How long to wait for an ORS server that does not answer (default: 10m)."""
+    model_wait_seconds: Annotated[Seconds, Parameter(name="--model-wait", group=LIMITS)] = Field(default=1800.0, ge=0)
+    """How long to wait for a models' server that does not answer, before the run is suspended (default: 30m)."""
     python: Annotated[str | None, Parameter(group=LIMITS)] = None
     """The program that runs Python scripts (default: the workspace's python)."""
 
@@ -146,7 +148,6 @@ class RunSettings(ChangeableSettings):
     """Number of recent steps that the model sees word for word (default: 8)."""
     log_chars: Annotated[int, Parameter(parse=False)] = Field(default=12_000, ge=2_000)
     call_timeout_s: Annotated[float, Parameter(parse=False)] = Field(default=600.0, gt=0)
-    attempts: Annotated[int, Parameter(parse=False)] = Field(default=8, ge=1)
     first_wait_s: Annotated[float, Parameter(parse=False)] = Field(default=1.0, ge=0)
     max_malformed: Annotated[int, Parameter(parse=False)] = Field(default=10, ge=1)
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 STEP = "step"  # the purpose of calls whose replies are steps; other calls serve actions and the memory
 USAGE_FILE = "usage.json"  # its name in the directory of a run
-_REJECTED_CHARS = 6_000
+_REJECTED_CHARS = 600  # small models copy what they see, so that a whole malformed reply would be repeated
+_TEXT_REPLIES = 2
 _USAGE_KINDS = frozenset({"start", "resume", "call", "call failed", "reply", "observation", "end"})
 
 Event = dict[str, Any]
@@ -72,6 +73,8 @@ class RunState:
     answer: str | None = None  # the submitted final answer
     writes: list[tuple[str, str | None]] = field(default_factory=list)
     """The writes that were not undone: the file, and its stored content before the write."""
+    text_replies: int = 0  # replies for steps without a native tool call, until the first such call
+    calls_tools: bool = False  # whether a reply has had a native tool call
     same_in_row: int = 0  # how often the last action was carried out in a row, with the same arguments
     end: Event | None = None
     open_call: Event | None = None  # the event of a call without a reply yet
@@ -99,6 +102,11 @@ class RunState:
         change = getattr(self, f"_on_{event['kind'].replace(' ', '_')}", None)
         if change is not None:
             change(event)
+
+    @property
+    def ignores_tools(self) -> bool:
+        """Whether the first replies had no native tool call: the model's server may ignore tools."""
+        return self.text_replies >= _TEXT_REPLIES and not self.calls_tools
 
     def repetition(self, action: PendingAction) -> int:
         """Return how many times in a row an action will have been carried out with the same arguments."""
@@ -145,11 +153,13 @@ class RunState:
         self.open_call = None
         if event["purpose"] == STEP:
             self.unread = reply
+            self.calls_tools = self.calls_tools or reply.call is not None
+            self.text_replies += reply.call is None
 
     def _on_malformed(self, event: Event) -> None:
         self.unread = None
         self.rejected_in_row += 1
-        self.memory.rejected.append(RejectedReply(truncate_middle(event["reply"], _REJECTED_CHARS), event["text"]))
+        self.memory.rejected = RejectedReply(truncate_middle(event["reply"], _REJECTED_CHARS), event["text"])
 
     def _on_action(self, event: Event) -> None:
         self.unread = None

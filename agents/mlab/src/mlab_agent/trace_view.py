@@ -38,7 +38,7 @@ _PAGES = {
     "server": "--- {text}\n",
     "retry": "--- Attempt {attempt} of a call, after: {error}\n",
     "call failed": "--- A call failed: {error}\n",
-    "dialect": "--- The server refused a request: {because}\n",
+    "dialect": "--- Requests have another form now: {because}\n",
     "mistake": "--- An error in {where}:\n{traceback}\n",
     "end": "=== The end, after {after}: {reason}\n{detail}\nAnswer: {answer}",
 }

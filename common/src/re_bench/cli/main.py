@@ -17,7 +17,7 @@ from cyclopts import App, Group, Parameter
 
 from re_bench.cli.version import describe_versions, versions
 from re_bench.errors import UsageError
-from re_bench.options import print_json, run_app
+from re_bench.options import errors_as_json, print_json, run_app
 from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: with the exit status, after an error or a signal.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with cli_entry_point("re-bench"):
+    with cli_entry_point("re-bench"), errors_as_json(words):
         load_commands()
         if words == ["--version", "--json"]:
             print_json(versions())

@@ -70,7 +70,7 @@ def score_submission(
     except subprocess.TimeoutExpired:
         raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s and was killed") from None
     if status == UsageError.exit_status:
-        raise UsageError(f"{task.name}: the scorer could not start; see its message above")
+        raise UsageError(f"{task.name}: {_message_of(stdout) or 'the scorer could not start; see its message above'}")
     score = parse_score(stdout, status)
     if score is None:
         raise ReBenchError(
@@ -83,6 +83,14 @@ def _time_limit(task: TaskFolder, profile: str) -> float | None:
     profiles = task.manifest.profiles.items()
     limits = [scorer_limit_s(entry.time_limit_s) for name, entry in profiles if profile in {name, "auto"}]
     return max(limits) + _PATIENCE_S if limits else None
+
+
+def _message_of(stdout: bytes) -> str:
+    """Return the message in the error object that a scorer printed; "" if there is none."""
+    try:
+        return str(json.loads(stdout)["error"]["message"])
+    except (ValueError, TypeError, KeyError):
+        return ""
 
 
 def parse_score(stdout: bytes, status: int) -> Score | None:

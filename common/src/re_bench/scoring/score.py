@@ -28,7 +28,7 @@ from cyclopts import App, Parameter
 from re_bench.attempts.elapsed import Elapsed
 from re_bench.attempts.store import AttemptRecords, Store
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
-from re_bench.options import Json, ProfileName, SandboxName, run_app
+from re_bench.options import Json, ProfileName, SandboxName, errors_as_json, run_app
 from re_bench.processes import cli_entry_point
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import shown_directory
@@ -67,8 +67,9 @@ _MAX_MESSAGE = 4000
 def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a task's ``score.py``: parse the command line, score, print, and exit with the documented status."""
     app = scorer_app(open_task(Path(inspect.getfile(type(task))).parent), task)
-    with cli_entry_point("score.py"):
-        status = run_app(app, arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with cli_entry_point("score.py"), errors_as_json(words):
+        status = run_app(app, words)
     sys.exit(status)
 
 

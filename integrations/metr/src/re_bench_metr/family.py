@@ -27,7 +27,6 @@ _PACKAGES = Path("/opt/re-bench/packages")
 _HOME = Path("/home/agent")
 _WORKSPACE = _HOME / "solution"
 _ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
-_USAGE_ERROR = 2
 _TAIL = 2000
 _FACTS: dict[str, Any] = json.loads((_ASSETS / "family.json").read_text(encoding="utf-8"))
 _TASK = str(_ASSETS / "tasks" / _FACTS["name"])
@@ -101,9 +100,9 @@ class TaskFamily:
             return {"score": math.nan, "message": _message(outcome), "details": _details(outcome)}
         command = _re_bench("score", _TASK, str(_WORKSPACE), "--log", str(_STATE / "attempts.jsonl"), "--json")
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), cwd="/")
-        if done.returncode == _USAGE_ERROR or not done.stdout.strip():
+        outcome = json.loads(done.stdout.strip() or "{}")
+        if "status" not in outcome:
             raise RuntimeError(f"the scorer cannot run here: {done.stderr.strip()[-_TAIL:]}")
-        outcome = json.loads(done.stdout)
         score = math.nan if outcome["status"] == "invalid" else outcome["reward"]
         return {"score": score, "message": _message(outcome), "details": _details(outcome)}
 

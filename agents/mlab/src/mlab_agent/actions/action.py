@@ -126,10 +126,9 @@ class Action:
             InputError: if an argument is missing, unknown, given twice, or of a wrong type.
         """
         fields = self.model.model_fields
-        names = {_key(alias): name for name in fields for alias in (name, *self.aliases(name))}
         given: dict[str, Any] = {}
         for key, value in values.items():
-            name = names.get(_key(key))
+            name = self.argument_name(key)
             if name is None:
                 known = ", ".join(f'"{item}"' for item in fields) or "none"
                 raise InputError(f'{self.name} has no argument "{key}"; its arguments: {known}')
@@ -141,6 +140,11 @@ class Action:
             return self.model.model_validate(given).model_dump(exclude_unset=True)
         except ValidationError as error:
             raise InputError("; ".join(map(self._problem, error.errors()))) from None
+
+    def argument_name(self, key: str) -> str | None:
+        """Return the canonical name of an argument that a model calls ``key``; None if there is no such argument."""
+        names = {_key(alias): name for name in self.model.model_fields for alias in (name, *self.aliases(name))}
+        return names.get(_key(key))
 
     def aliases(self, name: str) -> list[Any]:
         """Return the other names of an argument."""

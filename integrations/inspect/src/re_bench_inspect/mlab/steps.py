@@ -113,7 +113,7 @@ _WRITERS: Mapping[str, Callable[[Event], str]] = {
     "malformed": lambda event: f"**Malformed reply**\n\n{_fenced(event['text'])}",
     "folded": lambda _event: "**Older steps were summarized in the research log**",
     "reward": lambda event: f"**Reward: {event['reward']:z.4f}**",
-    "dialect": lambda event: f"**The provider rejected a part of the request**\n\n{_fenced(event['because'])}",
+    "dialect": lambda event: f"**Requests have another form now**\n\n{_fenced(event['because'])}",
     "mistake": lambda event: f"**Error in {event['where']}**\n\n{_fenced(event['traceback'])}",
     "end": _end,
 }

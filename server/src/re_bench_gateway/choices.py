@@ -1,0 +1,96 @@
+"""Requests for several choices: upstreams that refuse or ignore ``n`` are called once for each missing choice.
+
+Each call has its own reservation, charge and log line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from re_bench_gateway.calls import Call
+from re_bench_gateway.errors import UpstreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.responses import Response
+
+    from re_bench_gateway.calls import CallLog
+    from re_bench_gateway.sessions import Session, Sessions
+    from re_bench_gateway.upstreams import OpenAIServer, PlugInUpstream
+
+_CONCURRENT = 8
+"""Maximum concurrent calls for one request, which bounds the copies of its body."""
+
+
+class Caller:
+    """Makes the calls for a request, within the limits on concurrent calls."""
+
+    def __init__(
+        self, sessions: Sessions, log: CallLog, upstream: OpenAIServer | PlugInUpstream, concurrency: int
+    ) -> None:
+        self._sessions, self._log, self._upstream = sessions, log, upstream
+        self._slots = asyncio.Semaphore(concurrency)
+        self._refuse_n: set[str] = set()
+        """The upstream's names of models that have refused a request for several choices."""
+
+    async def respond(self, session: Session, body: bytes) -> Response:
+        """Return the response for a request. Raise ApiError if the request or one of its calls is refused or fails."""
+        call = Call(self._sessions, self._log, session, body)
+        completion = await (self._ask(call) if call.choices == 1 else self._several(call))
+        return call.respond(completion)
+
+    async def _several(self, call: Call) -> dict[str, Any]:
+        """Return a completion with several choices, from one call if the upstream returns them all."""
+        completions = []
+        if call.asked_for not in self._refuse_n:
+            try:
+                completions.append(await self._ask(call))
+            except UpstreamError as error:
+                if not error.refuses_choices:
+                    raise
+                completions.append(await self._ask(call.single(0)))  # fails if `n` was not the reason
+                self._refuse_n.add(call.asked_for)
+        limit = asyncio.Semaphore(_CONCURRENT)
+
+        async def one(index: int) -> dict[str, Any]:
+            async with limit:
+                return await self._ask(call.single(index))
+
+        present = sum(len(completion["choices"]) for completion in completions)
+        outcomes = await asyncio.gather(*map(one, range(present, call.choices)), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            completions.append(outcome)
+        return merged(completions)
+
+    async def _ask(self, call: Call) -> dict[str, Any]:
+        with call:
+            await call.reserve()
+            async with call.session.slots, self._slots:
+                call.session.check_open()
+                completion = await self._upstream.ask(call.upstream_request(), call.state)
+            call.answered(completion)
+            return completion
+
+
+def merged(completions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return one completion with the choices of all, numbered in order, and the sum of their usage."""
+    if len(completions) == 1:
+        return completions[0]
+    choices = [choice for completion in completions for choice in completion["choices"]]
+    return {
+        **completions[0],
+        "choices": [{**choice, "index": index} for index, choice in enumerate(choices)],
+        "usage": _total([completion.get("usage") for completion in completions]),
+    }
+
+
+def _total(values: Sequence[Any]) -> Any:
+    """Return the sum of usage reports, with their nested objects; None if one is missing."""
+    if all(isinstance(value, dict) for value in values):
+        return {name: _total([value.get(name) for value in values]) for name in values[0]}
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return sum(numbers) if len(numbers) == len(values) else None
