@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from re_bench.data.jsonl import json_object, locked_log
 from re_bench.data.redaction import redacted, redacted_value
 from re_bench.errors import UsageError
-from re_bench_gateway.budget import Amount, reported, worst_case
+from re_bench_gateway.budget import Amount, choices_of, reported, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, internal, over_budget, unknown_model
 from re_bench_gateway.messages import parse_object, parse_request
 from re_bench_gateway.upstreams import CallState
@@ -77,7 +77,8 @@ def _cost(line: bytes) -> tuple[str, Amount]:
     try:
         tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
         answered = entry["ending"] == "answered" or any(tokens.values())
-        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], dollars)
+        requests = choices_of(entry["request"]) if answered else 0
+        return str(entry["session"]), Amount(requests, tokens["prompt"], tokens["completion"], dollars)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return "", Amount()
 
@@ -120,7 +121,8 @@ class Call:
 
     def answered(self, completion: dict[str, Any]) -> Response:
         """Settle and log the answered call, and return the response for the client."""
-        self._close("answered", reported(completion.get("usage"), self._terms) or self._reserved, response=completion)
+        spent = reported(completion.get("usage"), self._terms, self._reserved.requests) or self._reserved
+        self._close("answered", spent, response=completion)
         answer = redacted_value(completion, self._keys)
         if not self._wants_stream:
             return JSONResponse(answer, 200, self._headers)
