@@ -49,6 +49,8 @@ TASK = Path(__file__).parents[1]
 sys.path[:0] = [str(TASK / part) for part in ("reference", "starter")]
 reference = import_file(TASK / "reference" / "solve_code_contests_rust.py", "rust_reference")
 program_in, elected, Rust = reference.program_in, reference.elected, reference.Rust
+MENDED = 2
+"""Maximum number of times that a program is sent back."""
 MANY = 15
 """Answers per problem that the budget allows."""
 REASON = "Think step by step about the limits and the algorithm first. "
@@ -221,7 +223,7 @@ async def compiler_errors(chat: Chat) -> str:
     left = MANY - 9
     for source in await chat.sources(9):
         versions = [source]
-        while (remark := (await chat.rust.compile(versions[-1])).message) and left and len(versions) <= 2:
+        while (remark := (await chat.rust.compile(versions[-1])).message) and left and len(versions) <= MENDED:
             versions += await chat.answers_to(versions[-1], f"It does not compile:\n{remark[:1500]}") or [source]
             left -= 1
         found.append(versions[-1])
