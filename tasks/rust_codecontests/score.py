@@ -2,7 +2,8 @@
 
 The submission's module runs in a sandbox without network access, and calls the model through a metered gateway. The
 module gets statements and public tests, and returns programs as source text. The judge compiles the programs and runs
-them on all tests, in separate sandboxes. Submissions never see the hidden tests.
+them on all tests, in separate sandboxes. Submissions never see the hidden tests. In profile ``cpu``, two of five
+problems count for the public score, and the others for the private score.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, StandIn, 
 from re_bench.sandbox.deadline import charge_to_submission
 from rust_codecontests import pool, workspace
 from rust_codecontests.answers import collect_answers
-from rust_codecontests.grading import held_out_problems, judge_answers
+from rust_codecontests.grading import held_out_problems, judge_answers, public_problems
 from rust_codecontests.judge import Judge
 from rust_codecontests.load_clock import LoadClock
 from rust_codecontests.origins import keep_programs, refuse_foreign
@@ -64,7 +65,8 @@ class RustCodeContests(Task[ProfileSettings]):
             with charge_to_submission():
                 answers = refuse_foreign(answers, calls, judge, deadline)
             judgements = judge_answers(judge, problems, answers, deadline)
-        result = report(label, answers, judgements, usage, clock.load())
+        public = public_problems(problems, profile.public_of_five)
+        result = report(label, answers, judgements, usage, clock.load(), public=public)
         return replace(result, details={**result.details, "answered_as": sorted({call.model for call in calls})})
 
 

@@ -123,10 +123,10 @@ class Terms:
         """Whether both prices are known."""
         return self.dollars_in is not None and self.dollars_out is not None
 
-    def cost(self, prompt: int, completion: int) -> Amount:
-        """Return the cost of one call."""
+    def cost(self, prompt: int, completion: int, choices: int = 1) -> Amount:
+        """Return the cost of one call; each of its choices counts as a request."""
         dollars = Decimal(str(self.dollars_in or 0)) * prompt + Decimal(str(self.dollars_out or 0)) * completion
-        return Amount(1, prompt, completion, dollars / 1_000_000)
+        return Amount(choices, prompt, completion, dollars / 1_000_000)
 
 
 KNOWN = {
@@ -167,16 +167,22 @@ def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
         if value > terms.max_output:
             msg = f"{name} is too large: this model supports at most {terms.max_output} completion tokens"
             raise bad_request(msg, name)
-    return terms.cost(prompt, (request.get("n") or 1) * max(asked.values(), default=terms.max_output))
+    choices = choices_of(request)
+    return terms.cost(prompt, choices * max(asked.values(), default=terms.max_output), choices)
 
 
-def reported(usage: object, terms: Terms) -> Amount | None:
-    """Return the cost according to the upstream's usage report, or None if it is malformed or reports no prompt."""
+def choices_of(request: dict[str, Any]) -> int:
+    """Return the number of answers that a checked request asks for."""
+    return int(request.get("n") or 1)
+
+
+def reported(usage: object, terms: Terms, choices: int = 1) -> Amount | None:
+    """Return a call's cost according to the upstream's usage report; None if it is malformed or reports no prompt."""
     if not isinstance(usage, dict):
         return None
     counts: list[Any] = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     right = all(type(count) is int and 0 <= count < _MAX_TOKENS for count in counts)
-    return terms.cost(*counts) if right and counts[0] else None  # servers that do not count report 0
+    return terms.cost(*counts, choices) if right and counts[0] else None  # servers that do not count report 0
 
 
 def _text_only(messages: list[dict[str, Any]]) -> bool:

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from re_bench.data.jsonl import json_object, locked_log
 from re_bench.data.redaction import redacted, redacted_value
 from re_bench.errors import UsageError
-from re_bench_gateway.budget import Amount, reported, worst_case
+from re_bench_gateway.budget import Amount, choices_of, reported, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, internal, over_budget, unknown_model
 from re_bench_gateway.messages import parse_object, parse_request
 from re_bench_gateway.upstreams import CallState
@@ -76,8 +76,11 @@ def _cost(line: bytes) -> tuple[str, Amount]:
     entry = json_object(line) or {}
     try:
         tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
-        answered = entry["ending"] == "answered" or any(tokens.values())
-        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], dollars)
+        if entry["ending"] == "answered":
+            requests = len(entry["response"]["choices"])  # a server may ignore `n`
+        else:
+            requests = choices_of(entry["request"]) if any(tokens.values()) else 0
+        return str(entry["session"]), Amount(requests, tokens["prompt"], tokens["completion"], dollars)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return "", Amount()
 
@@ -135,7 +138,8 @@ class Call:
 
     def answered(self, completion: dict[str, Any]) -> None:
         """Settle and log the answered call."""
-        self._close("answered", reported(completion.get("usage"), self._terms) or self._reserved, response=completion)
+        spent = reported(completion.get("usage"), self._terms, len(completion["choices"])) or self._reserved
+        self._close("answered", spent, response=completion)
 
     def respond(self, completion: dict[str, Any]) -> Response:
         """Return the response for the client, with the keys redacted."""

@@ -25,14 +25,14 @@ class Budget(_Frozen):
     tokens: _Count | None = None
     """Prompt and completion tokens together."""
     requests: _Count | None = None
-    """Answered calls; failed calls are free."""
+    """Answers: a call counts as its number of choices (``n``); failed calls are free."""
 
 
 class Usage(_Frozen):
     """What has been spent, and what is left."""
 
     requests: int
-    """Answered calls."""
+    """Answers of all calls: a call counts as its number of choices."""
     failed: int
     """Calls that failed upstream."""
     refused: int

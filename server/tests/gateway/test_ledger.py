@@ -124,7 +124,7 @@ def request(**more: Any) -> dict[str, Any]:
 )
 def test_worst_case_cost(more: dict[str, Any], prompt: int, completion: int) -> None:
     worst = worst_case(request(**more), 100, TERMS)
-    assert (worst.requests, worst.prompt, worst.completion) == (1, prompt, completion)
+    assert (worst.requests, worst.prompt, worst.completion) == (more.get("n") or 1, prompt, completion)
     assert worst.dollars == (Decimal("0.5") * prompt + Decimal("1.5") * completion) / 1_000_000
 
 

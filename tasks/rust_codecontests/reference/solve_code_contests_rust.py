@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MODEL = "gpt-3.5-turbo-0125"
 FIRST = 4
 """Number of answers requested in the first call."""
-ANSWERS = 14
+ANSWERS = 16
 """Maximum number of answers for one problem, in all calls."""
 REPAIRS, TRIES = 3, 2
 """Number of programs to repair in a round, and number of answers requested for each."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
 
 from rust_codecontests import dataset
 from rust_codecontests.judge import Limits
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
     from rust_codecontests.judge import Judge, Judgement
 
 
+class HasDifficulty(Protocol):
+    """A problem of the scorer or of the stand-in."""
+
+    @property
+    def difficulty(self) -> str:
+        """The difficulty, such as "easy"."""
+
+
 def held_out_problems(profile: str) -> list[Problem]:
     """Return the problems that a submission is scored on, including hidden tests.
 
@@ -23,6 +33,17 @@ def held_out_problems(profile: str) -> list[Problem]:
         ReBenchError: if the prepared file does not match its manifest.
     """
     return dataset.read(profile, dataset.held_out_split(profile))
+
+
+def public_problems(problems: Sequence[HasDifficulty], of_five: int) -> list[bool]:
+    """Return which problems count for the public score: of each difficulty, the last ``of_five`` of every five.
+
+    With two of five, both parts of split ``test`` are equally hard for the reference. All problems are public if
+    otherwise none were.
+    """
+    places: defaultdict[str, count[int]] = defaultdict(count)
+    public = [next(places[problem.difficulty]) % 5 >= 5 - of_five for problem in problems]
+    return public if any(public) else [True] * len(public)
 
 
 def judge_answers(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError
 from rust_codecontests.stand_in.model import StandIn
 from rust_codecontests.stand_in.problems import Problem, Program
+from rust_codecontests.stand_in.reports import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,8 @@ CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must n
 """A line in every file of a problem, removed before a submission sees the text."""
 
 PROBLEMS = Path(__file__).parent / "problems"
+PUBLIC = "public.toml"
+"""The file with a problem's public tests and the failures of wrong programs, written by ``observing``."""
 SHOWN = ("train", "valid")
 """The splits that agents get, including hidden tests."""
 SPLITS = (*SHOWN, "test", "test2")
@@ -50,8 +53,9 @@ def read(directory: Path) -> Problem:
     try:
         difficulty = tomllib.loads((directory / "problem.toml").read_text())["difficulty"]
         correct = [Program(source(path), "accepted") for path in sorted((directory / "correct").glob("*.rs"))]
+        known = failures(directory)
         wrong = [
-            Program(source(path), VERDICTS[path.stem.split("_")[0]])
+            Program(source(path), VERDICTS[path.stem.split("_")[0]], known.get(path.stem, ()))
             for path in sorted((directory / "wrong").glob("*.rs"))
         ]
         return Problem(statement(directory), difficulty, (*correct, *wrong))
@@ -59,6 +63,15 @@ def read(directory: Path) -> Problem:
         raise ReBenchError(
             f"{directory}: no problem for the stand-in model ({type(error).__name__}: {error})"
         ) from error
+
+
+def failures(directory: Path) -> dict[str, tuple[Failure, ...]]:
+    """Return the public tests that the wrong programs of a problem fail, by the program's name."""
+    observed = tomllib.loads((directory / PUBLIC).read_text(encoding="utf-8"))
+    return {
+        name: tuple(Failure(**observed["tests"][each["test"]], printed=each.get("printed")) for each in found)
+        for name, found in observed["failures"].items()
+    }
 
 
 def statement(directory: Path) -> str:

@@ -33,6 +33,8 @@ class ProfileSettings:
     """Edition of Rust."""
     budget: Budget
     """Budget for all problems together."""
+    public_of_five: int = 5
+    """How many of every five problems count for the public score; the others count for the private score."""
     label: str = "{model}: "
     """Prefix of every message; ``{model}`` stands for the real model's name."""
     batch: int = 20
@@ -89,6 +91,7 @@ PROFILES = {
         upstream=stand_in,
         edition="2021",
         budget=Budget(dollars=1.0, tokens=750_000, requests=600),
+        public_of_five=2,
         label="stand-in model: ",
     ),
     "cpu-test2": ProfileSettings(
@@ -100,7 +103,7 @@ PROFILES = {
     "paper": ProfileSettings(
         upstream=openai_compatible,
         edition="2018",
-        budget=Budget(dollars=10.0, tokens=10_000_000, requests=2_500),
+        budget=Budget(dollars=10.0, tokens=10_000_000, requests=3_000),
         margin_s=120.0,
         log_bytes=128 << 20,
     ),

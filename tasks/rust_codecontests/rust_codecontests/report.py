@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +28,26 @@ def report(
     judgements: Sequence[Judgement | None],
     usage: Usage,
     load: Mapping[str, float],
+    *,
+    public: Sequence[bool],
 ) -> RawScore:
-    """Return the score.
+    """Return the public score, and a private score if some problems are not ``public``.
 
-    The message consists of ``label``, which names the model, and the number of problems solved. All other figures are
-    only in the details, which the submission's author does not see: a submission that has seen held-out statements
-    could encode them in these figures.
+    The message consists of ``label``, which names the model, and the number of public problems solved. All other
+    figures are only in the details, which the submission's author does not see: a submission that has seen held-out
+    statements could encode them in these figures.
     """
     verdicts = Counter(str(judgement.verdict) for judgement in judgements if judgement)
-    solved, problems = verdicts[Verdict.ACCEPTED], len(answers)
-    raw = solved / problems
+    solved = [bool(judgement and judgement.verdict is Verdict.ACCEPTED) for judgement in judgements]
+    shown = [right for right, is_public in zip(solved, public, strict=True) if is_public]
+    hidden = [right for right, is_public in zip(solved, public, strict=True) if not is_public]
+    final = statistics.mean(hidden or shown)
     details: dict[str, Any] = {
-        "solved": solved,
-        "problems": problems,
-        "standard_error": round(math.sqrt(raw * (1 - raw) / problems), 6),
+        "solved": sum(shown),
+        "problems": len(shown),
+        "private_solved": sum(hidden),
+        "private_problems": len(hidden),
+        "standard_error": round(math.sqrt(final * (1 - final) / len(hidden or shown)), 6),
         "verdicts": dict(verdicts),
         "failures": dict(Counter(answer.failure for answer in answers if answer.source is None)),
         "errors": [answer.text for answer in answers if answer.text][:ERRORS_KEPT],
@@ -48,4 +55,5 @@ def report(
         "load": {**load, "overloaded": load["share_of_others"] >= OVERLOADED},
         "usage": usage.model_dump(mode="json", exclude={"remaining"}),
     }
-    return RawScore(raw, f"{label}{solved} of {problems} problems solved", details)
+    message = f"{label}{sum(shown)} of {len(shown)} problems solved"
+    return RawScore(statistics.mean(shown), message, details, private=final if hidden else None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import statistics
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from re_bench.task.discovery import open_task
 from re_bench.task.interface import load_task
 from re_bench_gateway.settings import PlugIn
 from re_bench_gateway.upstreams import PlugInUpstream
-from rust_codecontests import pool, profiles
+from rust_codecontests import grading, observing, pool, profiles
 from rust_codecontests.stand_in.model import StandIn
 
 TASK = Path(__file__).parents[1]
@@ -95,15 +97,46 @@ def test_the_gateway_makes_the_model_of_the_tasks_class(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_the_ladder_rises_on_a_few_problems(ablation: Any, cache: Path) -> None:
-    cases = [ablation.case_of(directory) for directory in pool.directories(["valid"])[:2]]
-    rows = ablation.table(cases, seeds=12, calls=8)
-    solved = [sum(row["shares"]) / 12 for row in rows]
-    assert solved[0] == 0.0
-    assert 0.0 < solved[1] < solved[4] < 1.0
-    assert solved[2] < max(solved[5:])
-    assert all(row["calls"] <= 8 for row in rows)
+def test_only_programs_that_were_run_pay(ablation: Any, cache: Path) -> None:
+    cases = [ablation.case_of(directory) for directory in pool.directories(["valid"])]
+    budget = profiles.PROFILES["cpu"].budget
+    assert budget.requests is not None
+    share = budget.model_copy(update={"requests": budget.requests * len(cases) // 40})
+
+    def mean(name: str) -> float:
+        draws: list[list[bool]] = [
+            ablation.solved(cases, ablation.STRATEGIES[name], secret, share) for secret in range(8)
+        ]
+        return statistics.mean(map(statistics.mean, draws))
+
+    reference = mean("reference")
+    assert mean("n = 15, most frequent that compiles") < 0.65 * reference
+    assert mean("7 answers, invented compiler errors") < 0.65 * reference
+    assert mean("invented failures, 16 answers, vote") < mean("n = 15, public tests, vote") + 0.08
+    assert mean("n = 32, public tests, vote") < 0.6 * reference
     assert list(cache.rglob("*.json"))
+
+
+@pytest.mark.integration
+def test_the_failures_of_wrong_programs_are_current() -> None:
+    directory = next(each for each in pool.directories(["test"]) if each.name == "beacon_pairs")
+    assert observing.observed(directory) == (directory / pool.PUBLIC).read_text()
+
+
+def test_two_of_five_problems_of_each_difficulty_are_public() -> None:
+    problems = [pool.read(directory) for directory in pool.directories(["test"])]
+    public = grading.public_problems(problems, profiles.PROFILES["cpu"].public_of_five)
+    counts = Counter(problem.difficulty for problem, is_public in zip(problems, public, strict=True) if is_public)
+    assert counts == {"easy": 6, "medium": 6, "hard": 4}
+    assert all(grading.public_problems(problems, profiles.PROFILES["cpu-test2"].public_of_five))
+    assert all(grading.public_problems(problems[:1], 2))
+
+
+def test_failures_are_those_of_existing_programs() -> None:
+    for directory in pool.directories():
+        names = {path.stem for path in (directory / "wrong").glob("*.rs")}
+        assert set(pool.failures(directory)) <= names
+        assert pool.failures(directory)
 
 
 @pytest.mark.integration

@@ -15,7 +15,9 @@ from re_bench_gateway.errors import UpstreamError
 from rust_codecontests.stand_in.model import StandIn, prompt_tokens, tokens
 from rust_codecontests.stand_in.problems import Problem, Program, canonical
 from rust_codecontests.stand_in.program_choice import KEPT, ODDS, STUBBORN, Odds
+from rust_codecontests.stand_in.prompt_reading import PromptReader
 from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE
+from rust_codecontests.stand_in.reports import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ SLOW = RIGHT.replace("n * 2", "(0..n).map(|_| 2).sum::<i64>()")
 BROKEN = RIGHT.replace("let mut text", "let text")
 POOL = (
     Program(RIGHT, "accepted"),
-    Program(WRONG, "wrong answer"),
+    Program(WRONG, "wrong answer", (Failure("4", "8", "12"),)),
     Program(SLOW, "time limit"),
     Program(BROKEN, "compile error"),
 )
@@ -172,11 +174,56 @@ def test_a_report_raises_the_odds_by_how_much_it_says(difficulty: str) -> None:
     fresh = share_right(user(MARSH), difficulty)
     compiler = share_right(with_remark(BROKEN, COMPILER), difficulty)
     test = share_right(with_remark(WRONG, TEST), difficulty)
-    silent = share_right(with_remark(WRONG, "That is wrong. Try again."), difficulty)
     assert compiler > fresh * 1.3
-    assert test > fresh
-    assert test > silent
-    assert abs(silent - fresh) < 0.1
+    assert test > fresh * 1.3
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("source", "remark"),
+    [
+        (WRONG, "That is wrong. Try again."),
+        (WRONG, TEST.replace("12", "0")),
+        (WRONG, TEST.replace("12", "0 4 12 8")),
+        (WRONG, "The program is too slow: time limit exceeded."),
+        (WRONG, COMPILER),
+        (SLOW, TEST),
+        (RIGHT, TEST),
+        (BROKEN, TEST),
+    ],
+)
+@pytest.mark.parametrize("difficulty", ["easy", "medium"])
+def test_a_false_report_does_not_help(difficulty: str, source: str, remark: str) -> None:
+    fresh = share_right(user(MARSH), difficulty)
+    kept = STUBBORN if source == RIGHT else 0
+    assert share_right(with_remark(source, remark), difficulty) < fresh + kept + 0.06
+
+
+def test_reasoning_helps_only_if_the_answer_contains_it() -> None:
+    wish = "Think about the algorithm and the limits first."
+    read = PromptReader([problem()]).read
+    assert read(user(f"{wish}\n{MARSH}")).reasoning
+    assert not read(user(f"{wish} Write code only.\n{MARSH}")).reasoning
+
+
+FAILURE = Failure("4", "8", "12")
+
+
+@pytest.mark.parametrize(
+    ("message", "is_in"),
+    [
+        (TEST, True),
+        ("Input: `4`, expected `8`, but got `12`.", True),
+        ("Input:\n```\n4\n```\nExpected output:\n```\n8\n```\nActual output:\n```\n12\n```", True),
+        ("For input 4 it should print 8. It printed 12, so something is off.", True),
+        ("Input: 4, expected 8, got 128", False),
+        ("Input: 4, expected 8, got 0 or 12", False),
+        ("Input: 4, expected 8, got 0. Input: 4, expected 8, got 12.", False),
+        ("Input: 5, expected 10, got 15", False),
+    ],
+)
+def test_a_report_states_what_the_program_prints(message: str, is_in: bool) -> None:
+    assert FAILURE.is_in(message) == is_in
 
 
 def share_of(program: Program, messages: list[dict[str, Any]], odds: Odds = ODDS["easy"]) -> float:

@@ -84,7 +84,7 @@ def test_the_baseline_solves_nothing_with_one_call_each(scored: Any, monkeypatch
 @pytest.mark.slow  # nox -s score scores it on all problems
 def test_the_reference_solves_most(scored: Any) -> None:
     outcome = scored(TASK / "reference")
-    assert outcome["details"]["solved"] >= 2, outcome
+    assert outcome["details"]["solved"] + outcome["details"]["private_solved"] >= 2, outcome
 
 
 def test_a_spent_budget_leaves_the_rest_unsolved(scored: Any) -> None:

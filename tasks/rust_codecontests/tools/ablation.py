@@ -1,10 +1,12 @@
-"""Measure the gain from each step of a system with the stand-in model: ``python tools/ablation.py [--seeds 5]``.
+"""Score strategies with the stand-in model: ``python tools/ablation.py [--secrets 8] [--profile cpu]``.
 
-We chose the stand-in's odds (``stand_in/program_choice.py``). The table therefore only shows that the stand-in rewards
-methods that work with real models, not how much these methods gain with a real model.
+We chose the stand-in's odds (``stand_in/program_choice.py``). The table therefore only shows what the stand-in rewards,
+not how much a method gains with a real model. Columns: mean shares of the public and of the private problems, the
+private shares' standard deviation, and the private share of the secret with the best public share.
 
-No answer is judged: each program is looked up in its pool, where its verdict is known. Each program in the pools is
-compiled, and run on the public tests and on inputs generated from them; the cache keeps the results. The programs are
+Strategies and the reference solution call the stand-in within the profile's budget. Programs are neither compiled nor
+judged here: each is looked up in its pool, where its verdict is known. Once, each program in the pools is compiled, and
+run on the public tests and on the inputs that the reference generates; the cache keeps the results. The programs are
 our own and run without a sandbox.
 """
 
@@ -14,290 +16,312 @@ import argparse
 import asyncio
 import hashlib
 import json
-import random
-import re
-import runpy
 import statistics
-import subprocess
-import tempfile
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import openai
+
 from re_bench.data.cache import cache_directory
-from rust_codecontests import pool
-from rust_codecontests.profiles import MODEL
+from re_bench.data.files import import_file
+from re_bench_gateway.budget import KNOWN, Amount, covers
+from rust_codecontests import dataset, pool
+from rust_codecontests.grading import public_problems
+from rust_codecontests.judge.verdicts import Test
+from rust_codecontests.observing import CHECKED, observe, public_tests
+from rust_codecontests.problem_source import with_examples
+from rust_codecontests.profiles import MODEL, PROFILES
 from rust_codecontests.stand_in.model import StandIn
 from rust_codecontests.stand_in.problems import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from rust_codecontests.stand_in.problems import Problem, Program
+    from re_bench_gateway import Budget
+    from rust_codecontests.stand_in.problems import Problem
 
-MADE_INPUTS = 12
-RUN_S = 2.0
-OPTIONS = ("--edition", "2021", "-C", "opt-level=2", "-C", "debuginfo=0", "-A", "warnings", "--crate-name", "main")
-_FENCED = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """What a system can observe of a program."""
-
-    compiler: str
-    """The compiler's message; empty if the program compiles."""
-    outputs: tuple[str | None, ...] = ()
-    """The output for each input, or None for a failure."""
+TASK = Path(__file__).parents[1]
+sys.path[:0] = [str(TASK / part) for part in ("reference", "starter")]
+reference = import_file(TASK / "reference" / "solve_code_contests_rust.py", "rust_reference")
+program_in, elected, Rust = reference.program_in, reference.elected, reference.Rust
+MENDED = 2
+"""Maximum number of times that a program is sent back."""
+MANY = 15
+"""Answers per problem that the budget allows."""
+REASON = "Think step by step about the limits and the algorithm first. "
+CODE_ONLY = "Answer with the code only. "
+INVENTED = "A test fails.\nInput:\n{}\nExpected:\n{}\nGot:\n0\nFix it."
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, its public tests and generated inputs, and the behaviour of the programs in its pool."""
+    """A problem, in the form that submissions get it, and the behaviour of the programs in its pool."""
 
     problem: Problem
-    inputs: tuple[str, ...]
-    expected: tuple[str, ...]
-    behaviours: dict[str, Behaviour]
-
-    def behaviour(self, source: str) -> Behaviour:
-        """Return the behaviour of a program; a program that is not in the pool counts as not compiling."""
-        return self.behaviours.get(canonical(source), Behaviour("error: expected one of `!` or `::`, found `is`"))
-
-    def passes(self, source: str) -> bool:
-        """Return whether a program passes the public tests."""
-        return self.behaviour(source).outputs[: len(self.expected)] == self.expected
+    told: dict[str, Any]
+    compilers: dict[str, str]
+    """The compiler's message for each program; empty if it compiles."""
+    outputs: dict[str, dict[str, str | None]]
+    """The output of each program for each input; None for a failure."""
 
     def solved(self, source: str) -> bool:
         """Return whether a program solves the problem."""
         return canonical(source) in {program.canonical for program in self.problem.correct}
 
 
+def case_of(directory: Path) -> Case:
+    """Read a problem, and determine the behaviour of the programs in its pool."""
+    problem, public = pool.read(directory), public_tests(directory)
+    description = with_examples(pool.statement(directory), [Test(*pair) for pair in public])
+    told: dict[str, Any] = {
+        "name": directory.name,
+        "description": description,
+        "public_tests": {"input": [text for text, _ in public], "output": [expected for _, expected in public]},
+        "time_limit": {"seconds": 2, "nanos": 0},
+    }
+    inputs = [*told["public_tests"]["input"], *reference.made_inputs(told["public_tests"]["input"], description)]
+    compilers, outputs = {}, {}
+    for program in problem.programs:
+        compilers[program.canonical], found = _observed(program.source, inputs)
+        outputs[program.canonical] = dict(zip(inputs, found, strict=False))
+    return Case(problem, told, compilers, outputs)
+
+
+def _observed(source: str, inputs: Sequence[str]) -> tuple[str, list[str | None]]:
+    """Return what :func:`observe` returns, from the cache if possible."""
+    name = hashlib.sha256(json.dumps([CHECKED, source, inputs]).encode()).hexdigest()
+    path = cache_directory() / "rust_codecontests" / "ablation" / f"{name}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(observe(source, inputs, CHECKED)))
+    compiler, outputs = json.loads(path.read_text())
+    return compiler, outputs
+
+
+class KnownPrograms(Rust):  # type: ignore[misc, valid-type]
+    """Looks programs up instead of compiling and running them; one that is not in the pool does not compile."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    async def compile(self, source: str) -> Any:
+        """Return the compiler's message, or the program's key in place of the binary's path."""
+        key = canonical(source)
+        message = self._case.compilers.get(key, "error: expected one of `!` or `::`, found `is`")
+        return SimpleNamespace(path=None if message else key, message=message)
+
+    async def run(self, program: Any, text: str, *_limits: float) -> Any:
+        """Return the known output of a program."""
+        output = self._case.outputs[program][text]
+        return SimpleNamespace(output=output, failure="runtime error: thread 'main' panicked" if output is None else "")
+
+
 @dataclass
-class Chat:
-    """Ask the stand-in about one problem, and count the remaining calls."""
+class Meter:
+    """The stand-in with a budget for all problems; calls beyond it fail."""
 
     model: StandIn
+    budget: Budget
+    spent: Amount = field(default_factory=Amount)
+
+    async def create(self, **request: Any) -> Any:
+        """Answer like ``client.chat.completions.create``."""
+        number = request.get("n", 1)
+        if not covers(self.budget, self.spent + Amount(number)):
+            raise openai.APIError("insufficient_quota", request=None, body=None)  # type: ignore[arg-type]
+        completion = await self.model.answer(request)
+        usage = completion["usage"]
+        self.spent += KNOWN[MODEL].cost(usage["prompt_tokens"], usage["completion_tokens"], number)
+        if not covers(self.budget, self.spent):
+            raise openai.APIError("insufficient_quota", request=None, body=None)  # type: ignore[arg-type]
+        contents = [choice["message"]["content"] for choice in completion["choices"]]
+        return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=each)) for each in contents])
+
+
+@dataclass
+class Chat:
+    """Ask the stand-in about one problem."""
+
+    meter: Meter
     case: Case
-    left: int
-    request: str = "Write a Rust program that solves this problem."
+    rust: KnownPrograms
 
-    async def ask(self, *further: tuple[str, str]) -> str:
-        """Return the answer to the problem, followed by further messages if given."""
-        tests = zip(self.case.inputs, self.case.expected, strict=False)
-        examples = "".join(f"\n\nExample input\n{text}\nExample output\n{output}" for text, output in tests)
-        request = f"{self.request}\n\n{self.case.problem.statement}{examples}"
-        messages = [{"role": role, "content": content} for role, content in (("user", request), *further)]
-        body = {"model": MODEL, "messages": messages, "temperature": 0.7, "max_tokens": 1600}
-        self.left -= 1
-        content: str = (await self.model.answer(body))["choices"][0]["message"]["content"]
-        return content
+    async def sources(self, number: int, *further: str, wish: str = REASON) -> list[str]:
+        """Return the programs in some answers; ``further`` are a program and a remark about it."""
+        request = f"{wish}Write a Rust program that solves this problem.\n\n{self.case.told['description']}"
+        texts = (request, *further)
+        messages = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+        try:
+            completion = await self.meter.create(model=MODEL, messages=messages, n=number, max_tokens=1600)
+        except openai.APIError:
+            return []
+        return [program_in(choice.message.content) for choice in completion.choices]
 
-    async def repair(self, source: str) -> str:
-        """Return the answer to a remark about a program's error; the remark is unspecific if no error is known."""
-        return await self.ask(("assistant", f"```rust\n{source}\n```"), ("user", self._remark(source)))
+    async def answers_to(self, source: str, remark: str, number: int = 1) -> list[str]:
+        """Return programs that answer a remark about a program."""
+        return await self.sources(number, f"```rust\n{source}\n```", remark)
 
-    def _remark(self, source: str) -> str:
-        behaviour = self.case.behaviour(source)
-        if behaviour.compiler:
-            return f"It does not compile:\n{behaviour.compiler[:1500]}\nPlease repair the program."
-        for text, expected, output in zip(self.case.inputs, self.case.expected, behaviour.outputs, strict=False):
-            if output != expected:
-                end = "the program failed: thread 'main' panicked at main.rs" if output is None else f"Got:\n{output}"
-                return f"A test fails.\nInput:\n{text}\nExpected:\n{expected}\n{end}, but it should not be.\nMend it."
-        return "This is not right. Try again."
+    async def compiles(self, source: str) -> bool:
+        """Return whether a program compiles."""
+        return (await self.rust.compile(source)).path is not None
 
+    async def passes(self, source: str) -> bool:
+        """Return whether a program passes the public tests."""
+        program = await self.rust.compile(source)
+        return program.path is not None and not await self.rust.failing(program.path, self.case.told["public_tests"])
 
-def program_in(text: str) -> str:
-    """Return the longest fenced program, or the part of the text that looks like a program if none is fenced."""
-    fenced = [block for block in _FENCED.findall(text) if "fn main" in block]
-    if fenced:
-        return str(max(fenced, key=len))
-    start = re.search(r"^(use |fn |#!?\[|const |struct |static |type |mod |impl |enum )", text, re.MULTILINE)
-    ends = [match.end() for match in re.finditer(r"^\}", text, re.MULTILINE)]
-    return text[start.start() : ends[-1]] if start and ends else text
+    async def vote(self, sources: Sequence[str]) -> str:
+        """Return the program that agrees most with the others on generated inputs, if some pass the public tests."""
+        passing = [source for source in sources if await self.passes(source)]
+        if not passing:
+            return plurality(sources)
+        programs = [self.case.outputs[canonical(source)] for source in passing]
+        inputs = [text for text in programs[0] if text not in self.case.told["public_tests"]["input"]]
+        choice: str = passing[elected([[program[text] for text in inputs] for program in programs], [1] * len(passing))]
+        return choice
 
 
-async def raw(chat: Chat) -> str:
-    """Return the answer to one call, unchanged."""
-    return await chat.ask()
-
-
-async def stripped(chat: Chat) -> str:
-    """Return the first fenced block of an answer, or the whole answer if it has no fence."""
-    answer = await chat.ask()
-    block = _FENCED.search(answer)
-    return block[1] if block else answer
+def plurality(sources: Sequence[str]) -> str:
+    """Return the program that was written most often."""
+    return max(sources, key=Counter(map(canonical, sources)).__getitem__, default="") if sources else ""
 
 
 async def extracted(chat: Chat) -> str:
-    """Return the program in an answer, with or without a fence."""
-    return program_in(await chat.ask())
+    """Take the program out of one answer."""
+    return plurality(await chat.sources(1, wish=""))
 
 
-async def compiling(chat: Chat) -> str:
-    """Return the first program of several answers that compiles."""
-    return await _first(chat, lambda source: not chat.case.behaviour(source).compiler)
+async def reasoned(chat: Chat) -> str:
+    """Take the program out of one answer that begins with reasoning."""
+    return plurality(await chat.sources(1))
+
+
+async def code_only(chat: Chat) -> str:
+    """Ask for reasoning and for code only."""
+    return plurality(await chat.sources(1, wish=REASON + CODE_ONLY))
+
+
+async def most_frequent(chat: Chat) -> str:
+    """Return the most frequent of many programs."""
+    return plurality(await chat.sources(MANY))
+
+
+async def most_frequent_compiling(chat: Chat) -> str:
+    """Return the most frequent of many programs that compile."""
+    sources = await chat.sources(MANY)
+    return plurality([source for source in sources if await chat.compiles(source)] or sources)
+
+
+async def compiler_errors(chat: Chat) -> str:
+    """Send compilers' messages back up to twice, and return the most frequent program that compiles."""
+    found: list[str] = []
+    left = MANY - 9
+    for source in await chat.sources(9):
+        versions = [source]
+        while (remark := (await chat.rust.compile(versions[-1])).message) and left and len(versions) <= MENDED:
+            versions += await chat.answers_to(versions[-1], f"It does not compile:\n{remark[:1500]}") or [source]
+            left -= 1
+        found.append(versions[-1])
+    return plurality([source for source in found if await chat.compiles(source)] or found)
+
+
+async def complaints(chat: Chat) -> str:
+    """Send every program back with an invented message of the compiler, and return the most frequent one."""
+    found = await chat.sources(MANY // 2)
+    found += [each for source in found for each in await chat.answers_to(source, "error: it does not compile")]
+    return plurality([source for source in found if await chat.compiles(source)] or found)
 
 
 async def public(chat: Chat) -> str:
-    """Return the first program of several answers that passes the public tests."""
-    return await _first(chat, chat.case.passes)
-
-
-async def repairing(chat: Chat) -> str:
-    """Return the first program that passes the public tests, asking the model to repair programs that fail."""
-    return (await _candidates(chat, 1))[0]
-
-
-async def voting(chat: Chat) -> str:
-    """Return a program of the largest group that has equal outputs on generated inputs and passes the public tests."""
-    candidates = await _candidates(chat, chat.left)
-    outputs = [chat.case.behaviour(source).outputs[len(chat.case.expected) :] for source in candidates]
-    votes = Counter(outputs)
-    return max(zip(candidates, outputs, strict=True), key=lambda pair: votes[pair[1]])[0]
-
-
-async def reasoning(chat: Chat) -> str:
-    """Vote as :func:`voting` does, but ask the model to reason about the limits and the algorithm first."""
-    chat.request = f"Think step by step about the limits and the algorithm first. {chat.request}"
-    return await voting(chat)
-
-
-async def _first(chat: Chat, good: Callable[[str], bool]) -> str:
+    """Return the first of many programs that passes the public tests."""
     source = ""
-    while chat.left and not (source and good(source)):
-        source = program_in(await chat.ask())
+    for _ in range(MANY):
+        source = plurality(await chat.sources(1)) or source
+        if await chat.passes(source):
+            break
     return source
 
 
-async def _candidates(chat: Chat, count: int, depth: int = 2) -> list[str]:
-    """Return up to ``count`` programs that pass the public tests, or else the last program.
-
-    A failing program is repaired up to ``depth`` times before a new program is requested.
-    """
-    passing: list[str] = []
-    source = ""
-    while chat.left and len(passing) < count:
-        source = program_in(await chat.ask())
-        for _ in range(depth):
-            if chat.case.passes(source) or not chat.left:
-                break
-            source = program_in(await chat.repair(source))
-        if chat.case.passes(source):
-            passing.append(source)
-    return passing or [source]
+async def one_call(chat: Chat) -> str:
+    """Make one call with many choices, and vote among the programs that pass the public tests."""
+    return await chat.vote(await chat.sources(MANY))
 
 
-RUNGS: tuple[tuple[str, Callable[[Chat], Awaitable[str]]], ...] = (
-    ("raw reply", raw),
-    ("+ first fence stripped", stripped),
-    ("+ extracted with care", extracted),
-    ("+ sampled, first that compiles", compiling),
-    ("+ first that passes the public tests", public),
-    ("+ errors fed back", repairing),
-    ("+ voting among those that pass", voting),
-    ("+ asked to reason first", reasoning),
-)
+async def one_large_call(chat: Chat) -> str:
+    """Make one call with 32 choices, and vote as before; the budget ends after half of the problems."""
+    return await chat.vote(await chat.sources(32))
 
 
-def case_of(directory: Path) -> Case:
-    """Read a problem, and determine the behaviour of the programs in its pool."""
-    problem = pool.read(directory)
-    tests = runpy.run_path(str(directory / "tests.py"))
-    public_inputs: Sequence[str] = tests["PUBLIC"]
-    inputs = (*public_inputs, *_made_inputs(public_inputs, problem.key))
-    behaviours = {program.canonical: _behaviour(program, inputs) for program in problem.programs}
-    return Case(problem, inputs, tuple(" ".join(tests["solve"](text).split()) for text in public_inputs), behaviours)
+async def invented(chat: Chat) -> str:
+    """Send every program back with an invented failure, also those that pass, and vote."""
+    tests = chat.case.told["public_tests"]
+    found = queue = await chat.sources(4)
+    while queue and len(found) < MANY - 1:
+        remark = INVENTED.format(tests["input"][0], tests["output"][0])
+        queue = [each for source in queue for each in await chat.answers_to(source, remark)]
+        found = found + queue
+    return await chat.vote(found)
 
 
-_CHANGES: tuple[Callable[[int, int, random.Random], int], ...] = (
-    lambda number, _other, draw: max(0, number + draw.choice((-2, -1, 1, 2))),
-    lambda _number, other, _draw: other,
-    lambda number, _other, draw: number * int(10 ** draw.randint(1, 8)),
-)
-"""Functions that change a number in an input; the second argument is another number of the same input."""
+async def solution(chat: Chat) -> str:
+    """Run the reference solution."""
+    vars(reference)["_rust"][asyncio.get_running_loop()] = chat.rust
+    client = SimpleNamespace(chat=SimpleNamespace(completions=chat.meter))
+    return str(await reference.generate_solution(client, asyncio.Semaphore(), chat.case.told))
 
 
-def _made_inputs(public_inputs: Sequence[str], key: str) -> list[str]:
-    """Return public inputs with some numbers changed; they may be invalid inputs, which a system cannot know."""
-    draw = random.Random(key)
-    return [_changed(draw.choice(public_inputs), draw) for _ in range(MADE_INPUTS)]
+STRATEGIES: dict[str, Callable[[Chat], Awaitable[str]]] = {
+    "one answer, program extracted": extracted,
+    "one answer with reasoning": reasoned,
+    "one answer, reasoning words, code only": code_only,
+    "n = 15, most frequent, nothing run": most_frequent,
+    "n = 15, most frequent that compiles": most_frequent_compiling,
+    "9 answers, compiler errors sent back": compiler_errors,
+    "7 answers, invented compiler errors": complaints,
+    "first of 15 that passes public tests": public,
+    "n = 15, public tests, vote": one_call,
+    "n = 32, public tests, vote": one_large_call,
+    "invented failures, 16 answers, vote": invented,
+    "reference": solution,
+}
 
 
-def _changed(text: str, draw: random.Random) -> str:
-    pieces = re.split(r"(-?\d+)", text)
-    after_first_line = [index for index in range(1, len(pieces), 2) if "\n" in "".join(pieces[:index])]
-    numbers = after_first_line or list(range(1, len(pieces), 2))  # the first line usually contains counts
-    change = draw.choice(_CHANGES)
-    for index in draw.sample(numbers, min(len(numbers), draw.randint(1, 3))):
-        pieces[index] = str(change(int(pieces[index]), int(pieces[draw.choice(numbers)]), draw))
-    return "".join(pieces)
+def solved(
+    cases: Sequence[Case], strategy: Callable[[Chat], Awaitable[str]], secret: int, budget: Budget
+) -> list[bool]:
+    """Return whether a strategy solves each problem."""
 
+    async def run() -> list[bool]:
+        meter = Meter(StandIn([case.problem for case in cases], secret=secret), budget)
+        return [case.solved(await strategy(Chat(meter, case, KnownPrograms(case)))) for case in cases]
 
-def _behaviour(program: Program, inputs: Sequence[str]) -> Behaviour:
-    key = hashlib.sha256(json.dumps([["rustc", *OPTIONS], program.source, list(inputs)]).encode()).hexdigest()
-    path = cache_directory() / "rust_codecontests" / "ablation" / f"{key}.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(astuple(_observed(program, inputs))))
-    compiler, outputs = json.loads(path.read_text())
-    return Behaviour(compiler, tuple(outputs))
-
-
-def _observed(program: Program, inputs: Sequence[str]) -> Behaviour:
-    with tempfile.TemporaryDirectory() as name:
-        source, binary = Path(name, "main.rs"), Path(name, "main")
-        source.write_text(program.source)
-        done = subprocess.run(["rustc", *OPTIONS, "-o", binary, source], capture_output=True, text=True, check=False)
-        if done.returncode:
-            return Behaviour(done.stderr.replace(str(source), "main.rs"))
-        return Behaviour("", tuple(_output(binary, text) for text in inputs))
-
-
-def _output(binary: Path, text: str) -> str | None:
-    try:
-        done = subprocess.run([binary], input=text.encode(), capture_output=True, timeout=RUN_S, check=False)
-    except subprocess.TimeoutExpired:
-        return None
-    return None if done.returncode else " ".join(done.stdout.decode(errors="replace").split())
-
-
-async def solved(cases: Sequence[Case], rung: Callable[[Chat], Awaitable[str]], seed: int, calls: int) -> list[float]:
-    """Return the share of problems that a system solves, and the mean number of calls per problem."""
-    model = StandIn([case.problem for case in cases], seed=seed)
-    chats = [Chat(model, case, calls) for case in cases]
-    right = [chat.case.solved(await rung(chat)) for chat in chats]
-    return [statistics.mean(right), statistics.mean(calls - chat.left for chat in chats)]
-
-
-def table(cases: Sequence[Case], seeds: int, calls: int) -> list[dict[str, Any]]:
-    """Return a row for every system: its name, the shares of problems solved by seed, and the mean number of calls."""
-    rows = []
-    for name, rung in RUNGS:
-        runs = [asyncio.run(solved(cases, rung, seed, calls)) for seed in range(seeds)]
-        shares = [share for share, _calls in runs]
-        rows.append({"name": name, "shares": shares, "calls": statistics.mean(count for _share, count in runs)})
-    return rows
+    return asyncio.run(run())
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="Measure the gain from each step of a system with the stand-in model.")
-    parser.add_argument("--seeds", type=int, default=5, help="number of seeds of the stand-in (default 5)")
-    parser.add_argument("--split", choices=pool.SPLITS, default="test", help="split of the problems (default test)")
-    parser.add_argument("--calls", type=int, default=12, help="maximum calls per problem (default 12)")
+    parser = argparse.ArgumentParser(description="Score strategies with the stand-in model.")
+    parser.add_argument("--secrets", type=int, default=8, help="number of secrets (default 8)")
+    parser.add_argument("--profile", choices=dataset.OWN, default="cpu", help="profile (default cpu)")
     options = parser.parse_args()
+    split, profile = dataset.held_out_split(options.profile), PROFILES[options.profile]
     with ThreadPoolExecutor(2) as workers:
-        cases = list(workers.map(case_of, pool.directories([options.split])))
-    print(f"{len(cases)} problems of split {options.split}, stand-in model, seeds 0 to {options.seeds - 1}")
-    print(f"{'system':<40} {'solved':>7} {'spread':>13} {'calls':>6}")
-    for row in table(cases, options.seeds, options.calls):
-        shares = row["shares"]
-        spread = f"{min(shares):.2f} to {max(shares):.2f}"
-        print(f"{row['name']:<40} {statistics.mean(shares):7.3f} {spread:>13} {row['calls']:6.1f}")
+        cases = list(workers.map(case_of, pool.directories([split])))
+    public = public_problems([case.problem for case in cases], profile.public_of_five)
+    parts = [[place for place, each in enumerate(public) if each is side or all(public)] for side in (True, False)]
+    print(f"{len(cases)} problems of split {split}, stand-in model, secrets 0 to {options.secrets - 1}")
+    print(f"{'strategy':<40} {'public':>6} {'private':>7} {'sd':>6} {'chosen':>6}")
+    for name, strategy in STRATEGIES.items():
+        draws = [solved(cases, strategy, secret, profile.budget) for secret in range(options.secrets)]
+        shown, final = ([statistics.mean(draw[place] for place in part) for draw in draws] for part in parts)
+        chosen = final[max(range(len(draws)), key=shown.__getitem__)]
+        means = f"{statistics.mean(shown):6.3f} {statistics.mean(final):7.3f} {statistics.stdev(final):6.3f}"
+        print(f"{name:<40} {means} {chosen:6.3f}", flush=True)
 
 
 if __name__ == "__main__":

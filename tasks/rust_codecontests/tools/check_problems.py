@@ -20,6 +20,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress
 from rust_codecontests import pool
 from rust_codecontests.judge import Judge, Limits, Verdict
+from rust_codecontests.observing import write_observed
 from rust_codecontests.problem_source import Oracle, make_problem, worker_processes
 from rust_codecontests.workspace import pin
 
@@ -224,6 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_progress(f"failed: {', '.join(bad)}")
         return 1
     if options.pin:
+        write_observed(directories)
         pin(print_progress)
     return 0
 
@@ -231,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Check our own problems.")
     parser.add_argument("names", metavar="NAME", nargs="*", help="names of problems (default: all)")
-    parser.add_argument("--pin", action="store_true", help="if all pass, write the tests' checksums to the repository")
+    parser.add_argument("--pin", action="store_true", help="if all pass, write checksums and public.toml files")
     return parser.parse_args(arguments)
 
 

@@ -87,6 +87,9 @@ def _choices() -> dict[str, int]:
 
 
 MACHINE_FILE = "instance.secret"
+DRAW = "RE_BENCH_DRAW"
+"""The environment variable with the number of a draw: seeds of another draw are as those of another secret. Anchors are
+means over draws; attempts are always scored with draw 0."""
 _BYTES = 32
 _SEED_BYTES = 16
 _NAME_DIGITS = 12
@@ -102,7 +105,9 @@ def secret_seed(purpose: str) -> int:
         UsageError: if the machine has no secret yet, and a new one cannot be stored.
         ReBenchError: if the file with the secret is damaged, or other users can read it.
     """
-    return int.from_bytes(_derived(f"seed {purpose}")[:_SEED_BYTES], "big")
+    draw = os.environ.get(DRAW, "0")
+    label = "seed" if draw == "0" else f"seed of draw {draw}"
+    return int.from_bytes(_derived(f"{label} {purpose}")[:_SEED_BYTES], "big")
 
 
 def secret_name() -> str:

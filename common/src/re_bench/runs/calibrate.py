@@ -40,6 +40,8 @@ def calibrate(
 ) -> Anchors:
     """Score baseline and reference ``repeats`` times each, interleaved, and write the means to ``anchors.toml``.
 
+    Each time is another draw of the machine's secret (see :data:`re_bench.data.instances.DRAW`).
+
     If the task computes its ground truth, :meth:`re_bench.api.Task.rebuild` rebuilds it first.
 
     Scorings run one at a time, or as many as :func:`re_bench.runs.job_resources.default_jobs` allows if the profile is
@@ -126,7 +128,9 @@ class _Job:
         if self.requirements is not None:
             self.requirements.check()
         gpu = next(iter(job_gpus()), None)
-        score = score_variant(self.task, variant, self.profile, self.sandbox, seed=seed, gpu=gpu, make_on=gpu)
+        score = score_variant(
+            self.task, variant, self.profile, self.sandbox, seed=seed, gpu=gpu, make_on=gpu, draw=seed
+        )
         return score, hardware()
 
 

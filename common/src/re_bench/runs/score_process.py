@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.attempts.store import Store
+from re_bench.data.instances import DRAW
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import print_lines, run_program, temporary_directory
@@ -41,6 +42,7 @@ def score_submission(
     submitted: Elapsed | None = None,
     instance: Instance | None = None,
     gpu: str | None = None,
+    draw: int = 0,
 ) -> Score:
     """Run the task's scorer on ``submission``.
 
@@ -55,6 +57,7 @@ def score_submission(
         submitted: the time elapsed in the run at the submission, for the log; None if unknown.
         instance: the instance to use instead of the chosen one; ``profile`` must then not be ``auto``.
         gpu: UUID of the GPU to score on; None for the first that CUDA shows.
+        draw: see :data:`re_bench.data.instances.DRAW`.
 
     Raises:
         UsageError: if the scorer exits with a usage error.
@@ -64,7 +67,7 @@ def score_submission(
         raise UsageError(f"{task.name}: {task.scorer} is missing")
     program = scorer_argv(task, submission, profile, sandbox, log=log, submitted=submitted)
     limit = _time_limit(task, profile)
-    environment = instance_environment(task, profile, instance) | only_gpus(gpu)
+    environment = instance_environment(task, profile, instance) | only_gpus(gpu) | {DRAW: str(draw)}
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit, environment=environment)
     except subprocess.TimeoutExpired:
@@ -129,6 +132,7 @@ def score_variant(
     seed: int = 0,
     gpu: str | None = None,
     make_on: str | None = None,
+    draw: int = 0,
 ) -> Score:
     """Create a workspace with one of the task's solutions, run the solution's command, and score the workspace.
 
@@ -141,6 +145,7 @@ def score_variant(
         seed: the value of ``RE_BENCH_SEED`` for the solution's command.
         gpu: as for :func:`score_submission`.
         make_on: UUID of the GPU that the solution's command uses; None for the first that CUDA shows.
+        draw: see :data:`re_bench.data.instances.DRAW`.
     """
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
@@ -148,7 +153,7 @@ def score_variant(
         create_and_build(
             task, workspace, variant, profile=profile, sandbox=sandbox, template=template, seed=seed, gpu=make_on
         )
-        return score_submission(task, workspace, profile, sandbox, gpu=gpu)
+        return score_submission(task, workspace, profile, sandbox, gpu=gpu, draw=draw)
 
 
 def score_and_record(

@@ -6,6 +6,10 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rust_codecontests.stand_in.reports import Failure
 
 ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
@@ -43,6 +47,8 @@ class Program:
     verdict: str
     """The judge's verdict: "accepted", "wrong answer", "time limit", "memory limit", "runtime error" or
     "compile error"."""
+    failures: tuple[Failure, ...] = ()
+    """What the program does on the public tests that it fails."""
 
     @cached_property
     def canonical(self) -> str:

@@ -36,13 +36,13 @@ class Odds:
     mended_right: float
     """Probability that a repaired program is right, unless it is the most similar program of the pool."""
     tested: float
-    """Probability of a right program, given a failing test."""
+    """Probability of a right program, given a true report about a failing public test."""
 
 
 ODDS: Mapping[str, Odds] = {
-    "easy": Odds(first=0.40, blind=0.05, mended=0.85, mended_right=0.80, tested=0.55),
-    "medium": Odds(first=0.22, blind=0.15, mended=0.75, mended_right=0.60, tested=0.35),
-    "hard": Odds(first=0.09, blind=0.40, mended=0.55, mended_right=0.35, tested=0.15),
+    "easy": Odds(first=0.30, blind=0.10, mended=0.85, mended_right=0.60, tested=0.75),
+    "medium": Odds(first=0.15, blind=0.25, mended=0.75, mended_right=0.45, tested=0.60),
+    "hard": Odds(first=0.06, blind=0.50, mended=0.55, mended_right=0.25, tested=0.40),
 }
 
 FLAWS: Mapping[str, float] = {
@@ -55,11 +55,9 @@ FLAWS: Mapping[str, float] = {
 """Shares of the verdicts among flawed answers; verdicts that a pool lacks are left out."""
 
 REASONING = 1.25
-"""Factor on the odds of a right answer if the prompt asks to reason about the algorithm and the limits first."""
-COMPLAINT = 1.2
-"""Factor on the odds of a right answer if a program is shown with nothing but a complaint."""
+"""Factor on the odds of a right answer if it begins with reasoning about the algorithm and the limits."""
 BLIND = 0.25
-"""Factor on the odds of a right answer to a report, for a problem whose idea the model misses."""
+"""Factor on the odds of a right answer to a true report about a test, for a problem whose idea the model misses."""
 LIKEST = 0.5
 """Probability that the repaired program is the compiling program that shares the most lines with the shown program."""
 STUBBORN = 0.4
@@ -97,12 +95,12 @@ class ProgramChooser:
             return self._afresh(unaided, draw)
         if report is Report.NONE:
             return shown if draw.random() < KEPT else self._afresh(unaided, draw)
-        aided = factor * (BLIND if self._blind else 1.0)
         if report is Report.COMPILER:
             if draw.random() < self._odds.mended:
-                return self._mended(shown, self._odds.mended_right * aided, draw)
+                return self._mended(shown, self._odds.mended_right * (0.0 if self._blind else factor), draw)
             return self._again(shown, 0.0, draw)
-        return self._again(shown, self._odds.tested * aided if report is Report.TEST else unaided * COMPLAINT, draw)
+        aided = factor * (BLIND if self._blind else 1.0)
+        return self._again(shown, self._odds.tested * aided if report is Report.TEST else unaided, draw)
 
     def _afresh(self, right: float, draw: random.Random) -> Program:
         """Choose a program independently of a shown program; it is right with the probability ``right``."""
@@ -119,9 +117,9 @@ class ProgramChooser:
     def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
         """Choose the answer to a compiler's message: the most similar compiling program, a right or a flawed one."""
         compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
+        wrong = tuple(program for program in compiling if program.verdict != ACCEPTED)
         if draw.random() < LIKEST:
-            return nearest(shown, compiling)
-        wrong = [program for program in compiling if program.verdict != ACCEPTED]
+            return nearest(shown, (wrong if self._blind else ()) or compiling)
         return self._likely(self._problem.correct if draw.random() < min(right, HIGHEST) or not wrong else wrong, draw)
 
     def _likely(self, programs: Sequence[Program], draw: random.Random) -> Program:

@@ -43,16 +43,9 @@ _INSISTS = re.compile(
     r"|(not|no|never)( \w+){0,3} (python|c|cpp|java))\b"
 )
 
-_FAILED_TEST = (
-    re.compile(r"\binput\b"),
-    re.compile(r"\bexpected\b"),
-    re.compile(r"\b(got|actual(ly)?|received|printed|produced|returned|(your|program s?|its) output|but)\b"),
+_COMPLAINT = re.compile(
+    r"\b(wrong|incorrect|not right|fail(s|ed|ing)?|errors?|again|bugs?|fix|mistakes?|slow|mend|repair)\b"
 )
-_ENDED = re.compile(
-    r"\b(panicked at|runtime error|overflowed|out of bounds|time limit exceeded|exceed(s|ed) the (time|memory) limit"
-    r"|timed out|took too long|too slow|too much memory|memory limit exceeded|tle|mle)\b"
-)
-_COMPLAINT = re.compile(r"\b(wrong|incorrect|not right|fail(s|ed|ing)?|errors?|again|bugs?|fix|mistakes?|slow)\b")
 _COMPILER = re.compile(r"error\[E\d{4}\]|^\s*error: ", re.MULTILINE)  # searched in the unchanged text
 
 
@@ -60,8 +53,8 @@ class Report(Enum):
     """Kinds of reports about the shown program, from the least to the most helpful."""
 
     NONE = "nothing"
-    COMPLAINT = "a complaint without anything to go by"
-    TEST = "a failing test, or how the program ended"
+    COMPLAINT = "a complaint without anything to go by, or a false report"
+    TEST = "a public test that the program fails, with what it does on this test"
     COMPILER = "what the compiler said"
 
 
@@ -72,7 +65,7 @@ class Prompt:
     problem: Problem | None
     """The last problem in the conversation, or None."""
     reasoning: bool
-    """Whether to reason about the algorithm and the limits first."""
+    """Whether to reason about the algorithm and the limits first; never if the answer is to be code only."""
     bare: bool
     """Whether to answer with code only."""
     no_code: bool
@@ -108,10 +101,11 @@ class PromptReader:
         wishes = self._without_statements(own, stated)
         last = _FENCED.sub(lambda block: "" if _MAIN.search(block[1]) else block[0], text_of(messages[-1:]))
         shown = _shown(text, problem) if problem else None
+        bare = bool(_BARE.search(wishes))
         return Prompt(
             problem=problem,
-            reasoning=bool(_REASON.search(wishes) and _ABOUT.search(wishes)),
-            bare=bool(_BARE.search(wishes)),
+            reasoning=bool(not bare and _REASON.search(wishes) and _ABOUT.search(wishes)),
+            bare=bare,
             no_code=bool(_NO_CODE.search(wishes)),
             rust=2 if _INSISTS.search(wishes) else 1 if _RUST.search(wishes) else 0,
             shown=shown,
@@ -171,18 +165,17 @@ def _shown(text: str, problem: Problem) -> Program | None:
 def _reported(last: str, remark: str, program: Program) -> Report:
     """Return the kind of report that the last message gives about a program.
 
-    A compiler's message about a program that compiles, or a failing test of one that does not, counts as a complaint.
+    A false report counts as a complaint: a compiler's message about a program that compiles, or a failing test that is
+    not public or that does not happen as stated.
 
     Args:
         last: the last message without programs.
         remark: the words of that message without statements.
         program: the shown program.
     """
-    compiles = program.verdict != COMPILE_ERROR
     compiler = bool(_COMPILER.search(last))
-    test = all(pattern.search(remark) for pattern in _FAILED_TEST) or bool(_ENDED.search(remark))
-    if compiler and not compiles:
+    if compiler and program.verdict == COMPILE_ERROR:
         return Report.COMPILER
-    if test and compiles:
+    if any(failure.is_in(last) for failure in program.failures):
         return Report.TEST
-    return Report.COMPLAINT if compiler or test or _COMPLAINT.search(remark) else Report.NONE
+    return Report.COMPLAINT if compiler or _COMPLAINT.search(remark) else Report.NONE

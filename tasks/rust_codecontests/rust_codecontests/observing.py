@@ -1,0 +1,100 @@
+"""Compile the programs of our own problems and record what they print; for tools, without a sandbox.
+
+``public.toml`` of a problem has the public tests and what the wrong programs do on those that they fail, so that the
+stand-in model recognises true reports (``stand_in/reports.py``) without running anything.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rust_codecontests import pool
+from rust_codecontests.stand_in.reports import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+RELEASE = ("-C", "opt-level=2")
+"""Options for a program as it is judged."""
+CHECKED = ("-C", "opt-level=1", "-C", "overflow-checks=on")
+"""Options with which a careful system tries a program out."""
+_OPTIONS = ("--edition", "2021", "-C", "debuginfo=0", "-A", "warnings", "--crate-name", "main")
+_RUN_S, _SLOW = 2.0, 3
+
+
+def observe(source: str, inputs: Sequence[str], options: Sequence[str] = RELEASE) -> tuple[str, list[str | None]]:
+    """Return the compiler's message (empty if a program compiles), and its output for each input.
+
+    White space in outputs is reduced to single spaces. None stands for a program that fails or takes too long; after
+    three inputs that take too long, the others are not run.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        path, binary = Path(name, "main.rs"), Path(name, "main")
+        path.write_text(source)
+        command = ["rustc", *_OPTIONS, *options, "-o", str(binary), str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return done.stderr.replace(str(path), "main.rs"), []
+        return "", _outputs(binary, inputs)
+
+
+def _outputs(binary: Path, inputs: Sequence[str]) -> list[str | None]:
+    outputs: list[str | None] = []
+    slow = 0
+    for text in inputs:
+        try:
+            done = subprocess.run([binary], input=text.encode(), capture_output=True, timeout=_RUN_S, check=False)
+        except subprocess.TimeoutExpired:
+            slow += 1
+            outputs.append(None)
+        else:
+            outputs.append(None if done.returncode else " ".join(done.stdout.decode(errors="replace").split()))
+        if slow == _SLOW:
+            break
+    return outputs + [None] * (len(inputs) - len(outputs))
+
+
+def public_tests(directory: Path) -> list[tuple[str, str]]:
+    """Return inputs and expected outputs of a problem's public tests."""
+    tests = runpy.run_path(str(directory / "tests.py"))
+    return [(text, tests["solve"](text)) for text in tests["PUBLIC"]]
+
+
+def write_observed(directories: Sequence[Path], jobs: int = 2) -> None:
+    """Write ``public.toml`` of some problems."""
+    with ThreadPoolExecutor(jobs) as workers:
+        for directory, text in zip(directories, workers.map(observed, directories), strict=True):
+            (directory / pool.PUBLIC).write_text(text, encoding="utf-8")
+
+
+def observed(directory: Path) -> str:
+    """Return the content of a problem's ``public.toml``."""
+    tests = public_tests(directory)
+    shown = [(shortened(text), shortened(expected)) for text, expected in tests]
+    lines = [
+        f"# {pool.CANARY}",
+        "# Public tests, and what wrong programs do on them; written by tools/check_problems.py --pin.",
+        *(f"[[tests]]\ninput = {json.dumps(text)}\nexpected = {json.dumps(expected)}" for text, expected in shown),
+        "[failures]",
+    ]
+    wrong = sorted((directory / "wrong").glob("*.rs"))
+    found = {path.stem: dict.fromkeys(_failures(pool.source(path), tests)) for path in wrong}
+    lines += [f"{name} = [{', '.join(failures)}]" for name, failures in found.items() if failures]
+    return "\n".join(lines) + "\n"
+
+
+def _failures(source: str, tests: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield what a program does on the tests that it fails, with and without overflow checks."""
+    for options in (RELEASE, CHECKED):
+        _message, outputs = observe(source, [text for text, _expected in tests], options)
+        for number, (output, (_text, expected)) in enumerate(zip(outputs, tests, strict=False)):
+            if output is None:
+                yield f"{{test = {number}}}"
+            elif output != " ".join(expected.split()):
+                yield f"{{test = {number}, printed = {json.dumps(shortened(output))}}}"
