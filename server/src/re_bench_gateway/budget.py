@@ -180,9 +180,10 @@ def reported(usage: object, terms: Terms, choices: int = 1) -> Amount | None:
     """Return a call's cost according to the upstream's usage report; None if it is malformed or reports no prompt."""
     if not isinstance(usage, dict):
         return None
-    counts: list[Any] = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    right = all(type(count) is int and 0 <= count < _MAX_TOKENS for count in counts)
-    return terms.cost(*counts, choices) if right and counts[0] else None  # servers that do not count report 0
+    prompt: Any = usage.get("prompt_tokens")
+    completion: Any = usage.get("completion_tokens")
+    right = all(type(count) is int and 0 <= count < _MAX_TOKENS for count in (prompt, completion))
+    return terms.cost(prompt, completion, choices) if right and prompt else None  # servers that do not count report 0
 
 
 def _text_only(messages: list[dict[str, Any]]) -> bool:
