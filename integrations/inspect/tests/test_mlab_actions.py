@@ -71,7 +71,7 @@ def test_every_action_in_the_text_format(evaluate: Callable[..., Evaluated]) -> 
     assert done.sample.model_usage["mockllm/editor"].total_tokens == 220
     request = done.scripted.requests[0]
     assert TASK in request.messages[1].text
-    assert request.config.stop_seqs == ["\nObservation:"]
+    assert request.config.stop_seqs == ["\nObservation:", "\nThe next message shows:"]
     assert not request.tools
     assert "Action: Score" in request.messages[0].text
 
