@@ -23,7 +23,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Change into a repository with one valid task, and return its directory of tasks."""
     (tmp_path / "common").mkdir()
     (tmp_path / "noxfile.py").touch()
-    for name in ("task.toml", "anchors.toml"):
+    for name in ("task.toml", "anchors.toml", "records.toml"):
         path = tmp_path / "tasks" / TASK.name / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((TASK / name).read_bytes())
@@ -57,8 +57,7 @@ def test_entry_points_of_removed_tasks_are_ignored(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_checkout_that_others_can_write_and_plain_names_select_no_directory(tasks: Path) -> None:
-    (tasks / "planted").mkdir()
-    shutil.copy(TASK / "task.toml", tasks / "planted")
+    shutil.copytree(tasks / TASK.name, tasks / "planted")
     assert find_task("planted").directory == tasks / "planted"
     tasks.chmod(0o777)
     with pytest.raises(UsageError, match=r"there is no task 'planted'"):

@@ -136,6 +136,7 @@ def test_runs_that_were_not_scored_again_are_not_verified(tmp_path: Path) -> Non
     assert (result.passed, result.verified, len(result.unchecked)) == (True, False, 1)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("spend", "scored"), [(0.0, 0), (15.0, 1), (20.0, 2)])
 def test_models_are_called_only_within_what_may_be_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spend: float, scored: int
@@ -205,7 +206,8 @@ def test_forged_anchors_of_metr_are_problems(tmp_path: Path) -> None:
 
 
 def test_tasks_that_differ_from_the_installed_ones_are_problems(tmp_path: Path) -> None:
-    evaluation = make(tmp_path, task_record("small_scaling_law", version=8, aggregation="max"))
+    version = task_named("small_scaling_law").manifest.version
+    evaluation = make(tmp_path, task_record("small_scaling_law", version=version, aggregation="max"))
     task = json.loads((evaluation / "evaluation.json").read_text())["tasks"][0]
     change_json(evaluation / "evaluation.json", tasks=[task, task])
     problems = str(forge(evaluation))
