@@ -132,7 +132,7 @@ def test_usage_errors_exit_2_with_their_reason(task: TaskFolder, tmp_path: Path,
     requests.append((["--solution", str(tmp_path / "nowhere")], "not a readable directory"))
     for arguments, text in requests:
         code, stdout, stderr = score(tmp_path, *arguments, "--json")
-        assert (code, stdout) == (2, ""), arguments
+        assert (code, list(json.loads(stdout))) == (2, ["error"]), arguments
         assert text in stderr
         assert "Traceback" not in stderr
 
@@ -140,5 +140,5 @@ def test_usage_errors_exit_2_with_their_reason(task: TaskFolder, tmp_path: Path,
 def test_a_missing_sandbox_is_a_usage_error_in_one_line(tmp_path: Path) -> None:
     command = [sys.executable, str(TASKS[-1].scorer), "--solution", str(tmp_path), "--profile", "cpu", "--json"]
     done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert (done.returncode, list(json.loads(done.stdout)), done.stderr.count("\n")) == (2, ["error"], 1)
     assert "prlimit, setpriv not found; run `apt-get install bubblewrap" in done.stderr

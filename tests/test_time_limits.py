@@ -56,7 +56,7 @@ def impatient_copy(
 ) -> TaskFolder:
     """Return a copy of a task with edits and this time limit."""
     target = directory / task.name
-    for name in ("task.toml", "anchors.toml", "score.py"):
+    for name in ("task.toml", "anchors.toml", "records.toml", "score.py"):
         target.mkdir(exist_ok=True)
         shutil.copy(task.directory / name, target)
     shutil.copytree(task.package, target / task.name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -179,7 +179,7 @@ def test_cheats_fail_if_the_baseline_has_no_score(
 def test_validation_aborts_without_a_sandbox(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(made_up.directory))
     done = run_process("validate", made_up.directory, "--profile", "cpu", "--json")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, list(json.loads(done.stdout))) == (2, ["error"])
     told = "re-bench: made_up cannot run here: sandbox: prlimit, setpriv not found"
     assert done.stderr.splitlines()[-1].startswith(told)
 

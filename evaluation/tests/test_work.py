@@ -46,7 +46,8 @@ class Person:
     def does(self, action: str, *options: str, status: int = 0) -> Any:
         done = self.command("work", action, self.directory, *options, "--json")
         assert done.returncode == status, done.stderr
-        return json.loads(done.stdout) if done.stdout else done.stderr
+        result = json.loads(done.stdout) if done.stdout else done.stderr
+        return result["error"]["message"] if "error" in result and status == 2 else result
 
     def writes(self, number: str) -> None:
         (self.directory / "workspace" / "number").write_text(number)

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -277,6 +278,8 @@ def two_sessions(server: Server, task_id: str) -> tuple[list[Raw], list[Path]]:
 def test_workspace_matches_the_command_and_is_isolated(full: Server, tmp_path: Path, task_id: str) -> None:
     task = open_task(full.site / task_id.removeprefix("example_"))
     create_workspace(task, tmp_path / "workspace", profile="cpu")
+    for name in task.manifest.meter.keeps if task.manifest.meter else ():
+        shutil.rmtree(tmp_path / "workspace" / name)
     expected = contents(tmp_path / "workspace")
     sessions, workspaces = two_sessions(full, task_id)
     template = full.state / "templates" / task.name
