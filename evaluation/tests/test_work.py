@@ -47,7 +47,7 @@ class Person:
         done = self.command("work", action, self.directory, *options, "--json")
         assert done.returncode == status, done.stderr
         result = json.loads(done.stdout) if done.stdout else done.stderr
-        return result["error"]["message"] if "error" in result and status == 2 else result
+        return result["error"]["message"] if list(result) == ["error"] else result
 
     def writes(self, number: str) -> None:
         (self.directory / "workspace" / "number").write_text(number)
