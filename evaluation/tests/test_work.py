@@ -46,7 +46,7 @@ class Person:
     def does(self, action: str, *options: str, status: int = 0) -> Any:
         done = self.command("work", action, self.directory, *options, "--json")
         assert done.returncode == status, done.stderr
-        result = json.loads(done.stdout) if done.stdout else done.stderr
+        result: Any = json.loads(done.stdout) if done.stdout else done.stderr
         return result["error"]["message"] if list(result) == ["error"] else result
 
     def writes(self, number: str) -> None:
