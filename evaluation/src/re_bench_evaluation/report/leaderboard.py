@@ -49,7 +49,7 @@ def make_leaderboards(
         scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
         counting = [names for names in scored if names]  # ignore rows without any finished run
         ranked = profile != _SMOKE_TEST
-        real = {key for key in keys if not any(flag.kind in dict(_WARNED) for flag in tasks[key].flags)}
+        real = set(keys).difference(*_warned(keys, tasks).values())
         shared = sorted(real.intersection(*counting)) if counting and ranked else []
         flags = _flags(profile, keys, shared, [evaluations[group[0].evaluation] for group in groups.values()], tasks)
         rows = sorted(((_row(group, runs), group) for group in groups.values()), key=_name)
@@ -104,6 +104,11 @@ def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
     )
 
 
+def _warned(keys: Sequence[str], tasks: Mapping[str, TaskInfo]) -> dict[FlagKind, list[str]]:
+    """Return the tasks that overall scores leave out, by the kind of flag that says why."""
+    return {kind: [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)] for kind, _ in _WARNED}
+
+
 def _flags(
     profile: str,
     keys: Sequence[str],
@@ -113,14 +118,12 @@ def _flags(
 ) -> Iterator[Flag]:
     """Yield the flags of a leaderboard: the reasons why its rows are less comparable than they look."""
     others = sorted(set(keys) - set(shared))
-    warned = {
-        kind: [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)] for kind, _text in _WARNED
-    }
+    warned = _warned(keys, tasks)
     if profile == _SMOKE_TEST:
         yield Flag("not_ranked", f"profile {profile} is a smoke test: there are no overall scores and no ranks")
     elif others:
         overall = f"overall score covers {len(shared)} of {len(keys)} tasks" if shared else "no overall score"
-        lacking = [key for key in others if not any(key in affected for affected in warned.values())]
+        lacking = sorted(set(others).difference(*warned.values()))
         yield Flag("tasks", f"{overall}; some rows lack {', '.join(lacking)}" if lacking else overall)
     names = [tasks[key].name for key in keys]
     repeated = sorted({name for name in names if names.count(name) > 1})
