@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nox
+from nox.command import CommandFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +44,7 @@ TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pyte
     "kill": (("server/tests/test_kill.py",), ()),
     "landlock": (("-m", "slow", "integrations/landlock/tests"), ()),
     "load": (("bench/test_bench_environment.py",), ()),
+    "mcp": (("-m", "slow", "integrations/mcp/tests"), ()),
     "metr": (("-m", "slow", "integrations/metr/tests"), ()),
     "ray": (("common/tests/test_ray_executor.py", "tests/test_evaluate_on_ray.py"), ("ray",)),
     "trl": (("-W", "default", "server/tests/test_trl.py"), ("trl",)),
@@ -198,24 +200,34 @@ def install(session: nox.Session, directory: Path, torch: str | None = None) -> 
         pins = Path(session.create_tmp()) / PINS.name
         lines = PINS.read_text().splitlines(keepends=True)
         pins.write_text("".join(line for line in lines if not line.startswith(("torch==", "triton==", "setuptools=="))))
-    pip = (str(directory / "bin" / "python"), "-m", "pip")
-    get = (*pip, "install", "--quiet", "--no-compile")
+    python = str(directory / "bin" / "python")
+    pip = (python, "-m", "pip", "install", "--quiet", "--no-compile")
+    session.run(*pip, "-c", str(PINS), "uv", external=True)  # which takes seconds for what takes pip minutes
     session.log("1 of 3: the locked packages")
-    # Without dependencies, since the lock has them all; pip would look for newer versions, which have no hashes there.
-    session.run(*get, "--no-deps", "--require-hashes", "-r", str(LOCK), external=True)
+    # Without dependencies, since the lock has them all.
+    locked = ("--no-deps", "--require-hashes", "-r", str(LOCK))
+    try:
+        uv(session, directory, *locked)
+    except CommandFailed:
+        session.log("again with pip, which may have other settings, such as an index")
+        session.run(*pip, *locked, external=True)
     gpu = has_nvidia_gpu()
     session.log(f"2 of 3: torch for {'CUDA' if gpu else 'CPUs, since there is no NVIDIA GPU'}")
     builds = () if gpu else ("--extra-index-url", CPU_BUILDS, "--retries", "1")
     # By exact version: "+cpu" counts as newer, so that the CPU build is taken where one can be found.
-    session.run(*get, *builds, "-c", str(pins), f"torch=={torch}" if torch else pinned("torch"), external=True)
+    session.run(*pip, *builds, "-c", str(pins), f"torch=={torch}" if torch else pinned("torch"), external=True)
     session.log("3 of 3: the projects of this checkout")
     editable = (part for path in PROJECTS for part in ("-e", str(path)))
-    session.run(*get, "--no-deps", "--no-build-isolation", *editable, external=True)
-    session.run(*pip, "check", external=True, silent=True)
-    # A sandbox cannot write bytecode. Templates that are not Python make the exit status 1.
-    compiler = (str(directory / "bin" / "python"), "-m", "compileall", "-qq", "-j", "0", str(directory))
-    session.run(*compiler, external=True, success_codes=[0, 1])
+    # A sandbox cannot write bytecode, so it is written here, for all packages.
+    uv(session, directory, "--no-deps", "--no-build-isolation", "--compile-bytecode", *editable)
+    session.run(python, "-m", "pip", "check", external=True, silent=True)
     stamp.write_text(made_from)
+
+
+def uv(session: nox.Session, directory: Path, *arguments: str) -> None:
+    """Install packages in an environment with its uv."""
+    program, python = (str(directory / "bin" / name) for name in ("uv", "python"))
+    session.run(program, "pip", "install", "--quiet", "--python", python, *arguments, external=True)
 
 
 def environment_with(session: nox.Session, name: str, packages: tuple[str, ...]) -> Path:

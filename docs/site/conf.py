@@ -1,7 +1,7 @@
 """Configure Sphinx for the documentation site, which ``nox -s docs`` builds.
 
-The source directory is the top of the repository. This makes relative links work both on the site and in the
-repository's web view. On the site, a link leads to a page, or to the file if the file is not a page.
+The source directory is the top of the repository, so that relative links work both on the site and in the repository's
+web view. On the site, a link to a file that is not a page leads to the file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ NAVIGATION = {
     ],
     "Task authors": ["task-authors", "text", "models", "gateway"],
     "Evaluators": ["evaluations", "reports", "results", "transcripts", "environment", "human-baselines"],
-    "With other tools": ["inspect", "exports", "images", "scale"],
+    "With other tools": ["inspect", "exports", "mcp", "images", "scale"],
     "How it is built": ["architecture", "sandboxes", "threat-model", "../CONTRIBUTING"],
     "Reference": ["commands", "api"],
 }
@@ -74,7 +74,7 @@ def setup(app: Sphinx) -> None:
 
 
 def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the navigation to the root page; mark READMEs of packages as orphans, which only links lead to."""
+    """Append the navigation to the root page; mark the other READMEs as orphans, to which only links lead."""
     if name == root_doc:
         lists = ("\n".join([f":caption: {caption}", ":hidden:", "", *pages]) for caption, pages in NAVIGATION.items())
         source[0] += "".join(f"\n```{{toctree}}\n{text}\n```\n" for text in lists)
@@ -83,17 +83,17 @@ def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def note_external_links(_app: Sphinx, tree: nodes.document, _name: str) -> None:
-    """Remember the external links of a page. A build does not check them; ``nox -s docs -- external`` does."""
+    """Record the external links of a page. Only ``nox -s docs -- external`` checks them."""
     found = (str(node.get("refuri", "")) for node in tree.findall(nodes.reference))
     EXTERNAL.update(link for link in found if "://" in link)
 
 
 def write_external_links(app: Sphinx, _error: Exception | None) -> None:
-    """Write the external links, which the build has not checked, to a file."""
+    """Write the external links to a file."""
     (app.outdir / "external-links.txt").write_text("\n".join(sorted(EXTERNAL)) + "\n", encoding="utf-8")
 
 
 def keep_colons(_app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
-    """Prevent napoleon from reading text before a colon in an attribute's first line as the attribute's type."""
+    """Prevent napoleon from interpreting text before a colon in an attribute's first line as its type."""
     if what in ("attribute", "property"):
         lines.insert(0, "")

@@ -1,7 +1,7 @@
-"""Define kinds of agents: how they are checked, started, stopped and resumed, and what they report.
+"""Define the kinds of agents, and the interface through which a kind starts, stops and resumes its agents.
 
-``command`` is built in. Packages add kinds through entry points in the group ``re_bench.agents``. An entry point's name
-is the ``kind`` used in plans, and its value is a subclass of :class:`AgentKind`.
+The kind ``command`` is built in. Packages add kinds through entry points in the group ``re_bench.agents``. The name of
+an entry point is the ``kind`` in plans, and its value is a subclass of :class:`AgentKind`.
 """
 
 # ruff: noqa: ARG002 - overrides need not use all parameters
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _LOCAL_HOSTS = "localhost,127.0.0.1,::1"
 
 GROUP = "re_bench.agents"
-"""Entry point group of agent kinds."""
+"""The entry point group of agent kinds."""
 USAGE = "usage.json"
-"""File in an agent's directory in which the agent reports its usage."""
+"""The file in an agent's directory in which the agent reports its usage."""
 TEMPORARY_FAILURE = 75
-"""Exit status with which an agent requests a retry of the run (``EX_TEMPFAIL`` in ``sysexits.h``)."""
+"""The exit status with which an agent requests a retry of the run (``EX_TEMPFAIL`` in ``sysexits.h``)."""
 OPENAI_KEY = "OPENAI_API_KEY"
-"""Environment variable from which OpenAI clients read the API key."""
+"""The environment variable from which OpenAI clients read the API key."""
 PLACEHOLDERS = (
     "server", "task", "run", "plan", "model", "base_url", "seed", "hours", "dollars", "tokens", "steps"
 )  # fmt: skip
@@ -48,11 +48,11 @@ PLACEHOLDERS = (
 
 _MAX_USAGE = 1 << 16
 _MAX_USED = 1 << 53
-"""Larger reported amounts are invalid."""
+"""Reports of larger amounts are invalid."""
 
 
 class Usage(BaseModel):
-    """The usage that an agent reports in ``usage.json``, which it may update at any time; None means unknown."""
+    """The usage that an agent reports in ``usage.json`` and may update at any time; None means unknown."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
@@ -64,7 +64,7 @@ class Usage(BaseModel):
 
     @classmethod
     def of_run(cls, run: Path) -> Usage:
-        """Read the usage of the agent in a run's directory; all values are None if the file is missing or invalid."""
+        """Read the usage reported by the agent of a run; all values are None if the file is missing or invalid."""
         try:
             return cls.model_validate_json(read_plain(run / AGENT / USAGE, _MAX_USAGE))
         except (OSError, ValidationError):
@@ -103,7 +103,7 @@ class AgentSetup:
 
 @dataclass(frozen=True)
 class AgentLaunch:
-    """The parameters with which an agent starts."""
+    """The parameters for starting an agent."""
 
     setup: AgentSetup
     task_id: str
@@ -115,10 +115,7 @@ class AgentLaunch:
     token: str
     """The API key of the run's server, passed as ``RE_BENCH_TOKEN``."""
     task_key: str | None
-    """The environment variable with the key for the task's chat model.
-
-    None if the task has no chat model, or uses a stand-in.
-    """
+    """The environment variable with the API key for the task's chat model; None without such a model."""
 
     @property
     def directory(self) -> Path:
@@ -126,7 +123,7 @@ class AgentLaunch:
         return self.run / AGENT
 
     def values(self) -> dict[str, str]:
-        """Return the value of each placeholder; unknown values and missing limits are empty."""
+        """Return the values of the placeholders as text; unknown values and missing limits are empty."""
         setup, budget = self.setup, self.setup.budget
         values = (
             self.address, self.task_id, self.directory, setup.plan_directory, setup.model_name, setup.model.base_url,
@@ -139,7 +136,7 @@ class AgentLaunch:
 class AgentKind(ABC):
     """Define how agents of one kind are checked, started, stopped and resumed.
 
-    By default, SIGTERM stops an agent, a stopped agent restarts from the beginning, and an agent has ended when its
+    By default, SIGTERM stops an agent, a stopped agent restarts from the beginning, and an agent ends when its
     process exits.
     """
 
@@ -148,13 +145,13 @@ class AgentKind(ABC):
     keeps_budget: ClassVar[bool] = False
     """Whether an agent of this kind stops by itself at every limit of the budget.
 
-    Such an agent must also add the maximum cost of a model call to its reported cost before it makes the call.
+    Such an agent must also add the maximum cost of each model call to its reported cost before making the call.
     """
     suspend_signal: ClassVar[signal.Signals] = signal.SIGTERM
     """The signal sent to an agent when the evaluation is stopped."""
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Yield the problems of an agent's table in the plan, each as ``key: problem``."""
+        """Yield the problems of an agent's table in the plan, each in the form ``key: problem``."""
         if agent.command is not None:
             yield f"command: not allowed for kind {agent.kind}"
 
@@ -171,12 +168,7 @@ class AgentKind(ABC):
         return {}
 
     def can_resume(self, directory: Path, usage: Usage) -> bool:
-        """Return whether an agent can continue in the same session.
-
-        Args:
-            directory: the agent's directory.
-            usage: the agent's reported usage.
-        """
+        """Return whether an agent can continue in the same session, given its directory and its reported usage."""
         return False
 
     def asked_no_model(self, directory: Path) -> bool:
@@ -184,7 +176,7 @@ class AgentKind(ABC):
         return False
 
     def directory_of(self, command_line: Sequence[str]) -> str | None:
-        """Return the agent's directory, given the agent's command line; None if it is not an agent of this kind.
+        """Return the directory of the agent with this command line; None for other processes.
 
         The evaluation finds its agents by an environment variable. Override this method only if the agent's program
         hides its environment from other processes.
@@ -211,16 +203,18 @@ class AgentKind(ABC):
 
 
 class CommandKind(AgentKind):
-    """The kind ``command``: any program, started by a command line with placeholders."""
+    """Run any program as an agent; its command line may contain placeholders."""
+
+    placeholders: ClassVar[tuple[str, ...]] = PLACEHOLDERS
 
     def problems(self, agent: Agent) -> Iterator[str]:
         """Report a missing command, options, and unknown placeholders."""
         if agent.command is None:
-            yield "command: required for kind command"
+            yield f"command: required for kind {agent.kind}"
         if agent.options:
-            yield "options: not allowed for kind command"
+            yield f"options: not allowed for kind {agent.kind}"
         for index, argument in enumerate(agent.command or ()):
-            if problem := _placeholder_problem(argument):
+            if problem := _placeholder_problem(argument, self.placeholders):
                 yield f"command[{index}]: {problem}"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
@@ -244,14 +238,14 @@ class CommandKind(AgentKind):
         return ({"OPENAI_BASE_URL": model.base_url} if model.base_url else {}) | ({OPENAI_KEY: key} if key else {})
 
 
-def _placeholder_problem(argument: str) -> str | None:
+def _placeholder_problem(argument: str, placeholders: Sequence[str]) -> str | None:
     try:
         fields = list(string.Formatter().parse(argument))
     except ValueError as error:
         return f"{error}; double literal braces"
     for _text, name, form, conversion in fields:
-        if name is not None and (name not in PLACEHOLDERS or form or conversion):
-            known = f"known: {', '.join(PLACEHOLDERS)}{did_you_mean(name, PLACEHOLDERS)}"
+        if name is not None and (name not in placeholders or form or conversion):
+            known = f"known: {', '.join(placeholders)}{did_you_mean(name, placeholders)}"
             return f"unknown placeholder {{{name}}}; {known}; double literal braces"
     return None
 
@@ -279,7 +273,7 @@ def kind_named(name: str) -> AgentKind:
 def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[str]) -> dict[str, str]:
     """Return the environment of an agent: the current environment plus the variables of the run.
 
-    ``keys`` are the environment variables with models' API keys. Only those that the agent needs are included.
+    ``keys`` are the names of all variables with models' API keys. Keys that the agent does not need are left out.
     """
     agent, model = launch.setup.agent, launch.setup.model
     own_key = model.key_variable if model.base_url else model.key_variable or OPENAI_KEY

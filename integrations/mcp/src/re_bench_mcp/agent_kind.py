@@ -1,0 +1,25 @@
+"""The agent kind ``mcp`` of ``re-bench evaluate``: any program that uses MCP, run by ``re-bench connect``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+from re_bench_evaluation.agents import PLACEHOLDERS, CommandKind
+from re_bench_mcp.serving import PLACEHOLDERS as OF_CONNECT
+
+if TYPE_CHECKING:
+    from re_bench_evaluation.agents import AgentLaunch
+
+
+class McpKind(CommandKind):
+    """Run a program that uses the session's tools over MCP; the session is opened and ended for it."""
+
+    placeholders: ClassVar[tuple[str, ...]] = (*PLACEHOLDERS, *OF_CONNECT)
+
+    def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:  # noqa: ARG002 - agents are not resumed
+        """Return the command line of ``re-bench connect`` with the agent's command."""
+        words = [sys.executable, "-P", "-m", "re_bench.cli", "connect", launch.task_id, "--server", launch.address]
+        words += ["--secret", f"openai_api_key={launch.task_key}"] if launch.task_key else []
+        kept = {name: f"{{{name}}}" for name in OF_CONNECT}  # `connect` replaces these
+        return [*words, "--", *(word.format(**launch.values(), **kept) for word in launch.setup.agent.command or ())]

@@ -1,0 +1,53 @@
+"""The command ``re-bench connect``: offer a task to an agent that speaks MCP, or run such an agent at a task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from re_bench.cli.main import EVALUATORS, app
+from re_bench.options import TaskName
+
+
+@app.command(group=EVALUATORS)
+def connect(
+    task: TaskName,
+    /,
+    *command: Annotated[
+        str,
+        Parameter(
+            allow_leading_hyphen=True,
+            help="After --: the agent's command line, which may contain placeholders (docs/mcp.md).",
+        ),
+    ],
+    server: Annotated[str, Parameter(help="The address of the server.")] = "http://127.0.0.1:8080",
+    token_variable: Annotated[
+        str, Parameter(help="The environment variable with the server's API key, if the server needs one.")
+    ] = "RE_BENCH_TOKEN",  # noqa: S107 - a name
+    secret: Annotated[
+        tuple[str, ...],
+        Parameter(negative=(), help="A secret of the session, as NAME=VARIABLE (environment variable); repeatable."),
+    ] = (),
+) -> int:
+    """Offer a session's tools to an MCP client on standard input and output, or run an agent with these tools."""
+    import asyncio  # noqa: PLC0415 - these modules are slow to import, and most commands do not need them
+    import os  # noqa: PLC0415
+
+    from re_bench.errors import UsageError  # noqa: PLC0415
+
+    try:
+        from re_bench_mcp import serving  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise UsageError(f"the package {error.name} is missing; run: pip install re-bench-mcp") from None
+
+    pairs = [each.partition("=") for each in secret]
+    for name, equals, variable in pairs:
+        if not (name and equals) or variable not in os.environ:
+            raise UsageError(f"--secret {name}{equals}{variable}: should be NAME=VARIABLE, of a variable that is set")
+    secrets = {name: os.environ[variable] for name, _equals, variable in pairs}
+    session = serving.McpSession.open(server, task, token=os.environ.get(token_variable), secrets=secrets)
+    if command:
+        return asyncio.run(serving.run_agent(session, task, command))
+    asyncio.run(serving.serve_standard_streams(session))
+    return 0

@@ -1,0 +1,139 @@
+"""Serve a session on standard input and output, or on a Unix socket to the MCP servers that an agent's program starts.
+
+Standard input and output belong to one client, whose end ends the session. With an agent's command, the session belongs
+to this process instead: it submits the final answer when the agent ends without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.errors import UsageError
+from re_bench.options import print_json
+from re_bench_mcp.session import NAME, McpSession
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+__all__ = ["PLACEHOLDERS", "McpSession", "run_agent", "serve_standard_streams"]
+
+PLACEHOLDERS = ("prompt", "prompt_file", "mcp_config", "mcp_command", "mcp_program", "mcp_arguments")
+"""Placeholders that the agent's command may contain."""
+_CONFIG, _PROMPT = "mcp.json", "prompt.md"
+_MAX_LINE = 1 << 26
+_END_S = 10.0
+_INTRODUCTION = f"""\
+Work on the task below with the tools of the MCP server `{NAME}`. Its tool `bash` runs commands in the task's workspace,
+which is on another machine, and its tool `answer` submits the workspace. Your other tools cannot read or change the
+workspace. When your work is complete, call `answer` with `get_final_score`.
+
+"""
+
+
+class _Output:
+    """The writing side of a connection, as :meth:`McpSession.serve` needs it."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def write(self, text: str) -> None:
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        await self._writer.drain()
+
+
+async def serve_standard_streams(opening: AbstractAsyncContextManager[McpSession]) -> None:
+    """Open a session, and serve it on standard input and output until standard input ends."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_MAX_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    async with opening as session:
+        await session.serve(reader, _Output(writer))
+
+
+async def run_agent(opening: AbstractAsyncContextManager[McpSession], task: str, command: Sequence[str]) -> int:
+    """Run an agent's command with a session, submit the final answer, and print the final score as JSON.
+
+    The files ``mcp.json`` and ``prompt.md`` are written to the working directory. SIGTERM and SIGINT end the agent's
+    process, whose workspace is then submitted.
+
+    Returns:
+        The exit status of the command.
+
+    Raises:
+        UsageError: if the command cannot be started.
+        ReBenchError: if the server does not answer or scores nothing.
+    """
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with opening as session:
+        with tempfile.TemporaryDirectory(prefix="re-bench-mcp-") as directory:
+            path = str(Path(directory) / "socket")
+            listener = await asyncio.start_unix_server(_handler(session), path, limit=_MAX_LINE)
+            async with listener:
+                values = _write_files(session.prompt, path)
+                status = await _run(_filled(command, values), stopped)
+        final = await session.finish()
+    print_json({"task": task, **final})
+    return status
+
+
+def _handler(session: McpSession):  # type: ignore[no-untyped-def] # noqa: ANN202 - a coroutine function
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await session.serve(reader, _Output(writer))
+        writer.close()
+
+    return handle
+
+
+def _write_files(prompt: str, socket: str) -> dict[str, str]:
+    """Write ``mcp.json`` and ``prompt.md``, and return the values of the placeholders."""
+    prompt = _INTRODUCTION + prompt
+    program, arguments = sys.executable, ["-P", "-m", "re_bench_mcp.bridge", socket]
+    prompt_file, config = Path(_PROMPT).resolve(), Path(_CONFIG).resolve()
+    prompt_file.write_text(prompt, encoding="utf-8")
+    config.write_text(json.dumps({"mcpServers": {NAME: {"command": program, "args": arguments}}}, indent=2))
+    command = (json.dumps([program, *arguments]), program, json.dumps(arguments))
+    return dict(zip(PLACEHOLDERS, (prompt, str(prompt_file), str(config), *command), strict=True))
+
+
+def _filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Replace placeholders; other braces stay, since options often contain JSON."""
+    words = list(command)
+    for name, value in reversed(list(values.items())):  # the prompt last: its text may contain such names
+        words = [word.replace(f"{{{name}}}", value) for word in words]
+    return words
+
+
+async def _run(command: Sequence[str], stopped: asyncio.Event) -> int:
+    """Run a command until it ends or ``stopped`` is set; return its exit status."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+        )
+    except OSError as error:
+        raise UsageError(f"cannot start {command[0]}: {error.strerror}") from None
+    ended = asyncio.create_task(process.wait())
+    stopping = asyncio.create_task(stopped.wait())
+    await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):  # also what the agent has left in its process group
+            os.killpg(process.pid, number)
+        await asyncio.wait({ended}, timeout=_END_S)
+    status = await ended
+    return status if status >= 0 else 128 - status

@@ -1,0 +1,143 @@
+"""A session of an Open Reward Standard (ORS) server, offered as an MCP server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, Self
+
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.types import TextContent, Tool
+from openreward import AsyncEnvironmentsAPI
+from openreward.api.errors import ToolCallError
+
+from re_bench.errors import ReBenchError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+
+    from openreward import AsyncSession, ToolSpec
+    from openreward.api.environments.types import Task
+
+NAME = "re-bench"
+"""The name of the MCP server."""
+TASK = Tool(
+    name="task",
+    description="Return the description of the task. Call this tool first.",
+    inputSchema={"type": "object", "properties": {}},
+)
+_ENVIRONMENT = "rebench"
+_PROGRESS_S = 10.0
+"""Interval of progress notifications, which keep clients from giving up on long calls."""
+
+
+class McpSession:
+    """A session and its tools; several MCP clients may share it."""
+
+    def __init__(self, session: AsyncSession, prompt: str, tools: Sequence[ToolSpec]) -> None:
+        self._session = session
+        self.prompt = prompt
+        """The task's description for the agent."""
+        self.final: dict[str, Any] | None = None
+        """The final score, once there is one."""
+        shown = [
+            Tool(name=tool.name, description=tool.description, inputSchema=dict(tool.input_schema or TASK.inputSchema))
+            for tool in tools
+        ]
+        self._server: Server[Any, Any] = Server(NAME, instructions=prompt)
+        self._server.list_tools()(lambda: _of([TASK, *shown]))  # type: ignore[no-untyped-call]
+        self._server.call_tool(validate_input=False)(self._answer_call)  # the ORS server checks arguments
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, url: str, task: str, *, token: str | None = None, secrets: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Self]:
+        """Open a session, and end it at the end of the block.
+
+        Args:
+            url: the ORS server's address.
+            task: the task's name or ID.
+            token: the ORS server's API key; None if it needs none.
+            secrets: secrets of the session, such as ``openai_api_key``.
+
+        Raises:
+            UsageError: if the server has no such task.
+            ReBenchError: if the server does not answer or refuses.
+        """
+        try:
+            async with AsyncEnvironmentsAPI(url, token or "none") as client:
+                environment = client.get(_ENVIRONMENT, variant=_ENVIRONMENT)
+                found = _task_named(task, await environment.list_tasks("test"), url)
+                async with environment.session(found, secrets=dict(secrets or {})) as session:
+                    prompt = "\n".join(getattr(block, "text", "") for block in await session.get_prompt())
+                    yield cls(session, prompt, await session.list_tools())
+        except ReBenchError:
+            raise
+        except Exception as error:  # the client raises errors of several libraries
+            reason = " ".join(str(error).split())[:500] or type(error).__name__
+            raise ReBenchError(f"the server at {url}: {reason}") from error
+
+    async def serve(self, lines: AsyncIterator[bytes], output: Any) -> None:
+        """Serve MCP until ``lines`` ends.
+
+        Args:
+            lines: yields the client's messages, each of which is one line.
+            output: an object with coroutines ``write``, which gets text, and ``flush``.
+        """
+        async with stdio_server(lines, output) as (read, write):  # type: ignore[arg-type] # any iterable of lines
+            await self._server.run(read, write, self._server.create_initialization_options())
+
+    async def finish(self) -> dict[str, Any]:
+        """Submit the workspace as the final answer, unless there is a final score; return the final score.
+
+        Raises:
+            ReBenchError: if the server scores nothing.
+        """
+        if self.final is None:
+            await self._call("answer", {"get_final_score": True})
+        if self.final is None:
+            raise ReBenchError("the server returned no final score")
+        return self.final
+
+    async def _answer_call(self, name: str, arguments: dict[str, Any]) -> list[TextContent]:
+        """Answer a client's call of a tool; the MCP library turns exceptions into error results."""
+        text = self.prompt if name == TASK.name else await self._with_progress(self._call(name, arguments))
+        return [TextContent(type="text", text=text)]
+
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Call a tool of the session and return its text, without the reward, which an agent may not see."""
+        try:
+            output = await self._session.call_tool(name, dict(arguments))
+        except ToolCallError as error:
+            raise ReBenchError(str(error)) from None
+        if output.finished:
+            self.final = {"reward": output.reward, **(output.metadata or {}).get("final", {})}
+        return "".join(getattr(block, "text", "") for block in output.blocks)
+
+    async def _with_progress(self, call: Coroutine[Any, Any, str]) -> str:
+        """Wait for a call, and notify the client of its progress if the client asked for that."""
+        context, seconds = self._server.request_context, 0.0
+        token = context.meta.progressToken if context.meta else None
+        task = asyncio.create_task(call)
+        try:
+            while not (await asyncio.wait({task}, timeout=_PROGRESS_S))[0]:
+                seconds += _PROGRESS_S
+                if token is not None:
+                    await context.session.send_progress_notification(token, seconds)
+            return task.result()
+        finally:
+            task.cancel()
+
+
+def _task_named(name: str, tasks: Sequence[Task], url: str) -> Task:
+    found = {str(task.task_spec["id"]): task for task in tasks}
+    for task_id, task in found.items():
+        if task_id == name or task_id.endswith(f"_{name}"):
+            return task
+    raise UsageError(f"{url} has no task {name!r}; it has: {', '.join(found)}{did_you_mean(name, list(found))}")
+
+
+async def _of(tools: list[Tool]) -> list[Tool]:
+    return tools

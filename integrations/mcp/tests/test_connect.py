@@ -1,0 +1,181 @@
+"""Test ``re-bench connect`` with the official MCP client, real servers and an agent's program."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[3]
+sys.path += map(str, (TOP / "server" / "tests", TOP / "common" / "tests" / "support", TOP / "tests"))
+
+from evaluation_process import Evaluating
+from example_tasks import make_tasks
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from server_process import Server, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+pytestmark = pytest.mark.integration
+
+CONNECT = ("-P", "-m", "re_bench.cli", "connect")
+AGENT = """
+import asyncio, json, sys, time
+from pathlib import Path
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+async def main(config, prompt, then):
+    server = json.loads(Path(config).read_text())["mcpServers"]["re-bench"]
+    assert "answer" in prompt
+    async with stdio_client(StdioServerParameters(**server)) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        await session.call_tool("bash", {"command": "echo -0.5 > answer.txt"})
+        Path("worked").touch()
+        if then == "answer":
+            await session.call_tool("answer", {"get_final_score": True})
+        if then == "sleep":
+            await asyncio.sleep(600)
+    if then == "fail":
+        sys.exit(3)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tasks(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    """Run a server with the task ``quick``, whose reward depends on the number in answer.txt, and an API key."""
+    place = tmp_path_factory.mktemp("server")
+    (place / "token").write_text("key\n")
+    with serving(place, site, "--token-file", str(place / "token"), tasks=["quick"]) as one:
+        yield one
+
+
+@asynccontextmanager
+async def client(server: Server, *options: str) -> AsyncIterator[ClientSession]:
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=[*CONNECT, "quick", "--server", server.url, *options],
+        env={**os.environ, "RE_BENCH_TOKEN": "key"},
+    )
+    async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        yield session
+
+
+def agent(server: Server, place: Path, then: str) -> list[str]:
+    (place / "agent.py").write_text(AGENT)
+    words = [sys.executable, str(place / "agent.py"), "{mcp_config}", "{prompt}", then]
+    return [sys.executable, *CONNECT, "quick", "--server", server.url, "--", *words]
+
+
+def test_a_client_works_and_answers(server: Server) -> None:
+    async def work() -> None:
+        async with client(server) as session:
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            assert set(tools) == {"task", "bash", "answer"}
+            assert "command" in tools["bash"].inputSchema["properties"]
+            task = await session.call_tool("task", {})
+            assert "answer" in str(task.content)
+            await session.call_tool("bash", {"command": "echo -0.5 > answer.txt"})
+            wrong = await session.call_tool("bash", {"cmd": "ls"})
+            assert wrong.isError
+            answer = await session.call_tool("answer", {"get_final_score": True})
+            assert "0.25" in str(answer.content)
+            late = await session.call_tool("bash", {"command": "ls"})
+            assert late.isError
+
+    asyncio.run(work())
+    assert "ended" in [record.get("state", "ended") for record in server.records().values()]
+
+
+def test_long_calls_report_progress(server: Server) -> None:
+    async def work() -> list[float]:
+        seen: list[float] = []
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+            seen.append(progress)
+
+        async with client(server) as session:
+            await session.call_tool("bash", {"command": "sleep 11"}, progress_callback=progressed)
+        return seen
+
+    assert asyncio.run(work()) == [10.0]
+
+
+@pytest.mark.parametrize(("then", "status"), [("answer", 0), ("leave", 0), ("fail", 3)])
+def test_an_agents_work_is_scored_however_it_ends(server: Server, tmp_path: Path, then: str, status: int) -> None:
+    environment = {**os.environ, "RE_BENCH_TOKEN": "key"}
+    done = subprocess.run(
+        agent(server, tmp_path, then), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    final = json.loads(done.stdout)
+    assert (final["task"], final["reward"]) == ("quick", 0.25)
+
+
+def test_a_stopped_agents_work_is_scored(server: Server, tmp_path: Path) -> None:
+    environment = {**os.environ, "RE_BENCH_TOKEN": "key"}
+    with subprocess.Popen(
+        agent(server, tmp_path, "sleep"), cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        while not (tmp_path / "worked").exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=120)
+    assert json.loads(output)["reward"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["quik", "--server", "{url}"], "has no task 'quik'"),
+        (["quick", "--server", "http://127.0.0.1:9"], "the server at http://127.0.0.1:9"),
+        (["quick", "--server", "{url}", "--secret", "openai_api_key=NO_SUCH"], "--secret openai_api_key=NO_SUCH"),
+        (["quick", "--server", "{url}", "--", "/no/such/agent"], "cannot start /no/such/agent"),
+    ],
+)
+def test_wrong_arguments_are_named(server: Server, tmp_path: Path, words: list[str], message: str) -> None:
+    command = [sys.executable, *CONNECT, *(word.format(url=server.url) for word in words)]
+    environment = {**os.environ, "RE_BENCH_TOKEN": "key"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in {1, 2}
+    assert message in done.stderr
+
+
+def test_kind_mcp_in_an_evaluation(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    words = json.dumps([sys.executable, "{plan}/agent.py", "{mcp_config}", "{prompt}", "leave"])
+    plan = (
+        'profile = "cpu"\ntasks = ["quick"]\nruns = 1\n[budget]\nhours = 0.1\n[resources]\nmemory_mib = 100\n'
+        f'[agents.cli]\nkind = "mcp"\nmodels = []\ncommand = {words}\n'
+    )
+    one = Evaluating(tmp_path, plan, [site])
+    done = one.finish("--json")
+    assert done.returncode == 0, done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    assert (run["state"], run["reward"]) == ("ended", 0.25)
+    one.plan.write_text(plan.replace("{prompt}", "{promt}"))
+    wrong = one.finish()
+    assert wrong.returncode == 2
+    assert "unknown placeholder {promt}" in wrong.stderr
