@@ -1,4 +1,4 @@
-"""Functions that the benchmarks call in a sandbox; they do nothing, or return their argument."""
+"""Functions that the benchmarks call in a sandbox; they return nothing or their argument."""
 
 from typing import Annotated
 

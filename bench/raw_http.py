@@ -1,4 +1,4 @@
-"""A minimal HTTP/1.1 client on asyncio streams, so that benchmarks measure the server and not the client."""
+"""A minimal HTTP/1.1 client on asyncio streams, with which benchmarks measure the server and not the client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ class Connection:
     """A connection for one session; it sends one request at a time."""
 
     def __init__(self, url: str, session_id: str) -> None:
-        """Store the address; :meth:`open` connects."""
         self._address, self.session_id = urlsplit(url), session_id
 
     async def open(self) -> Connection:
@@ -38,7 +37,7 @@ class Connection:
         status, body = await self.request("POST", "/rebench/call", {"name": "bash", "input": {"command": command}})
         assert status == 200, body  # noqa: PLR2004
         lines = [line.removeprefix("data: ") for line in body.decode().split("\r\n") if line.startswith("data: ")]
-        output: dict[str, Any] = json.loads("".join(lines[1:]))  # the first line contains the task's id
+        output: dict[str, Any] = json.loads("".join(lines[1:]))  # the first line contains the call's id
         return str(output["output"]["blocks"][0]["text"])
 
     def close(self) -> None:

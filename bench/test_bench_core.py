@@ -1,7 +1,4 @@
-"""Benchmark the operations that all other parts wait for.
-
-Compare the tests of a group within one run, not across machines.
-"""
+"""Benchmark the basic operations of the core. Compare the tests of a group within one run, not across machines."""
 
 from __future__ import annotations
 
@@ -71,13 +68,13 @@ def test_copied_in_memory(benchmark: BenchmarkFixture) -> None:
 
 
 @pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, passed to a sandbox and back")
-def test_handed_over(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
+def test_passed(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
     data = np.ones(MEGABYTES << 18, np.int32)
     benchmark(lambda: process.call(echo.take, data))
 
 
 @pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, passed to a sandbox and back")
-def test_handed_over_and_back(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
+def test_passed_and_returned(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
     data = np.ones(MEGABYTES << 18, np.int32)
     benchmark(lambda: process.call(echo.echo, data))
 

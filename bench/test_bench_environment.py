@@ -1,4 +1,4 @@
-"""Measure a server: its start and memory, single commands, the creation of workspaces, and many concurrent sessions."""
+"""Benchmark a server: start, memory, single commands, creation of workspaces, and many concurrent sessions."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def of_all_tasks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("task_id", [*TASKS, "all in turns"])
+@pytest.mark.parametrize("task_id", [*TASKS, "all alternating"])
 def test_sessions_from_create_to_prompt(of_all_tasks: Server, task_id: str) -> None:
     asyncio.run(laid_out(of_all_tasks, [task_id] if task_id in TASKS else list(TASKS)))
 

@@ -1,10 +1,10 @@
-"""Measure the gateway's overhead per call with 50 concurrent calls, compared with calling the upstream directly.
+"""Benchmark the gateway's overhead per call for 50 concurrent calls, compared with direct calls to the upstream.
 
-Client and upstream share one process, and the gateway runs in another, so two cores suffice. There are two tests:
+Client and upstream share a process, and the gateway has its own, so two cores suffice. The tests are:
 
-- `flat out`: the upstream replies immediately. The time of a call is the elapsed time divided by the number of calls,
-  so the difference is the gateway's work.
-- `paced`: each reply takes half a second, like a model's. The difference is added latency.
+- `flat out`: the upstream replies immediately. The time per call is the elapsed time divided by the number of calls, so
+  the difference is the gateway's work.
+- `paced`: each reply takes half a second, like a model's. The difference is the added latency.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text:
 
 
 async def streams(connect: Opener, text: bytes, calls: int, spread_s: float) -> tuple[float, list[float]]:
-    """Make ``calls`` calls on each of ``STREAMS`` connections; return the elapsed seconds and those of each call.
+    """Make ``calls`` calls on each of ``STREAMS`` connections; return the elapsed seconds and the seconds of each call.
 
     The connections start at even intervals within ``spread_s``, like independent clients.
     """
@@ -140,10 +140,10 @@ class Round:
     """Milliseconds per call in one round, without (``direct``) and with (``through``) the gateway."""
 
     direct: float
-    """Elapsed time divided by the number of calls, like ``through``."""
+    """Elapsed time divided by the number of calls; ``through`` is computed in the same way."""
     through: float
     latency_direct: float
-    """Median latency, like ``latency_through``."""
+    """Median latency; ``latency_through`` is computed in the same way."""
     latency_through: float
     cpu: float
     """CPU time of the gateway."""

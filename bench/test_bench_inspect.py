@@ -1,4 +1,4 @@
-"""Compare Inspect's sandbox providers ``rebench`` and ``local``: start, end, commands and file access."""
+"""Benchmark Inspect's sandbox provider ``rebench`` against ``local``: start, end, commands and file access."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PROVIDERS: dict[str, type[SandboxEnvironment]] = {"rebench": ReBenchSandbox, "lo
 STARTS, ROUNDS, AT_ONCE = 20, 100, 20
 FILE = bytes(1 << 20)
 MAX_COMMAND_RATIO = 3
-"""Maximum duration of a command, as a multiple of its duration with ``local``."""
+"""Maximum duration of a command as a multiple of its duration with ``local``."""
 
 
-def test_beside_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_against_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     times = asyncio.run(measure())
     for step, values in times.items():
@@ -37,7 +37,7 @@ def test_beside_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 async def measure() -> dict[str, dict[str, list[float]]]:
-    """Return the seconds of each step by step and provider; the providers alternate."""
+    """Return the durations in seconds by step and provider; the providers alternate."""
     times: dict[str, dict[str, list[float]]] = {}
 
     async def timed(step: str, name: str, doing: Awaitable[Any]) -> Any:

@@ -1,8 +1,8 @@
-"""Compare the judge of rust_codecontests with running rustc and the programs directly, on one core and on all cores.
+"""Benchmark the judge of rust_codecontests against rustc and the programs without the judge, on one core and on all.
 
 CPU time includes this process and all processes that it starts, also in sandboxes. The figures are printed and written
-to ``--benchmark-json``. The speed-up is that of wall-clock time; the speed-up without the judge shows the most that
-this machine allows.
+to ``--benchmark-json``. Speed-ups are ratios of wall-clock times; the speed-up without the judge is the maximum on this
+machine.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Watch:
     """Measure CPU time and wall-clock time since its creation."""
 
     def __init__(self) -> None:
-        reap()  # the kernel counts the CPU time of a sandbox's first process only once it is waited for
+        reap()  # the kernel counts the CPU time of a sandbox's first process only after a wait for it
         self._started = (cpu(), time.perf_counter())
 
     def spent(self) -> Spent:
@@ -133,7 +133,7 @@ def run(program: Path, file: Path, text: str) -> str:
 
 
 def compare(place: Path, cores: int) -> dict[str, Spent]:
-    """Return the times of bare work and of the judge, each with one and with ``cores`` programs at a time.
+    """Return the times without and with the judge, each with one program and with ``cores`` programs at a time.
 
     The four variants alternate every few programs, so that drift of the machine affects all of them alike.
     """
@@ -180,5 +180,5 @@ def test_judge(benchmark: BenchmarkFixture, capsys: Any, tmp_path: Path) -> None
         print(f"\n{PROGRAMS} programs, {TESTS} tests each; load {os.getloadavg()[0]:.1f} on {cores} cores")
         for name, one in spent.items():
             print(f"{name}: {one.cpu_s:.2f} s CPU time, {one.wall_s:.2f} s wall-clock time")
-        print(f"CPU time of the judge divided by that of bare work: {overhead:.3f}")
+        print(f"CPU time of the judge divided by the CPU time of bare work: {overhead:.3f}")
         print(f"speed-up on {cores} cores: judge {speedups['judged']:.2f}, bare work {speedups['bare']:.2f}")

@@ -1,7 +1,4 @@
-"""Measure the MLAB agent's own time per step, without the model and the script.
-
-The limit is 50 ms after a history of 500 steps.
-"""
+"""Benchmark the MLAB agent's own time per step, without model and scripts: at most 50 ms after 500 steps."""
 
 from __future__ import annotations
 
@@ -41,8 +38,8 @@ def reply(action: str, given: dict[str, Any]) -> str:
 def instant(agent: Agent, text: Callable[[], str]) -> None:
     """Make the model of ``agent`` reply immediately with ``text()``, emitting the same events as a real call."""
 
-    def complete(_messages: Any, *, purpose: str, details: dict[str, Any] | None = None, **_more: Any) -> Reply:
-        agent.emit("call", purpose=purpose, model="m", prompt_tokens=5000, dollars=0.0, **(details or {}))
+    def complete(_messages: Any, *, purpose: str, **_more: Any) -> Reply:
+        agent.emit("call", purpose=purpose, model="m", prompt_tokens=5000, dollars=0.0)
         said = text() if purpose == "step" else "\n".join(f"Step {number}: tried a rate" for number in range(600))
         made = Reply(said, None, truncated=False, prompt_tokens=5000, completion_tokens=400, dollars=0.0)
         agent.emit("reply", purpose=purpose, **made.record(), seconds=0.0)
@@ -90,7 +87,7 @@ def test_a_step_that_reads(benchmark: BenchmarkFixture, run: Run) -> None:
 
 
 @pytest.mark.benchmark(group=GROUP)
-def test_a_step_that_runs_nothing_to_speak_of(benchmark: BenchmarkFixture, run: Run) -> None:
+def test_a_step_that_runs_an_empty_script(benchmark: BenchmarkFixture, run: Run) -> None:
     """Run a shell script that does nothing; the time includes starting the script."""
     instant(run.agent, lambda: reply("Execute Script", {"filename": "nothing.sh"}))
     run.agent.workspace.write("nothing.sh", "exit 0\n")
@@ -105,6 +102,6 @@ def test_an_event(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 @pytest.mark.benchmark(group="the trace of the MLAB agent")
 def test_resuming(benchmark: BenchmarkFixture, run: Run) -> None:
-    """Read the trace of a history and restore the state at its end."""
+    """Read the trace of a long run and restore the state at its end."""
     state = benchmark(lambda: RunState.resumed(MemoryLimits(), Caps(), read_trace(run.trace.path)))
     assert state.steps == run.state.steps

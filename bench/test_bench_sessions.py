@@ -1,4 +1,4 @@
-"""Measure what the long nox sessions run: validations and test suites, once each."""
+"""Benchmark the commands of the long nox sessions: validations and test suites, once each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Compare the tokens per second of :func:`re_bench.lm.training.train` with those of a plain training loop.
+"""Benchmark the speed of :func:`re_bench.lm.training.train` against a plain training loop, in tokens per second.
 
-The loops alternate within one run; only the ratio of their speeds is comparable across machines. The plain loop has the
-same model and the features of nanoGPT's loop: AdamW, a cosine schedule, gradient clipping, and batches stacked from
-random offsets. Tokens are random because speed does not depend on them. The figures are printed and written to
+The loops alternate within one run; only the ratio of their speeds is comparable across machines. The plain loop trains
+the same model with the features of nanoGPT's loop: AdamW, a cosine schedule, gradient clipping, and batches stacked
+from random offsets. Tokens are random because speed does not depend on them. The figures are printed and written to
 ``--benchmark-json``.
 """
 
@@ -129,7 +129,7 @@ def compare(shape: Shape, loops: dict[str, Measure]) -> dict[str, list[Speed]]:
 
 
 def lines(speeds: dict[str, list[Speed]]) -> Iterator[str]:
-    """Yield a line for each loop: its median speed, and the median and range of its ratio to the first loop's speed."""
+    """Yield a line for each loop: its median speed, and the median and range of the ratio to the first loop's speed."""
     first = [speed for speed, _ in next(iter(speeds.values()))]
     for name, found in speeds.items():
         ratios = sorted(speed / other for (speed, _), other in zip(found, first, strict=True))

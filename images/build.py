@@ -49,7 +49,7 @@ class Outcome:
 
 
 class Builder:
-    """Build and test images with a container engine and the options of the command line."""
+    """Builds and tests images with a container engine and the command line's options."""
 
     def __init__(self, engine: Engine, options: argparse.Namespace, place: Path) -> None:
         self.engine, self.options, self.place = engine, options, place
@@ -76,7 +76,7 @@ class Builder:
         return outcome
 
     def build_of(self, image: Image) -> Build:
-        """Return the inputs of an image's build: the Dockerfile, the build arguments and the contexts."""
+        """Return the inputs of an image's build."""
         wheels = {"wheels": Path(self.options.wheels).resolve()} if self.options.wheels else {}
         if image.kind == "task":
             contexts = {"workspace": self.workspace_of(image.tasks[0])}
@@ -96,14 +96,14 @@ class Builder:
         return {name: value for name, value in known.items() if value} | given
 
     def workspace_of(self, task: str) -> Path:
-        """Return a directory with the workspace of a task; it is created in the first call."""
+        """Return a directory with a task's workspace, which the first call creates."""
         target = self.place / "workspaces" / task
         if not target.is_dir():
             create_workspace(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
         return target
 
     def prepared_for(self, image: Image) -> Path:
-        """Prepare the data of an image's tasks, and return a directory with a copy of them."""
+        """Prepare the data of an image's tasks, and return a directory with a copy of the data."""
         target = self.place / "prepared" / image.name
         target.mkdir(parents=True)
         for task in image.tasks:
@@ -133,7 +133,7 @@ class Builder:
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+    """Return the options on the command line."""
     parser = argparse.ArgumentParser(prog="nox -s images --", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"images (default: all): {', '.join(all_images(TASKS))}"
@@ -163,7 +163,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="directory in which pip also looks for wheels (default: $PIP_FIND_LINKS)",
     )
     parser.add_argument(
-        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="another build argument; may be repeated"
+        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="another build argument; repeatable"
     )
     parser.add_argument(
         "--no-cache", action="store_true", help="build without cached layers; needed if --wheels changes"

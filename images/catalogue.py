@@ -1,4 +1,4 @@
-"""List the container images: for each task the agent's environment and the verifier, the server, and the MLAB agent."""
+"""List the container images: two for each task (environment and verifier), the server, and the MLAgentBench agent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _image_of_task(task: str) -> Image:
 
 
 def debian_packages(tasks: Sequence[str]) -> str:
-    """Return the Debian packages that tasks need, separated by spaces, from ``ARG PACKAGES=`` in their Dockerfiles."""
+    """Return the Debian packages in ``ARG PACKAGES=`` of tasks' Dockerfiles, separated by spaces."""
     found: list[str] = []
     for task in tasks:
         text = (TOP / "tasks" / task / "Dockerfile").read_text()
@@ -63,7 +63,7 @@ def debian_packages(tasks: Sequence[str]) -> str:
 
 
 def version() -> str:
-    """Return the version of the core, which is used in the images' tags."""
+    """Return the version of the core, which the images' tags contain."""
     text = (TOP / "common" / "pyproject.toml").read_text()
     match = re.search(r'^version = "(.*)"$', text, re.MULTILINE)
     assert match

@@ -1,4 +1,4 @@
-"""Find Docker, Podman or Buildah, build images, run programs in them, and create a base image."""
+"""Find Docker, Podman or Buildah, build images, run programs in images, and create a base image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KINDS = ("docker", "podman", "buildah")
 """Supported container engines, in order of preference."""
 CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
-"""Capabilities that a container needs for bubblewrap's namespaces and loopback, and to measure a sandbox's files."""
+"""Capabilities that a container needs for bubblewrap's namespaces and loopback, and for measuring a sandbox's files."""
 SECURITY = {
     "docker": ("seccomp=unconfined", "systempaths=unconfined"),
     "podman": ("unmask=ALL",),
@@ -92,14 +92,10 @@ class Engine:
         options: Sequence[str] = ("--network=none",),
         limit_s: float = 600,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a temporary container as the image's user.
+        """Run a command, instead of the entry point, in a temporary container as the image's user.
 
-        Args:
-            image: the image's name.
-            command: program and arguments, which replace the image's entry point.
-            text: input on stdin.
-            options: options of the engine's ``run``; Buildah ignores them and uses the machine's network.
-            limit_s: timeout in seconds.
+        ``text`` is the input on stdin. Buildah ignores ``options``, which are for the engine's command ``run``, and
+        uses the machine's network.
 
         Raises:
             EngineError: if the command times out.
@@ -134,7 +130,7 @@ class Engine:
         """Return the size of an image in bytes, including shared layers.
 
         Raises:
-            EngineError: if there is no such image.
+            EngineError: if the image does not exist.
         """
         if self.runs_containers:
             return int(self.ask("image", "inspect", "--format", "{{.Size}}", image))
@@ -159,10 +155,10 @@ def _run(command: Sequence[str], text: str, limit_s: float) -> subprocess.Comple
 
 
 def find_engine(command: str | None) -> Engine:
-    """Return the engine with this command; None selects the first engine that works.
+    """Return the engine with this command, or the first engine that works if ``command`` is None.
 
     Raises:
-        EngineError: if there is no such engine.
+        EngineError: if no engine was found.
     """
     for candidate in [command] if command else KINDS:
         path = shutil.which(candidate)
@@ -187,8 +183,8 @@ def _daemon_answers(docker: str) -> bool:
 def ensure_debian_base(engine: Engine, log: Path) -> str:
     """Create the image :data:`DEBIAN_BASE` with debootstrap unless it exists, and return its name.
 
-    The image contains Debian 12 and Python 3.11; it is for machines without access to an image registry. It also trusts
-    the certificates in this machine's :data:`OWN_AUTHORITIES`.
+    The image, for machines without access to a registry, contains Debian 12 and Python 3.11, and trusts the
+    certificates in this machine's :data:`OWN_AUTHORITIES`.
 
     Raises:
         EngineError: if this process is not root, debootstrap is not installed, or a step fails (see ``log``).

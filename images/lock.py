@@ -1,7 +1,7 @@
 """Write the lock files in images/locks with uv: ``python images/lock.py [NAME...]``, or ``nox -s lock``.
 
 A lock file lists the version and hashes of each package, for ``pip install --no-deps --require-hashes -r``. Its first
-line contains a checksum of the requirements, with which a test finds stale lock files.
+line contains a checksum of the requirements, by which a test finds stale lock files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WITHOUT_TORCH = 'torch ; python_version < "0"\n'
 
 
 def read_tables() -> dict[str, dict[str, Any]]:
-    """Return the tables of ``locks.toml``; there is one for each lock file."""
+    """Return the tables of ``locks.toml``, one for each lock file."""
     return tomllib.loads((HERE / "locks.toml").read_text(encoding="utf-8"))
 
 
@@ -40,14 +40,14 @@ def lock_file(name: str) -> Path:
 
 
 def name_of(requirement: str) -> str:
-    """Return the normalised package name in a requirement or in a line of a lock file."""
+    """Return the normalised name of the package in a requirement or a line of a lock file."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def requirements(table: dict[str, Any]) -> list[str]:
     """Return the requirements for one table of ``locks.toml``: its packages and the dependencies of its projects.
 
-    Torch and the packages of this repository are left out.
+    Torch and this repository's packages are left out.
 
     Raises:
         ValueError: if a project does not exist.
@@ -106,9 +106,9 @@ def problems(name: str) -> list[str]:
     """Return a message for each reason why a lock file is missing or stale."""
     tables = read_tables()
     if name not in tables:
-        return [f"images/locks.toml has no table {name}: add one, and type nox -s lock -- {name}"]
+        return [f"images/locks.toml has no table {name}: add one, and run nox -s lock -- {name}"]
     if not lock_file(name).is_file():
-        return [f"images/locks/{name}.txt is missing: type nox -s lock -- {name}"]
+        return [f"images/locks/{name}.txt is missing: run nox -s lock -- {name}"]
     versions, pins = locked_versions(name), read_pins()
     wanted = [line for line in requirements(tables[name]) if "extra ==" not in line]
     stale = lock_file(name).read_text(encoding="utf-8").partition("\n")[0] != made_from(tables[name])
@@ -117,15 +117,11 @@ def problems(name: str) -> list[str]:
     found = ["its requirements have changed"] if stale else []
     found += [f"its versions differ from constraints.txt: {', '.join(other)}"] if other else []
     found += [f"it lacks {', '.join(missing)}"] if missing else []
-    return [f"images/locks/{name}.txt is stale, {reason}: type nox -s lock -- {name}" for reason in found]
+    return [f"images/locks/{name}.txt is stale, {reason}: run nox -s lock -- {name}" for reason in found]
 
 
 def write(name: str, table: dict[str, Any], uv: str) -> int:
-    """Write a lock file with uv; return the number of packages in the file.
-
-    Raises:
-        subprocess.CalledProcessError: if uv fails; uv's messages are on stderr.
-    """
+    """Write a lock file with uv; return the number of packages. If uv fails, its messages are on stderr."""
     with tempfile.TemporaryDirectory() as place:
         wanted, override, locked = (Path(place) / file for file in ("wanted.in", "override.txt", "locked.txt"))
         wanted.write_text("\n".join(requirements(table)), encoding="utf-8")
@@ -143,7 +139,7 @@ def write(name: str, table: dict[str, Any], uv: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the lock files named on the command line; by default all."""
+    """Write the lock files named on the command line, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables = read_tables()
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(tables)} (default: all)")

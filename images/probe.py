@@ -1,4 +1,4 @@
-"""Inspect an image from inside, and print the facts as JSON.
+"""Inspect an image from inside, and print the findings as JSON.
 
 The caller runs ``python3 -`` in a container; stdin contains ``WANTED = {...}`` followed by the text of this file. The
 keys of ``WANTED`` are: ``sizes`` (sizes of secret files), ``modules`` (modules to import), ``programs`` (programs to
@@ -24,7 +24,7 @@ LEFT_OUT = ("/proc", "/sys", "/dev")
 
 
 def files_below(top: str) -> list[str]:
-    """Return all regular files below a directory, except for links and files in the kernel's file systems."""
+    """Return all regular files below a directory, except in the kernel's file systems."""
     found = []
     for directory, names, files in os.walk(top):
         names[:] = [name for name in names if os.path.join(directory, name) not in LEFT_OUT]  # noqa: PTH118 - faster
@@ -84,7 +84,7 @@ def failed_programs(programs: dict[str, list[str]]) -> dict[str, str]:
 
 
 def probe(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts about this image: user, files, packages and failures."""
+    """Return the findings about this image: user, files, packages and failures."""
     packages = {entry.metadata["Name"]: entry.version for entry in importlib.metadata.distributions()}
     return {
         "user": pwd.getpwuid(os.geteuid()).pw_name,

@@ -1,4 +1,4 @@
-"""Test the server's image: run episodes with both official clients, and with the agent in its own image."""
+"""Test the server's image: run episodes with both official clients, and an agent in its own image."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _address(process: subprocess.Popen[str], lines: list[str]) -> str:
 
 
 def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
-    """Test the server's image, also with the agent's image if ``agent`` is its tag; return a line for each problem."""
+    """Test the server's image, also with the agent image ``agent`` if it is given; return a line for each problem."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", "re-bench tasks && re-bench serve --help && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"tasks, server or torch are missing: {done.stderr[-400:]}"]
@@ -85,8 +85,8 @@ def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
         token_file.write_text(token, encoding="utf-8")
         token_file.chmod(0o600)  # the server requires this mode
         with serving(engine, tag, token_file) as url:
-            problems = [*_problems_of_episodes(url, token)]
-            return [*problems, *(_problems_of_agent(engine, agent, url, token) if agent else ())]
+            problems = list(_problems_of_episodes(url, token))
+            return problems + _problems_of_agent(engine, agent, url, token) if agent else problems
 
 
 def _problems_of_episodes(url: str, token: str) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _problems_of_episodes(url: str, token: str) -> Iterator[str]:
 @contextlib.asynccontextmanager
 async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIterator[tuple[Any, list[str]]]:
     """Open a session with one of the :data:`CLIENTS`; yield the session and the ids of the server's tasks."""
-    # Imported lazily, because importing a client takes seconds.
+    # Importing a client takes seconds.
     if client == "openreward":
         from openreward import AsyncOpenReward  # noqa: PLC0415
 

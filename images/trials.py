@@ -28,13 +28,13 @@ HOME = "/home/agent"
 SKELETON = {".bashrc", ".bash_logout", ".profile"}
 """Files that Debian creates in every home directory."""
 BESIDES = {"pip", "setuptools", "wheel"}
-"""Packages that every virtual environment contains and that are in no lock file."""
+"""Packages in every virtual environment that no lock file contains."""
 WITH_CUDA = ("nvidia-", "cuda-", "triton")
 """Prefixes of the packages of torch's CUDA build."""
 SMALLEST = 40
-"""Files with fewer bytes, such as an empty ``__init__.py``, are not considered secret."""
+"""Minimum size in bytes of a secret file; smaller files, such as an empty ``__init__.py``, reveal nothing."""
 HELD_OUT_PACKAGES = ("re_bench", "transformers", "datasets")
-"""Modules that must not be in an agent's image; texts in the sources of the last two are used as held-out data."""
+"""Modules that must not be in an agent's image; source texts of the last two are held-out data."""
 PROGRAMS = {
     "torch": {"cc": ["cc", "--version"]},
     "rust_codecontests": {
@@ -53,13 +53,13 @@ class Secrets:
     paths: dict[str, Path]
     """The files by checksum."""
     sizes: list[int]
-    """The sizes of the files, each once."""
+    """The distinct sizes of the files."""
 
 
 def secrets_besides(shown: Path, cache: Path) -> Secrets:
-    """Return all files of the tasks and of the prepared data, except for those that agents may see.
+    """Return all files of the tasks and the prepared data except for files that agents may see.
 
-    Agents may see the instructions, and all files with the same contents as a file below ``shown``.
+    Agents may see the instructions and all files with the same contents as a file below ``shown``.
     """
     known = {_sha256(path) for path in _files([shown])}
     known |= {_sha256(path) for path in TOP.glob("tasks/*/instructions.md")}
@@ -72,14 +72,8 @@ def secrets_besides(shown: Path, cache: Path) -> Secrets:
 def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: Path, *, same: bool) -> list[str]:
     """Test the image of a task: its user, files, packages and programs, and that it contains no secrets.
 
-    Args:
-        engine: the container engine.
-        tag: the image's tag.
-        image: the expected image.
-        workspace: the expected workspace.
-        cache: this machine's prepared data.
-        same: whether the image was built with this workspace; if not, the contents of files are not compared, because
-            workspaces have random parts.
+    ``cache`` contains this machine's prepared data. ``same`` says whether the image was built with ``workspace``; if
+    not, the contents of files are not compared, because workspaces have random parts.
     """
     secrets = secrets_besides(workspace, cache)
     wanted = {
@@ -101,15 +95,7 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
 def problems_of(
     found: dict[str, Any], image: Image, workspace: Path, secrets: Secrets, *, same: bool = True
 ) -> list[str]:
-    """Return a line for each problem that the output of ``probe.py`` for a task's image shows.
-
-    Args:
-        found: the output of ``probe.py``.
-        image: the expected image.
-        workspace: the expected workspace.
-        secrets: files that must not be in the image.
-        same: as in :func:`check_task`.
-    """
+    """Return a line for each problem in ``found``, the output of ``probe.py`` for a task's image."""
     problems = [f"{name}: {why}" for name, why in found["failed"].items()]
     problems += [f"module {name} must not be installed" for name in found["present"]]
     if (found["user"], found["directory"]) != ("agent", f"{HOME}/solution") or found["uid"] == 0:
@@ -154,7 +140,7 @@ def _problems_of_packages(found: dict[str, Any], image: Image) -> Iterable[str]:
 
 
 def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validate: bool) -> list[str]:
-    """Test a verifier: score the baseline, or with ``validate`` all known solutions; return a line for each problem."""
+    """Test a verifier: score the baseline or, with ``validate``, all known solutions; return a line per problem."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", f"re-bench tasks | grep -w {task} && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"task {task} or torch are missing: {done.stderr[-400:]}"]
@@ -181,13 +167,7 @@ def check_agent(engine: Engine, tag: str) -> list[str]:
 def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]:
     """Test containers as a sandbox: run attacks in the first image, and score each task's baseline in its image.
 
-    Args:
-        engine: the container engine; Buildah is not supported.
-        images: the tag of each task's image.
-        profile: the profile to score in.
-
-    Returns:
-        A line for each problem; the attacks and scores are printed.
+    ``images`` contains the tag of each task's image. Print the attacks and scores; return a line for each problem.
     """
     if not engine.runs_containers:
         return [f"NOT RUN: {engine.kind} does not isolate containers; install Docker or Podman"]

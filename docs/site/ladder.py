@@ -21,11 +21,7 @@ _WIDTH_INCHES = 6.2
 
 
 def draw_ladder(rows: Sequence[Sequence[str]]) -> str:
-    """Return a task's picture as SVG.
-
-    Args:
-        rows: the task's rows of the table in ``docs/science.md``; rows without a reward are left out.
-    """
+    """Return a task's picture as SVG, drawn from the task's rows in ``docs/science.md`` that have a reward."""
     rows = [row for row in rows if row[_REWARD]]
     profiles = list(dict.fromkeys(row[_PROFILE] for row in rows))
     panels = [[row for row in rows if row[_PROFILE] == profile] for profile in profiles]

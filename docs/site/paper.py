@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INK, MUTED, GRID = "#1f2328", "#59636e", "#d1d9e0"
 ACCENT, BAD, GOOD = "#0072b2", "#c2410c", "#007a5a"
 _DECIMALS = re.compile(r"(\.\d)\d{3,}")
-"""Matches numbers with many decimals, which are cut to one decimal."""
+"""Matches numbers with many decimals, which are truncated to one."""
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
@@ -43,14 +43,7 @@ def roomy() -> ConstrainedLayoutEngine:
 
 
 def save(figure: Figure, name: str, title: str, description: str) -> str:
-    """Return a figure as an SVG file on white paper.
-
-    Args:
-        figure: the figure, drawn in the colours of this module.
-        name: letters and hyphens; makes the ids in the SVG reproducible.
-        title: short text that screen readers read instead of the picture.
-        description: the contents of the picture as text.
-    """
+    """Return a figure as SVG, with a title and a description for screen readers; ``name`` makes ids reproducible."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA | {"Title": title, "Description": description})

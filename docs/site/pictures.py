@@ -1,4 +1,4 @@
-"""Draw the pictures of README and docs: ``python docs/site/pictures.py [--validations JSON ...]``; needs matplotlib.
+"""Draw the pictures in the README and the docs: ``python docs/site/pictures.py [--validations JSON ...]``.
 
 ``--validations`` takes output files of ``re-bench validate --json`` and saves the drawn values to
 ``docs/pictures/validation.json``, with today's date and the installed versions. The pictures are drawn from that file,
@@ -30,7 +30,7 @@ TOP = Path(__file__).parents[2]
 PICTURES = TOP / "docs" / "pictures"
 _KEPT = PICTURES / "validation.json"
 _LOWEST, _HIGHEST = -1.5, 1.3
-"""Range of the reward axis of ``idea.svg``; lower rewards are drawn at its lower end, labelled "≤ -1.5"."""
+"""Range of the reward axis in ``idea.svg``; lower rewards are drawn at the lower end, labelled "≤ -1.5"."""
 _REFUSED_AT = -2.05
 _KEY = (
     ("baseline", "o", ACCENT),
@@ -40,7 +40,7 @@ _KEY = (
 
 
 def main() -> None:
-    """Read the command line and draw everything."""
+    """Draw all pictures; with ``--validations``, save new values first."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--validations", metavar="JSON", type=Path, nargs="+", help="from re-bench validate --json")
     options = parser.parse_args()
@@ -80,7 +80,7 @@ def _solution(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_idea(data: dict[str, Any]) -> str:
-    """Return the README's picture of each task's solutions on the scale of rewards, with the number refused."""
+    """Return the README's picture: the rewards of each task's solutions, and the number of refused cheats."""
     with styled():
         figure = Figure(figsize=(8.4, 0.5 * len(data["tasks"]) + 1.5), layout=roomy())
         axes = figure.add_subplot()

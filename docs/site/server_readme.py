@@ -25,11 +25,7 @@ _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
 
 def with_tables(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return a README with its tables replaced by tables from the manifests of ``tasks``.
-
-    Raises:
-        KeyError: if the README marks a table with an unknown name.
-    """
+    """Return a README with its tables replaced by tables from the manifests of ``tasks``."""
     return _TABLE.sub(lambda match: f"{match[1]}{_TABLES[match[2]](tasks)}\n{match[3]}", text)
 
 

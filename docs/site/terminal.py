@@ -1,4 +1,4 @@
-"""Draw the picture of a terminal that shows the printed text of a session."""
+"""Draw a terminal that shows the text of a session."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ _PAPER, _INK, _GOOD, _BAD, _MUTED = "#0d1117", "#e6edf3", "#56d364", "#ff7b72", 
 
 
 def draw_session(text: str) -> str:
-    """Return the picture of a session as SVG.
-
-    Args:
-        text: a first line with the title and the date, then the session's commands and their output.
-    """
+    """Return the picture of a session as SVG; the first line of ``text`` is the title and the date."""
     title, *lines = text.rstrip("\n").split("\n")
     width = max(map(len, [title, *lines])) * _WIDTH + 36
     height = (len(lines) + 3) * _HEIGHT

@@ -1,11 +1,9 @@
-"""Test the Dockerfiles, the command line, and the functions that test images, without a container engine."""
+"""Test the Dockerfiles, the lock files, and the functions that test images, without a container engine."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import stat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +14,6 @@ import catalogue
 import engines
 import lock
 import probe
-import serving
 import trials
 from re_bench.task.check import dockerfile_steps
 from re_bench.task.check_files import Problem
@@ -24,10 +21,12 @@ from re_bench_harbor.export import PRIVILEGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 TOP = catalogue.TOP
 IMAGES = catalogue.all_images(build.TASKS)
 TASK = "triton_cumsum"
+TABLES = lock.read_tables()
 _INSTALL = re.compile(r"pip install ([^&\n]*)")
 _LOCKED = (
     "--no-deps --require-hashes -r ",
@@ -59,74 +58,6 @@ def test_dockerfiles_copy_existing_files_and_install_locked_packages(name: str) 
     assert all(lock.lock_file(used).is_file() for used in image.locks)
     assert "python:3.11-slim-bookworm" in text
     assert ("torch" in image.locks) == ("\nARG TORCH=" in text)
-
-
-def test_images_and_their_packages() -> None:
-    assert len(IMAGES) == 2 * len(build.TASKS) + 2
-    assert catalogue.debian_packages(["rust_codecontests", TASK]) == "rustc-web gcc libc6-dev"
-    assert IMAGES[TASK].locks == ("torch", TASK)
-    assert re.fullmatch(r"re-bench/server:\d+\.\d+\.\d+", IMAGES["server"].tag(catalogue.version()))
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("docker", ["build", "--file"]),
-        ("podman", ["build", "--ignorefile"]),
-        ("buildah", ["bud", "--layers", "--isolation", "chroot", "--ignorefile"]),
-    ],
-)
-def test_build_options_of_each_engine(command: str, expected: list[str]) -> None:
-    made = engines.Build(IMAGES["server"].dockerfile, TOP, {"BASE": "b"}, {"wheels": Path("/w")})
-    options = engines.Engine(command, command).build_options(made)
-    assert options[: len(expected)] == expected
-    assert options[-2:] == ["--build-arg=BASE=b", "--build-context=wheels=/w"]
-
-
-@pytest.mark.integration
-def test_a_failed_build_shows_the_end_of_its_log(tmp_path: Path) -> None:
-    engine = fake_engine(tmp_path / "my-podman", "echo step 1; echo no space left >&2; exit 3")
-    with pytest.raises(engines.EngineError, match=r"exited with 3; .*server.log:\n(.*\n)*no space left"):
-        engine.build(engines.Build(IMAGES["server"].dockerfile, TOP), ["t"], tmp_path / "server.log")
-    engine = fake_engine(tmp_path / "my-podman", "sleep 30")
-    with pytest.raises(engines.EngineError, match=r"timeout of 0\.1 s"):
-        engine.run("image", ["true"], limit_s=0.1)
-
-
-def fake_engine(path: Path, script: str) -> engines.Engine:
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(stat.S_IRWXU)
-    return engines.find_engine(str(path))
-
-
-@pytest.mark.integration
-def test_a_missing_engine_is_a_usage_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert build.main(["--logs", str(tmp_path / "logs")]) == 2
-    assert "apt-get install buildah" in capsys.readouterr().err
-    assert build.main(["--logs", str(tmp_path / "logs"), "--engine", "nerdctl"]) == 2
-    assert "nerdctl: not found" in capsys.readouterr().err
-    fake_engine(tmp_path / "docker", "exit 1")  # a client without a daemon
-    with pytest.raises(engines.EngineError, match="daemon"):
-        engines.find_engine(None)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nothing"], "no image is called nothing; choose from: "),
-        (["--wheels", "/nowhere"], "--wheels /nowhere: no such directory"),
-        (["--build-arg", "BASE"], "give NAME=VALUE"),
-        (["--base", "b", "--debian-base"], "not allowed with"),
-    ],
-)
-def test_invalid_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        build.read_options(arguments)
-    assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -189,42 +120,6 @@ def test_each_fault_of_an_image_is_reported(home: tuple[Path, trials.Secrets]) -
         assert [problem for problem in problems if message in problem], (message, problems)
 
 
-@pytest.mark.integration
-def test_the_probe_finds_files_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    file = tmp_path / "below" / "secret"
-    file.write_bytes(b"s" * 77)
-    (tmp_path / "link").symlink_to(file)
-    assert probe.files_below(str(tmp_path)) == [str(file)]
-    found = probe.home_of(str(tmp_path))[str(file)]
-    assert (found["sha256"], found["writable"]) == (probe.sha256(str(file)), True)
-    below = probe.files_below
-    monkeypatch.setattr(probe, "files_below", lambda _top: below(str(tmp_path)))
-    assert probe.of_sizes([77]) == {str(file): probe.sha256(str(file))}
-    assert probe.of_sizes([78]) == {}
-    assert probe.failed_imports(["json", "no_such_module"]).keys() == {"no_such_module"}
-    assert probe.failed_programs({"good": ["true"], "bad": ["false"], "none": ["/nowhere"]}).keys() == {"bad", "none"}
-
-
-def test_each_fault_of_an_episode_is_reported() -> None:
-    good: dict[str, Any] = {
-        "client": "c",
-        "rewards": [0.0, 1.0],
-        "finished": [False, True],
-        "listed": ["4242", "solution.py"],
-    }
-    good["tasks"] = sorted(f"ai_rd_{number}" for number in range(len(build.TASKS)))
-    assert serving.problems_of_episode(good) == []
-    faults: list[dict[str, Any]] = [
-        {"rewards": [0.0, 0.0]},
-        {"finished": [False, False]},
-        {"listed": ["0"]},
-        {"tasks": []},
-    ]
-    for fault in faults:
-        assert len(serving.problems_of_episode({**good, **fault})) == 1
-
-
 def test_compose_file_and_dockerfiles_have_the_options_of_nested_sandboxes() -> None:
     services = yaml.safe_load((TOP / "images" / "compose.yaml").read_text())["services"]
     for name, service in services.items():
@@ -241,3 +136,21 @@ def test_compose_file_and_dockerfiles_have_the_options_of_nested_sandboxes() -> 
         comment = IMAGES[name].dockerfile.read_text().replace("\n#", "").replace("\\", "")
         assert " ".join(options) in " ".join(comment.split())
     assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_locks_are_up_to_date_have_hashes_and_exclude_torch(name: str) -> None:
+    assert lock.problems(name) == []
+    text = lock.lock_file(name).read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert lines
+    for line in lines:
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", line), line
+        assert not re.match(r"torch==|nvidia-(?!ml-py)|cuda-", line), line
+    assert "://" not in text
+
+
+def test_the_shared_lock_has_all_requirements_except_ray() -> None:
+    wanted = lock.requirements(TABLES["shared"])
+    assert {"inspect-ai>=0.3.285", "pytest", "transformers", "kernelguard", "triton"} <= set(wanted)
+    assert not [line for line in wanted if lock.name_of(line) in {"ray", "torch"} or line.startswith("re-bench")]

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from example_tasks import EXAMPLES, make_tasks
 from server_process import Server, serving
+from shell_session import Session, session_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,3 +29,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A shell of a session in the real sandbox."""
+    with session_in(tmp_path_factory.mktemp("shell"), environment={"GIVEN": "from the server"}) as opened:
+        yield opened

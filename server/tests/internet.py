@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import http.server
-import io
 import itertools
 import json
 import signal
@@ -21,7 +20,6 @@ import subprocess
 import sys
 import threading
 import urllib.parse
-import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,8 +31,6 @@ NAMES = {
     "both.example.org": [["2606:4700::1111", "8.8.8.8"]],
     "other.example.org": [["8.8.8.8"]],
     "far.example.net": [["1.1.1.1"]],
-    "pypi.org": [["8.8.8.8"]],
-    "files.pythonhosted.org": [["1.1.1.1"]],
     "loopback.example.org": [["127.0.0.1"]],
     "private.example.org": [["10.0.0.5"]],
     "mixed.example.org": [["8.8.8.8", "10.0.0.5"]],
@@ -44,7 +40,6 @@ NAMES = {
     "dead.example.org": [["8.8.8.9"]],
 }
 """Addresses of a name at the first lookup, the second and so on."""
-WHEEL = "tiny_package-1.0-py3-none-any.whl"
 
 
 def serve(directory: str, command: list[str]) -> None:
@@ -129,7 +124,7 @@ def world(directory: str) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{directory}/host.pem", f"{directory}/host.key")
     Site.directory = directory
-    for port, tls in ((80, None), (443, context), (8443, context), (9000, None)):
+    for port, tls in ((80, None), (443, context), (9000, None)):
         server = Sites(("::", port), Site)
         server.tls = tls
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -155,7 +150,7 @@ class Sites(http.server.ThreadingHTTPServer):
 
 
 class Site(http.server.BaseHTTPRequestHandler):
-    """Answers by path: ``/size/N`` with N bytes, ``/to/URL`` with a redirect, the package index, else an echo."""
+    """Answers by path: ``/size/N`` with N bytes, ``/to/URL`` with a redirect, else an echo."""
 
     protocol_version = "HTTP/1.1"
     directory: str
@@ -174,10 +169,6 @@ class Site(http.server.BaseHTTPRequestHandler):
             self.answer(b"", length=int(self.path.split("/")[2]))
         elif self.path.startswith("/to/"):
             self.answer(b"moved", 302, Location=urllib.parse.unquote(self.path[4:]))
-        elif self.path == "/simple/tiny-package/":
-            self.answer(f'<a href="https://files.pythonhosted.org/{WHEEL}">{WHEEL}</a>'.encode(), kind="text/html")
-        elif self.path == f"/{WHEEL}":
-            self.answer(wheel())
         else:
             self.answer(json.dumps(request).encode())
 
@@ -194,10 +185,9 @@ class Site(http.server.BaseHTTPRequestHandler):
         self.rfile.readline()
         return body
 
-    def answer(self, body: bytes, status: int = 200, length: int = 0, kind: str = "text/plain", **headers: str) -> None:
+    def answer(self, body: bytes, status: int = 200, length: int = 0, **headers: str) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(length or len(body)))
-        self.send_header("Content-Type", kind)
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
@@ -209,17 +199,6 @@ class Site(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass
-
-
-def wheel() -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        about = "tiny_package-1.0.dist-info"
-        archive.writestr("tiny_package.py", "VALUE = 4711\n")
-        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: tiny-package\nVersion: 1.0\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/RECORD", "")
-    return stream.getvalue()
 
 
 class Resolver(socketserver.DatagramRequestHandler):

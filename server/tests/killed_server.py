@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES, ask_command, change, experiment_command, make_tasks
+from fake_server import FakeServer
 from server_process import Raw, Server, command_lines_naming, running_scorers, serving, until
-from test_model import KEY, Upstream, running_upstream
+from test_model import KEY
 
 from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECRETS = {"X-Secrets": base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()}
-MAX_SESSIONS = 15
+MAX_SESSIONS = 17
 """Two more than are restored."""
+LEFT_S = (4, 20)
+"""Working times of which sessions have only this left; a busy machine needs longer."""
 DEEP = "python3 -c \"import os\nfor _ in range(1100): os.mkdir('deep'); os.chdir('deep')\""
 """More levels than Python's recursion limit, with a path longer than the system allows."""
 
@@ -35,7 +38,7 @@ class Restarted:
     """The second server, and what the first one left."""
 
     server: Server
-    upstream: Upstream
+    upstream: FakeServer
     temporary: Path
     """The directory for temporary files of both servers."""
     left: list[Path] = field(default_factory=list)
@@ -91,22 +94,21 @@ def restarted_server(place: Path) -> Iterator[Restarted]:
     tasks = (*EXAMPLES, "example_keyed", "example_chosen", "example_secret")
     with (
         pytest.MonkeyPatch.context() as patch,
-        running_upstream() as upstream,
+        FakeServer(lambda _request: "hi") as upstream,
         tempfile.TemporaryDirectory(prefix="kill-") as short,  # a path short enough for sockets
     ):
         temporary = Path(short)
         patch.setenv("RE_BENCH_CACHE", str(place / "cache"))
         patch.delenv("RE_BENCH_INSTANCES", raising=False)
         patch.setenv("TMPDIR", str(temporary))
-        patch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
         choose_instance("chosen", "cpu", 30)
-        with serving(place, site, *options, tasks=tasks, OPENAI_BASE_URL=os.environ["OPENAI_BASE_URL"]) as server:
+        with serving(place, site, *options, tasks=tasks, OPENAI_BASE_URL=upstream.url) as server:
             restarted = Restarted(server, upstream, temporary)
             populate(restarted)
             kill(restarted)
         spoil(restarted)
         (place / "cache" / MACHINE_FILE).unlink()
-        with serving(place, site, *options, tasks=tasks, OPENAI_BASE_URL=os.environ["OPENAI_BASE_URL"]) as server:
+        with serving(place, site, *options, tasks=tasks, OPENAI_BASE_URL=upstream.url) as server:
             restarted.server, restarted.left = server, list(temporary.rglob("re-bench-score-*"))
             for session in restarted.sessions.values():
                 session.server = server
@@ -124,7 +126,8 @@ def populate(restarted: Restarted) -> None:
     until(lambda: restarted.record("final")["state"] == "finished")
     until(lambda: restarted.record("outcome")["attempts"] == 1)
     assert '"run": 1' in begin("equipped", "equipped", "true").says(experiment_command(16))
-    begin("waited", "quick", "true")
+    for name in ("waited", *(f"{left_s} s left" for left_s in LEFT_S)):
+        begin(name, "quick", "true")
     use_attempts(begin("limited", "quick", "true"))
     use_instances(restarted)
     assert "hi\n[exit status 0]" in begin("keyed", "keyed", "true", **SECRETS).says(ask_command("hi"))
@@ -181,12 +184,14 @@ def kill(restarted: Restarted) -> None:
 
 
 def spoil(restarted: Restarted) -> None:
-    """Add a session with a damaged record and one of a task that is not served any more; let one have waited."""
+    """Add a session with a damaged record and one of a task that is not served; let some have worked or waited."""
     sessions = restarted.server.state / "sessions"
     for name, record in (("damaged", "{"), ("unserved", json.dumps({
         "v": 1, "name": "unserved", "task": "gone", "profile": "cpu", "client": "x", "opened": "x", "state": "open",
     }))):  # fmt: skip
         (sessions / name / "workspace").mkdir(parents=True)
         (sessions / name / "session.json").write_text(record)
-    times = {"used_s": 1800.0, "waited_s": 7200.0, "periods": [[1.0, 9001.0]]}
-    (restarted.directory("waited") / "session.json").write_text(json.dumps(restarted.record("waited") | times))
+    times = {"waited": {"used_s": 1800.0, "waited_s": 7200.0, "periods": [[1.0, 9001.0]]}}
+    times |= {f"{left_s} s left": {"used_s": 8 * 3600.0 - left_s} for left_s in LEFT_S}
+    for session, changes in times.items():
+        (restarted.directory(session) / "session.json").write_text(json.dumps(restarted.record(session) | changes))

@@ -71,29 +71,18 @@ class Agent(Raw):
     server: Online
 
     def __init__(self, server: Online, task: str = "example_quick") -> None:
-        before = {path.name for path in server.sessions()}
+        before = set(server.sessions())
         super().__init__(server, task)
-        (self.name,) = until(lambda: {path.name for path in server.sessions()} - before)
-
-    @property
-    def directory(self) -> Path:
-        path: Path = self.server.state / "sessions" / self.name
-        return path
+        (self.directory,) = until(lambda: set(server.sessions()) - before)
 
     def log(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.directory / "network.jsonl").read_text().splitlines()]
-
-    def prompt(self) -> str:
-        return str(self.server.get("/rebench/prompt", {"X-Session-ID": self.sid})[0]["text"])
-
-    def run(self, command: str) -> str:
-        return str(self.call("bash", command=command)["output"]["blocks"][0]["text"])
 
     def send(self, *messages: bytes) -> list[str]:
         """Send each message to the proxy on a separate connection, and return the responses."""
         request = json.dumps([base64.b64encode(message).decode() for message in messages])
         encoded = base64.b64encode(SENDER.encode()).decode()
-        shown = self.run(f"echo {encoded} | base64 -d > /tmp/sender.py; python /tmp/sender.py '{request}'")
+        shown = self.says(f"echo {encoded} | base64 -d > /tmp/sender.py; python /tmp/sender.py '{request}'")
         return [base64.b64decode(line).decode("latin-1") for line in shown.splitlines()[: len(messages)]]
 
 

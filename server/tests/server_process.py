@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 TOP = Path(__file__).resolve().parents[2]
 START_S = 240.0
-TASKS = {
-    task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
-}
+TASKS = {task.manifest.id: task for task in (open_task(path.parent) for path in sorted(TOP.glob("tasks/*/task.toml")))}
 """The tasks of the repository, by ID."""
 CLIENTS = ("openreward", "ors")
 SECRET_NAMES = ("OPENREWARD_API_KEY", "ORS_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -162,12 +160,8 @@ def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def command_lines_naming(directory: Path) -> list[str]:
     """Return the command lines of processes that mention a directory."""
-    lines = _command_lines()
-    return [
-        arguments.replace(b"\0", b" ").decode(errors="replace")
-        for pid, arguments in lines.items()
-        if str(directory).encode() in arguments and pid != os.getpid()
-    ]
+    found = [line for pid, line in _command_lines().items() if str(directory).encode() in line and pid != os.getpid()]
+    return [line.replace(b"\0", b" ").decode(errors="replace") for line in found]
 
 
 def running_scorers(server: Server) -> list[int]:
@@ -183,13 +177,6 @@ def _command_lines() -> dict[int, bytes]:
         with contextlib.suppress(OSError):  # it has ended
             lines[int(path.parent.name)] = path.read_bytes()
     return lines
-
-
-def re_bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command ``re-bench`` in the repository."""
-    command = [sys.executable, "-m", "re_bench.cli", *arguments]
-    variables = os.environ | environment
-    return subprocess.run(command, capture_output=True, text=True, cwd=TOP, timeout=100, env=variables, check=False)
 
 
 class Raw:

@@ -55,9 +55,6 @@ class Session:
         assert output.status == 0, output
         return output.text
 
-    def sleep(self, seconds: float) -> None:
-        self.runner.run(asyncio.sleep(seconds))
-
 
 @contextmanager
 def session_in(directory: Path, **more: Any) -> Iterator[Session]:

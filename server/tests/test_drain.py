@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import Raw, Server, command_lines_naming, post, re_bench, running_scorers, serving, until
+from example_tasks import make_tasks
+from server_process import TOP, Raw, Server, command_lines_naming, post, running_scorers, serving, until
 
 from re_bench.attempts.log import AttemptLog
 from re_bench.cli.main import main
@@ -21,7 +25,25 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-TRUE = {"name": "bash", "input": {"command": "true"}}
+TASKS = ("example_quick", "example_connecting")
+CONNECTING = """
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.api import RawScore, Task, main
+
+class Connecting(Task):
+    profiles = {"cpu": None}
+
+    def score(self, job):
+        backend, address = open_backend(), (job.submission / "answer.txt").read_text()
+        program = f"import socket; socket.create_connection({address}, timeout=5)"
+        finished = run(backend, [backend.python, "-I", "-c", program], SandboxSpec())
+        return RawScore(float(finished.status == 0), finished.stderr[-40:])
+
+if __name__ == "__main__":
+    main(Connecting())
+"""
 
 
 def in_background(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
@@ -31,27 +53,12 @@ def in_background(function: Callable[[], Any]) -> tuple[threading.Thread, list[A
     return thread, outcome
 
 
-def test_sigterm_lets_running_calls_finish(tmp_path: Path, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shutdowns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three servers in turn continue the same sessions."""
+    site = make_tasks(tmp_path / "site", connecting="quick")
+    (site / "connecting" / "score.py").write_text(CONNECTING)
     with serving(tmp_path, site) as server:
-        commanded, answered, idle = (Raw(server, "example_quick") for _ in range(3))
-        answered.says(f"echo wait {tmp_path}/go -1 > answer.txt")
-        wait = "until [ -e go ]; do sleep 0.1; done"
-        command, said = in_background(lambda: commanded.says(f"{wait}; echo done | tee file"))
-        answer, outcome = in_background(lambda: answered.call("answer")["output"]["metadata"])
-        until(lambda: running_scorers(server) and len([one for one in doing(server) if one != "idle"]) == 2)
-        server.process.send_signal(signal.SIGTERM)
-        until(lambda: server.health()["status"] == "draining")
-        assert idle.post("/ping", {})[0] == 200
-        status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "new"})
-        assert (status, "accepts no new sessions" in reply["detail"]) == (503, True)
-        status, reply = idle.post("/rebench/call", TRUE)  # clients retry after 503
-        assert (status, "shutting down" in reply["detail"]) == (503, True)
-        for path in (tmp_path, *server.workspaces()):
-            (path / "go").touch()
-        assert server.process.wait(60) == 128 + signal.SIGTERM
-        command.join()
-        answer.join()
-        assert (said, outcome[0]["raw"]) == (["done\n[exit status 0]"], -1.0)
+        commanded, answered = calls_finish(server, tmp_path)
         assert command_lines_naming(server.state) == []
     assert {one["state"] for one in listed(server.state, capsys)} == {"suspended"}
     with serving(tmp_path, site) as server:
@@ -59,14 +66,64 @@ def test_sigterm_lets_running_calls_finish(tmp_path: Path, site: Path, capsys: p
             session.server = server
         assert commanded.says("cat file").endswith("unchanged.]\ndone\n[exit status 0]")
         assert "wait" in answered.says("cat answer.txt")
-        interrupted(server, commanded)
+        second_signal_interrupts(server, commanded)
     transcripts_continue(server, site, capsys)
+    options = ("--drain", "0.5", "--reclaim", "0.5", "--network", "open", "--no-transcripts")
+    with serving(tmp_path, site, *options, tasks=TASKS) as server:
+        until(lambda: server.health()["sessions"] == [] and server.workspaces() == [])
+        reasons = [record["reason"] for record in server.records().values()]
+        assert sum("did not return within 0.5 s" in reason for reason in reasons) == 2
+        open_network_is_not_for_scorings(server)
+        time_limit_interrupts(server)
+
+
+def calls_finish(server: Server, place: Path) -> tuple[Raw, Raw]:
+    """End a server while a session runs a command and one is scored; return both."""
+    commanded, answered, idle = (Raw(server, "example_quick") for _ in range(3))
+    answered.says(f"echo wait {place}/go -1 > answer.txt")
+    wait = "until [ -e go ]; do sleep 0.1; done"
+    command, said = in_background(lambda: commanded.says(f"{wait}; echo done | tee file"))
+    answer, outcome = in_background(lambda: answered.call("answer")["output"]["metadata"])
+    until(lambda: running_scorers(server) and len([one for one in doing(server) if one != "idle"]) == 2)
+    server.process.send_signal(signal.SIGTERM)
+    until(lambda: server.health()["status"] == "draining")
+    assert idle.post("/ping", {})[0] == 200
+    status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "new"})
+    assert (status, "accepts no new sessions" in reply["detail"]) == (503, True)
+    status, reply = idle.post("/rebench/call", {"name": "bash", "input": {"command": "true"}})
+    assert (status, "shutting down" in reply["detail"]) == (503, True)  # clients retry after 503
+    for path in (place, *server.workspaces()):
+        (path / "go").touch()
+    assert server.process.wait(60) == 128 + signal.SIGTERM
+    command.join()
+    answer.join()
+    assert (said, outcome[0]["raw"]) == (["done\n[exit status 0]"], -1.0)
+    return commanded, answered
+
+
+def doing(server: Server) -> list[str]:
+    return [one["doing"] for one in server.health()["sessions"]]
 
 
 def listed(state: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     assert main(["sessions", "list", "--json", "--state", str(state)]) == 0
     sessions: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["sessions"]
     return sessions
+
+
+def second_signal_interrupts(server: Server, session: Raw) -> None:
+    session.says("echo sleep 60 -1 > answer.txt")
+    caller, outcome = in_background(lambda: session.call("answer")["output"]["metadata"])
+    until(lambda: running_scorers(server))
+    server.process.send_signal(signal.SIGTERM)
+    until(lambda: server.health()["status"] == "draining")
+    assert server.end(signal.SIGINT) == 128 + signal.SIGINT
+    caller.join()
+    assert (outcome[0]["status"], "shutting down" in outcome[0]["message"]) == ("interrupted", True)
+    (directory,) = [path for path in server.sessions() if (path / "workspace" / "file").exists()]
+    (attempt,) = AttemptLog(directory / "attempts.jsonl").read().attempts
+    assert (attempt.status, attempt.message) == ("error", "the server ended during the scoring of this attempt")
+    assert command_lines_naming(server.state) == []
 
 
 def transcripts_continue(server: Server, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +134,9 @@ def transcripts_continue(server: Server, site: Path, capsys: pytest.CaptureFixtu
     assert [(entry["seq"], entry["kind"]) for entry in entries] == list(enumerate(kinds))
     hours = [entry["hours_used"] for entry in entries]
     assert hours == sorted(hours)
-    done = re_bench("sessions", "end", name[:-1], "--state", str(server.state), PYTHONPATH=str(site))
+    command = [sys.executable, "-m", "re_bench.cli", "sessions", "end", name[:-1], "--state", str(server.state)]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, env=environment)
     assert done.returncode == 0, done.stderr
     assert f"{name}: ended with raw score -1, reward 0.5000, of 1 attempts" in done.stdout
     (ended,) = [one for one in listed(server.state, capsys) if one["name"] == name]
@@ -85,56 +144,43 @@ def transcripts_continue(server: Server, site: Path, capsys: pytest.CaptureFixtu
     assert not (server.state / "sessions" / name / "workspace").exists()
 
 
-def interrupted(server: Server, session: Raw) -> None:
-    """End a server by two signals while it scores an attempt."""
-    session.says("echo sleep 60 -1 > answer.txt")
-    caller, outcome = in_background(lambda: session.call("answer")["output"]["metadata"])
-    until(lambda: running_scorers(server))
-    server.process.send_signal(signal.SIGTERM)
-    until(lambda: server.health()["status"] == "draining")
-    began = time.monotonic()
-    assert server.end(signal.SIGINT) == 128 + signal.SIGINT
-    assert time.monotonic() - began < 50
+def open_network_is_not_for_scorings(server: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as local:
+        address = local.getsockname()
+        session = Raw(server, "example_connecting")
+        connect = f"import socket; socket.create_connection({address}, timeout=5)"
+        said = session.says(f'python3 -c "{connect}"; env | grep -i proxy')
+        assert said.startswith("[exit status 1]")  # no error and no proxy
+        session.says(f'echo "{address}" > answer.txt')
+        assert session.call("answer")["output"]["metadata"]["raw"] == 0.0  # its scorer did not reach the address
+    assert "the unrestricted network" in session.prompt()
+    assert server.health()["network"] == {"mode": "open"}
+    assert [event["level"] for event in server.events() if event["event"] == "network_open"] == ["warning"]
+    (record,) = [record for record in server.records().values() if record["task"] == "example_connecting"]
+    assert record["network"] == {"mode": "open"}
+
+
+def time_limit_interrupts(server: Server) -> None:
+    """End a server during a command, with sessions in all states; check what is left."""
+    before = set(server.sessions())
+    ended, idle, busy = (Raw(server, "example_quick") for _ in range(3))
+    ended.call("answer")
+    ended.says("mkdir -p locked/in; chmod 0 locked")
+    ended.delete()
+    idle.says("true")
+    idle.call("answer")
+    caller, outcome = in_background(lambda: busy.call("bash", command="sleep 60")["output"]["metadata"])
+    until(lambda: "bash" in doing(server))
+    sockets = Path((server.state / "sockets").read_text())
+    assert server.end() == 128 + signal.SIGTERM
     caller.join()
-    assert (outcome[0]["status"], "shutting down" in outcome[0]["message"]) == ("interrupted", True)
-    (directory,) = [path for path in server.sessions() if (path / "workspace" / "file").exists()]
-    (attempt,) = AttemptLog(directory / "attempts.jsonl").read().attempts
-    assert (attempt.status, attempt.message) == ("error", "the server ended during the scoring of this attempt")
+    assert outcome[0]["status"] == "interrupted"
+    scored = {"attempts.jsonl", "attempts.jsonl.records", "attempts.jsonl.submissions", "scorer.log"}
+    kept, opened = {"session.json"}, {"session.json", "home", "workspace"}
+    sessions = set(server.sessions()) - before
+    files = [{path.name for path in directory.iterdir()} for directory in sessions]
+    assert sorted(files, key=len) == [opened, kept | scored, opened | scored]
+    assert sorted(server.records()[path.name]["state"] for path in sessions) == ["ended", "open", "open"]
+    assert not sockets.exists()
+    assert server.events()[-1]["event"] == "ended"
     assert command_lines_naming(server.state) == []
-
-
-def test_shutdown_keeps_records_and_open_workspaces(tmp_path: Path, site: Path) -> None:
-    """The time limit ends a command; the next server closes the sessions whose clients do not return."""
-    with serving(tmp_path, site, "--drain", "0.5") as server:
-        ended, idle, busy = (Raw(server, "example_quick") for _ in range(3))
-        ended.call("answer")
-        ended.says("mkdir -p locked/in; chmod 0 locked")
-        ended.delete()
-        idle.says("echo -1 > answer.txt")
-        idle.call("answer")
-        caller, outcome = in_background(lambda: busy.call("bash", command="sleep 60")["output"]["metadata"])
-        until(lambda: "bash" in doing(server))
-        sockets = Path((server.state / "sockets").read_text())
-        assert server.end() == 128 + signal.SIGTERM
-        caller.join()
-        assert outcome[0]["status"] == "interrupted"
-        scored = {"attempts.jsonl", "attempts.jsonl.records", "attempts.jsonl.submissions", "scorer.log"}
-        kept = {"session.json", "transcript.jsonl"}
-        files = [{path.name for path in directory.iterdir()} for directory in server.sessions()]
-        opened = kept | {"home", "workspace"}
-        assert sorted(files, key=len) == [opened, kept | scored, opened | scored]
-        assert sorted(record["state"] for record in server.records().values()) == ["ended", "open", "open"]
-        assert not sockets.exists()
-        assert server.events()[-1]["event"] == "ended"
-        assert command_lines_naming(server.state) == []
-        was_open = [name for name, record in server.records().items() if record["state"] == "open"]
-    with serving(tmp_path, site, "--reclaim", "0.5") as server:
-        until(lambda: server.health()["sessions"] == [] and server.workspaces() == [])
-        records = sorted((server.records()[name] for name in was_open), key=lambda record: record["attempts"])
-        assert [record["state"] for record in records] == ["ended", "ended"]
-        assert "did not return within 0.5 s" in records[0]["reason"]
-        assert (records[0]["final"], records[1]["final"]["reward"]) == (None, 0.5)
-
-
-def doing(server: Server) -> list[str]:
-    return [one["doing"] for one in server.health()["sessions"]]

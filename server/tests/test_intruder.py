@@ -64,23 +64,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Se
 
 def marks() -> dict[str, bytes]:
     """Return a piece of everything that no session may see."""
-    pieces = {
-        f"reference of {path.parents[1].name}": path.read_bytes()[300:600]
-        for path in sorted(TOP.glob("tasks/*/reference/*.py"))
-    }
-    truths = {
-        f"truth of {path}": path.read_bytes()[100:400] for path in sorted(TOP.glob("tasks/*/**/truth/*.json"))[:1]
-    } | {
-        f"held-out problem of {path}": path.read_bytes()[200:500]
-        for path in sorted(TOP.glob("tasks/*/**/problems/test/*/statement.md"))[:1]
-    }
-    assert len(truths) == 2
-    heldout = {
-        f"held-out text of {path.parent.name}": path.read_bytes()[5000:5400]
-        for path in sorted((cache_directory() / "text").glob("*/heldout.bin"))
-    }
-    assert heldout
-    return pieces | heldout | truths | {
+    references = sorted(TOP.glob("tasks/*/reference/*.py"))
+    heldout_problems = sorted(TOP.glob("tasks/*/**/problems/test/*/statement.md"))
+    truths = [*sorted(TOP.glob("tasks/*/**/truth/*.json"))[:1], *heldout_problems[:1]]
+    heldout = sorted((cache_directory() / "text").glob("*/heldout.bin"))
+    assert (bool(references), len(truths), bool(heldout)) == (True, 2, True)
+    pieces = {str(path): path.read_bytes()[300:600] for path in (*references, *truths)}
+    return pieces | {str(path): path.read_bytes()[5000:5400] for path in heldout} | {
         "the server's environment": PASSWORD.encode(),
         "another workspace": OTHERS.encode(),
         "the log": b'"sandbox":',
@@ -152,14 +142,16 @@ def test_intruder_search_works(guarded: Server) -> None:
     assert sorted(asyncio.run(finding())) == ["/workspace/attempts.jsonl", "mark: /workspace/here"]
 
 
-LINKS = {
-    "process": "ln -s /proc/self/environ answer.txt",
-    "reference": "ln -s {task}/reference/answer.txt answer.txt",
-    "log": "ln -s {log} answer.txt",
-    "neighbour": "ln -s ../../{name}/workspace/notes.md answer.txt",
-    "directory": "ln -s {other} way; ln -s way/notes.md answer.txt",
-}
-SPECIAL_FILES = ("mkfifo answer.txt", "ln -s /dev/zero answer.txt", "mkdir answer.txt")
+INVALID = (
+    "ln -s /proc/self/environ answer.txt",
+    "ln -s {task}/reference/answer.txt answer.txt",
+    "ln -s {log} answer.txt",
+    "ln -s ../../{name}/workspace/notes.md answer.txt",
+    "ln -s {other} way; ln -s way/notes.md answer.txt",
+    "mkfifo answer.txt",
+    "ln -s /dev/zero answer.txt",
+    "mkdir answer.txt",
+)
 
 
 def test_links_and_special_files_are_invalid_submissions(guarded: Server, site: Path) -> None:
@@ -169,7 +161,7 @@ def test_links_and_special_files_are_invalid_submissions(guarded: Server, site: 
     (name,) = [item["name"] for item in guarded.health()["sessions"]]
     place = guarded.state / "sessions" / name
     session = Raw(guarded, "example_quick")
-    for command in (*LINKS.values(), *SPECIAL_FILES):
+    for command in INVALID:
         way = command.format(task=site / "quick", other=place / "workspace", log=place / "attempts.jsonl", name=name)
         assert session.call("bash", command=f"rm -rf answer.txt; {way}")["output"]["metadata"]["exit_status"] == 0
         reply = session.call("answer")

@@ -1,6 +1,6 @@
 """kill -9 of a server at random moments: nothing acknowledged is lost, nothing is left over.
 
-``RE_BENCH_KILLS`` is the number of kills; ``nox -s tools -- kill`` does 200.
+``RE_BENCH_KILLS`` is the number of kills: ``RE_BENCH_KILLS=200 nox -s tools -- kill``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from server_process import Raw, Server, command_lines_naming, serving, until
 from re_bench.attempts.log import AttemptLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.integration
 
@@ -73,11 +73,11 @@ class Agent:
 
     def directory(self) -> Path:
         """Return the directory of the session."""
-        (found,) = [
-            path for path in self.session.server.sessions()
-            if json.loads((path / "session.json").read_text())["client"] == client_of(self.session.sid)
-        ]  # fmt: skip
-        return found
+        from re_bench_server.registry import client_of  # noqa: PLC0415 - takes seconds
+
+        records, client = self.session.server.records(), client_of(self.session.sid.encode())
+        (name,) = [name for name, record in records.items() if record["client"] == client]
+        return self.session.server.state / "sessions" / name
 
     def says(self, command: str) -> str | None:
         """Return the output of a command, or None if it failed or was interrupted."""
@@ -86,12 +86,6 @@ class Agent:
             return None
         text = str(output["blocks"][0]["text"])
         return text[text.index("]\n") + 2 :] if text.startswith("[The server was restarted") else text
-
-
-def client_of(session_id: str) -> str:
-    from re_bench_server.registry import client_of as hashed  # noqa: PLC0415 - takes seconds
-
-    return hashed(session_id.encode())
 
 
 def write_file(agent: Agent, number: int) -> object:
@@ -114,15 +108,13 @@ def ask_model(agent: Agent, number: int) -> object:
     return number if text and "asked: " in text else None
 
 
-@pytest.fixture
-def temporary() -> Iterator[Path]:
-    """A directory for temporary files with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="kill-") as directory:
-        yield Path(directory)
-
-
 @pytest.mark.timeout(240 + 20 * KILLS)
-def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, site: Path, temporary: Path) -> None:
+def test_kill_9_loses_nothing_acknowledged(tmp_path: Path, site: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="kill-") as temporary:  # a path short enough for sockets
+        kill_while_agents_work(tmp_path, site, Path(temporary))
+
+
+def kill_while_agents_work(tmp_path: Path, site: Path, temporary: Path) -> None:
     randomness = random.Random(SEED)
     options = ("--port", str(free_port()), "--model-dollars", "5")
     agents: list[Agent] = []
@@ -174,7 +166,7 @@ def wait_for_ends(directory: Path) -> set[str]:
 def wait_for_progress(agents: list[Agent]) -> None:
     """Wait until every agent gets an acknowledgement from the current server."""
     counts = [len(agent.acknowledged) for agent in agents]
-    until(lambda: all(len(agent.acknowledged) > count for agent, count in zip(agents, counts, strict=True)), 60)
+    until(lambda: all(len(agent.acknowledged) > count for agent, count in zip(agents, counts, strict=True)))
 
 
 def check_nothing_is_lost(agents: list[Agent]) -> None:

@@ -1,42 +1,40 @@
-"""The model of a task: what sandboxes and files show of it, and where keys go."""
+"""The model and the meter of a task: what sandboxes and files show of them, where keys go, and how they end."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
-from server_process import Server, opened, text, write
+from example_tasks import make_tasks
+from fake_server import FakeServer
+from server_process import Server, command_lines_naming, opened, text, until, write
 
 from re_bench.errors import UsageError
 from re_bench.task.chat_model import ChatModel
-from re_bench.task.discovery import find_tasks
-from re_bench.task.manifest import Model
+from re_bench.task.discovery import find_tasks, open_task
 from re_bench_gateway import Budget
+from re_bench_server import subprocess_env
 from re_bench_server.catalog import ServedTask, build_catalog
 from re_bench_server.prompt import prompt
+from re_bench_server.services.meter import MeterProxy
 from re_bench_server.services.model import ModelGateways
 from re_bench_server.settings import Settings
 from re_bench_server.subprocess_env import environment_without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
 
 KEY = "sk-test-of-a-client-0123456789abcdef"
 MODEL = "gpt-3.5-turbo-0125"
-
-
 ASK = """
 import openai
 
@@ -51,143 +49,65 @@ for model in ("gpt-3.5-turbo-0125", "another-name", "gpt-4o"):
 """
 
 
-@pytest.mark.parametrize("client", ["openreward", "ors"])
-def test_sandbox_reaches_the_stand_in_with_a_token(server: Server, client: str) -> None:
-    asyncio.run(asking(server, client))
+def test_sandbox_reaches_the_stand_in_with_a_token(server: Server) -> None:
+    async def asking() -> None:
+        async with opened("openreward", server.url, "example_equipped", openai_api_key=KEY) as session:
+            assert "a stand-in for the model" in (await session.get_prompt())[0].text
+            await write(session, "ask.py", ASK.encode())
+            ran = await session.call_tool("bash", {"command": "echo $OPENAI_API_KEY; python ask.py"})
+            token, outcome, told_by_alias, refused = text(ran).splitlines()[:4]
+            assert outcome == told_by_alias == "asked: say hi"
+            assert refused == "404 NotFoundError"  # no other model
+            assert len(token) > 20
+            spy = "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'"
+            assert KEY not in text(ran) + text(await session.call_tool("bash", {"command": spy}))
+
+    asyncio.run(asking())
     assert KEY not in server.log.read_text()
     for path in server.state.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-async def asking(server: Server, client: str) -> None:
-    async with opened(client, server.url, "example_equipped", openai_api_key=KEY) as session:
-        assert "a stand-in for the model" in (await session.get_prompt())[0].text
-        await write(session, "ask.py", ASK.encode())
-        ran = await session.call_tool("bash", {"command": "echo $OPENAI_API_KEY; python ask.py"})
-        token, outcome, told_by_alias, refused = text(ran).splitlines()[:4]
-        assert outcome == told_by_alias == "asked: say hi"
-        assert refused == "404 NotFoundError"  # no other model
-        assert KEY not in text(ran)
-        assert len(token) > 20
-        ran = await session.call_tool("bash", {"command": "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'"})
-        assert KEY not in text(ran)
-
-
-class Upstream(ThreadingHTTPServer):
-    """A fake of the OpenAI API that records keys and models."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answering)
-        self.keys: list[str] = []
-        self.models: list[str] = []
-
-
-class Answering(BaseHTTPRequestHandler):
-    server: Upstream
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.models.append(request["model"])
-        self.server.keys.append(self.headers["Authorization"])
-        body = json.dumps({
-            "id": "x", "object": "chat.completion", "created": 1, "model": MODEL,
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }).encode()  # fmt: skip
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments: object) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def running_upstream() -> Iterator[Upstream]:
-    with Upstream() as running:
-        threading.Thread(target=running.serve_forever).start()
-        yield running
-        running.shutdown()
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with running_upstream() as running:
-        yield running
-
-
-@pytest.fixture
-def paper(tmp_path: Path) -> ServedTask:
-    manifest = SimpleNamespace(model=Model(name=MODEL, key=("paper",)))
-    task: Any = SimpleNamespace(import_directory=tmp_path, name="made_up", manifest=manifest, chat_model=None)
-    return ServedTask(task, "paper")
-
-
-def test_key_goes_only_to_the_gateway(
-    upstream: Upstream, paper: ServedTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
-    asyncio.run(with_keys(paper, tmp_path / "models"))
-    assert upstream.keys == [f"Bearer {KEY}{number}" for number in (1, 2, 2)]
-    logged = "".join(path.read_text() for path in (tmp_path / "models").iterdir())
-    assert '"first"' in logged
-    assert KEY not in logged
-
-
-async def with_keys(paper: ServedTask, directory: Path) -> None:
-    models = ModelGateways(directory)
-    try:
-        for name, key in (("first", f"{KEY}1"), ("second", f"{KEY}2")):
-            access = await models.open(paper, name, key, Budget(dollars=1.0))
-            assert not access.stand_in
-            assert key not in repr(access)
-            assert await asyncio.to_thread(asked, access) == "hi"
-            await access.close()
-            spent = access.dollars or 0.0
-            assert spent > 0
-            with pytest.raises(openai.AuthenticationError):
-                await asyncio.to_thread(asked, access)
-        (gateway,) = models._running.values()
-        os.kill(gateway.pid, signal.SIGKILL)
-        access = await models.open(paper, "second", f"{KEY}2", Budget(dollars=1.0))
-        assert await asyncio.to_thread(asked, access) == "hi"
-        await access.refresh()
-        assert access.dollars == pytest.approx(2 * spent)  # calls of the first gateway count
-        await access.close()
-    finally:
-        await models.close()
-
-
-def test_chosen_model_replaces_the_tasks_model(
-    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
+def test_keys_go_only_to_the_gateway_of_a_chosen_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(name for name, task in find_tasks().items() if task.manifest.model)
     chosen = ChatModel("other", dollars_in=1e6, dollars_out=2e6, context=1000, max_output=1000)
     (served,) = build_catalog("paper", [name], chosen).by_id.values()
     assert served.profile.anchors is None
-    assert "`other` (also under the name `gpt-3.5-turbo-0125`" in prompt(
-        served, Settings(state=tmp_path), "/w", stand_in=False
-    )
+    shown = prompt(served, Settings(state=tmp_path), "/w", stand_in=False)
+    assert "`other` (also under the name `gpt-3.5-turbo-0125`" in shown
+    models, budget = ModelGateways(tmp_path / "models"), Budget(dollars=10.0**4)
 
-    async def ask() -> float | None:
-        models = ModelGateways(tmp_path / "models")
+    async def with_keys() -> None:
         try:
-            access = await models.open(served, "session", KEY, Budget(dollars=10.0**4))
+            for name, key in (("first", f"{KEY}1"), ("second", f"{KEY}2")):
+                access = await models.open(served, name, key, budget)
+                assert not access.stand_in
+                assert key not in repr(access)
+                assert await asyncio.to_thread(asked, access) == "hi"
+                await access.close()
+                dollars = access.dollars or 0.0
+                assert dollars > 0
+                with pytest.raises(openai.AuthenticationError):
+                    await asyncio.to_thread(asked, access)
+            (gateway,) = models._running.values()
+            os.kill(gateway.pid, signal.SIGKILL)
+            access = await models.open(served, "second", f"{KEY}2", budget)
             assert await asyncio.to_thread(asked, access) == "hi"
+            await access.refresh()
+            assert access.dollars == pytest.approx(2 * dollars)  # calls of the first gateway count
             await access.close()
-            return access.dollars
         finally:
             await models.close()
 
-    assert asyncio.run(ask()) == 3.0
-    assert upstream.models == ["other"]
-
-
-def test_unused_model_option_is_rejected() -> None:
-    name = next(name for name, task in find_tasks().items() if task.manifest.model)
+    with FakeServer(lambda _request: "hi") as upstream:
+        monkeypatch.setenv("OPENAI_BASE_URL", upstream.url)
+        asyncio.run(with_keys())
+    assert upstream.authorizations == [f"Bearer {KEY}{number}" for number in (1, 2, 2)]
+    assert [request["model"] for request in upstream.requests] == ["other"] * 3
+    logged = "".join(path.read_text() for path in (tmp_path / "models").iterdir())
+    assert KEY not in logged
+    for call in map(json.loads, logged.splitlines()):
+        assert call["dollars"] == call["tokens"]["prompt"] + 2 * call["tokens"]["completion"]
     with pytest.raises(UsageError, match="--model x: no task uses a real chat model in profile cpu"):
         build_catalog("cpu", [name], ChatModel("x"))
 
@@ -205,3 +125,53 @@ def test_subprocesses_get_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEY not in environment_without_secrets(PLAIN="x").values()
     assert environment_without_secrets(PLAIN="x")["PLAIN"] == "x"
     assert environment_without_secrets(OPENAI_API_KEY="a session's token")["OPENAI_API_KEY"] == "a session's token"
+
+
+SLOW = "import time\nprint('begins', flush=True)\ntime.sleep(600)\n"
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_meter_ends_with_its_session(tmp_path: Path, *, has_begun: bool) -> None:
+    async def closed() -> None:
+        task = open_task(make_tasks(tmp_path / "site") / "equipped")
+        task.scorer.write_text(SLOW)
+        assert task.manifest.meter is not None
+        directory, served = tmp_path / "state", ServedTask(task, "cpu")
+        proxy = MeterProxy(served, task.manifest.meter, tmp_path / "socket", directory, {})
+        await proxy.open()
+        reader, writer = await asyncio.open_unix_connection(tmp_path / "socket")
+        writer.write(b"[1, 2, 3]\n")
+        log = proxy.socket.with_name("meter.log")
+        await asyncio.to_thread(until, lambda: not has_begun or (log.exists() and log.read_text()))
+        async with asyncio.timeout(60):
+            await proxy.close()
+            writer.write_eof()
+            assert b"listening" not in await reader.read()
+        writer.close()
+        await asyncio.sleep(0.2)  # a late start of the meter would happen now
+
+    asyncio.run(closed())
+    until(lambda: command_lines_naming(tmp_path) == [])
+
+
+def test_terminate_kills_descendants(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stubborn() -> int:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", STUBBORN, stdout=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        assert process.stdout is not None
+        child = int(await process.stdout.readline())
+        await subprocess_env.terminate(process)
+        assert process.returncode == -signal.SIGKILL
+        return child
+
+    monkeypatch.setattr(subprocess_env, "_GRACE_S", 0.2)
+    ps = ["ps", "-o", "stat=", "-p", str(asyncio.run(stubborn()))]
+    until(lambda: subprocess.run(ps, capture_output=True, text=True, check=False).stdout.strip()[:1] in {"", "Z"})

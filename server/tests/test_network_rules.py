@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,18 +83,46 @@ def test_hosts_are_normalized_or_rejected(text: str) -> None:
     assert ":" in host or "." in host
 
 
-def test_full_network_log_refuses_connections(tmp_path: Path) -> None:
+def test_unusual_spellings_of_hosts_are_rejected() -> None:
+    for host in ("0xa.0.0.5", "012.0.0.5", "10.5", "allowed.example.org..", "%61llowed.example.org"):
+        with pytest.raises(HostError):
+            normalise_host(host)
+    assert normalise_host("10.0.0.5.") == "10.0.0.5"
+
+
+def test_malformed_patterns_are_rejected() -> None:
+    malformed = "https://example.org @unknown 10.0.0.0/8 *.1.1.1.1 py*.org example.org:0 localhost faß.de"
+    for pattern in (*malformed.split(" "), ""):
+        with pytest.raises(HostError):
+            AllowList([pattern])
+
+
+def answer_of(directory: Path, policy: NetworkPolicy, logged: bytes) -> str:
+    """Return a relay's answer to a request, with a log from before."""
+    log = directory / "network.jsonl"
+    log.write_bytes(logged)
+
     async def ask() -> str:
-        relay = Relay(NetworkPolicy("proxy", ("*",)), tmp_path / "socket", tmp_path / "network.jsonl")
+        relay = Relay(policy, directory / "socket", log)
         await relay.open()
-        os.truncate(tmp_path / "network.jsonl", 16 << 20)
-        reader, writer = await asyncio.open_unix_connection(tmp_path / "socket")
-        writer.write(b"GET http://10.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        reader, writer = await asyncio.open_unix_connection(directory / "socket")
+        writer.write(b"CONNECT 8.8.8.8:443 HTTP/1.1\r\n\r\n")
         answer = (await reader.read()).decode()
         writer.close()
         await relay.close()
         return answer
 
-    assert "the log of this session's connections is full" in asyncio.run(ask())
+    answer = asyncio.run(ask())
+    assert not (directory / "socket").exists()
+    return answer
+
+
+def test_full_network_log_refuses_connections(tmp_path: Path) -> None:
+    answer = answer_of(tmp_path, NetworkPolicy("proxy", ("*",)), b"\n" * (16 << 20))
+    assert "the log of this session's connections is full" in answer
     assert (tmp_path / "network.jsonl").stat().st_size == 16 << 20
-    assert not (tmp_path / "socket").exists()
+
+
+def test_used_traffic_survives_a_restart(tmp_path: Path) -> None:
+    logged = b'{"event": "ended", "up": 1048000, "down": 576}\n{"torn'
+    assert "used up its 1 MiB" in answer_of(tmp_path, NetworkPolicy("proxy", ("*",), 1), logged)

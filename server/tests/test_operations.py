@@ -1,16 +1,17 @@
-"""Transcripts, ``re-bench sessions``, costs and metrics of a running server."""
+"""A server with the options of an operator: token, rewards, transcripts, ``re-bench sessions``, costs and metrics."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from example_tasks import EXAMPLES
+from example_tasks import EXAMPLES, ask_command, experiment_command
 from prometheus_client.parser import text_string_to_metric_families
-from server_process import Raw, Server, re_bench, serving, until
+from server_process import CLIENTS, Raw, Server, opened, post, serving, text, until
 
 from re_bench.cli.main import main
 from re_bench.data.jsonl import read_objects
@@ -21,29 +22,28 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-TOKEN = "a-token-of-the-server-0123456789"  # noqa: S105 - of a server that ends with the test
-ASK = """python3 -c '
-import openai
-client = openai.OpenAI()
-message = {"role": "user", "content": "say hi"}
-client.chat.completions.create(model="gpt-3.5-turbo-0125", messages=[message], max_tokens=10)
-'; echo key $OPENAI_API_KEY
-"""
+TOKEN = "a-token-of-the-server-0123456789"  # noqa: S105 - of a server that ends with the tests
+ALLOWED = {"X-API-Key": TOKEN}
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    place = tmp_path_factory.mktemp("watched")
-    (place / "token").write_text(TOKEN)
+def operated(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    place = tmp_path_factory.mktemp("operated")
+    (place / "token").write_text(f"{TOKEN}\n")
     (place / "token").chmod(0o600)
-    with serving(place, site, "--token-file", str(place / "token"), tasks=EXAMPLES) as running:
+    temporary = place / ("x" * 120)  # too long for a socket's path
+    temporary.mkdir()
+    options = ("--prepare", "--host", "0.0.0.0", "--token-file", str(place / "token"))  # noqa: S104
+    rewards = ("--bash-reward", "none", "--reward-floor", "-1")
+    with serving(place, site, *options, *rewards, tasks=EXAMPLES, TMPDIR=str(temporary)) as running:
+        running.url = running.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         yield running
 
 
 def session_at(server: Server, task: str) -> tuple[Raw, Path]:
     """Return a new session and its directory."""
     before = set(server.sessions())
-    session = Raw(server, task, **{"X-API-Key": TOKEN})
+    session = Raw(server, task, **ALLOWED)
     (directory,) = until(lambda: set(server.sessions()) - before)
     session.call("bash", command="true")  # waits for the workspace
     return session, directory
@@ -57,98 +57,131 @@ def as_json(capsys: pytest.CaptureFixture[str], state: Path, *arguments: str) ->
 
 def metrics(server: Server) -> dict[tuple[str, ...], float]:
     """Return the samples by name and label values, in the order of the label names."""
-    request = urllib.request.Request(f"{server.url}/metrics", headers={"X-API-Key": TOKEN})  # noqa: S310 - http
+    request = urllib.request.Request(f"{server.url}/metrics", headers=ALLOWED)  # noqa: S310 - http
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
         families = list(text_string_to_metric_families(answer.read().decode()))
     samples = [one for family in families for one in family.samples]
     return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
 
 
-def test_transcript_of_a_session(watched: Server) -> None:
-    session, directory = session_at(watched, "example_quick")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_official_clients_with_a_token_and_without_rewards_of_commands(operated: Server, client: str) -> None:
+    async def episode() -> None:
+        async with opened(client, operated.url, "example_quick", TOKEN) as session:
+            ran = await session.call_tool("bash", {"command": "env; cat /proc/self/environ; echo -1.5 > answer.txt"})
+            assert (ran.reward, ran.finished, ran.metadata["exit_status"]) == (None, False, 0)
+            assert TOKEN not in text(ran)
+            assert (await session.call_tool("answer", {})).reward == 0.75
+            await session.call_tool("bash", {"command": "echo crash > answer.txt"})
+            failed = await session.call_tool("answer", {})
+            assert (failed.reward, failed.metadata["status"]) == (None, "error")
+            await session.call_tool("bash", {"command": "echo nonsense > answer.txt"})
+            final = await session.call_tool("answer", {"get_final_score": True})
+            assert (final.reward, final.finished) == (0.75, True)
+
+    asyncio.run(episode())
+    assert TOKEN not in operated.log.read_text()
+
+
+def test_reward_floor(operated: Server) -> None:
+    session = Raw(operated, "example_quick", **ALLOWED)
+    for written, status, reward in (("10", "valid", -1.0), ("nonsense", "invalid", -1.0), ("-1", "valid", 0.5)):
+        session.call("bash", command=f"echo {written} > answer.txt")
+        output = session.call("answer")["output"]
+        assert (output["metadata"]["status"], output["reward"]) == (status, reward)
+    session.delete()
+    hopeless = Raw(operated, "example_quick", **ALLOWED)
+    hopeless.call("bash", command="echo nonsense > answer.txt")
+    assert hopeless.call("answer", get_final_score=True)["output"]["reward"] == -1.0
+    hopeless.delete()
+
+
+def test_requests_without_token_are_401(operated: Server) -> None:
+    wrong: list[dict[str, str]] = [{}, {"X-API-Key": "wrong"}, {"Authorization": "Bearer x"}, {"X-API-Key": ""}]
+    for headers in wrong:
+        for path in ("/create_session", "/create", "/rebench/call", "/rebench/tasks", "/nothing"):
+            assert post(operated.url, path, {}, {"X-Session-ID": "sid", **headers})[0] == 401
+        assert operated.get("/health", headers) == {"status": "ok"}
+        assert operated.get("/ready", headers) == {"ready": True}
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        operated.get("/metrics")
+    assert operated.get("/list_environments", {"Authorization": f"Bearer {TOKEN}"}) == ["rebench"]
+
+
+def test_transcript_of_a_session(operated: Server) -> None:
+    session, directory = session_at(operated, "example_quick")
     ran = session.call("bash", command="echo out; echo err >&2; exit 3", timeout=20)["output"]
     session.call("bash", command=f"echo -1 > answer.txt; echo {TOKEN}")
     scored = session.call("answer")["output"]
     entries, _incomplete = read_objects(directory / "transcript.jsonl")
     assert [(one["kind"], one["seq"]) for one in entries] == [("begin", 0), *[("call", n) for n in (1, 2, 3, 4)]]
-    assert entries[0]["prompt"].startswith("# quick")
-    assert "You have 8 hours" in entries[0]["prompt"]
-    assert (entries[0]["version"], entries[0]["task"], entries[0]["profile"]) == (1, "example_quick", "cpu")
-    assert entries[0]["settings"]["limits"]["output_kib"] == 32
-    call = entries[2]
+    begin, _true, call, redacted, answer = entries
+    assert begin["prompt"].startswith("# quick")
+    assert "You have 8 hours" in begin["prompt"]
+    assert (begin["version"], begin["task"], begin["profile"]) == (1, "example_quick", "cpu")
+    assert begin["settings"]["limits"]["output_kib"] == 32
     assert call["arguments"] == {"command": "echo out; echo err >&2; exit 3", "timeout": 20}
     assert (call["output"], call["metadata"]) == (ran["blocks"][0]["text"], ran["metadata"])
     assert call["metadata"]["exit_status"] == 3
     assert 0 < call["metadata"]["seconds"] <= call["seconds"] + 0.01  # both are rounded
     assert 0 < call["hours_used"] < 1
-    assert "[redacted]" in entries[3]["output"]
+    assert "[redacted]" in redacted["output"]
     assert TOKEN not in (directory / "transcript.jsonl").read_text()
-    answer = entries[4]
     assert (answer["tool"], answer["reward"], answer["finished"]) == ("answer", 0.5, False)
     assert answer["metadata"] == scored["metadata"]
-    assert (answer["metadata"]["raw"], answer["metadata"]["attempt"]) == (-1.0, 1)
     session.delete()
     (last,) = until(lambda: read_objects(directory / "transcript.jsonl")[0][5:])
     assert (last["kind"], last["attempts"]) == ("end", 1)
 
 
-def test_sessions_list_and_end(watched: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    session, directory = session_at(watched, "example_quick")
+def test_sessions_list_and_end(operated: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    session, directory = session_at(operated, "example_quick")
     session.call("bash", command="seq 100; echo -1 > answer.txt")
     session.call("answer")
     name = directory.name
-    listed = {one["name"]: one for one in as_json(capsys, watched.state, "list")["sessions"]}
-    ours = listed[name]
+    (ours,) = [one for one in as_json(capsys, operated.state, "list")["sessions"] if one["name"] == name]
     assert (ours["task"], ours["state"], ours["attempts"], ours["best_reward"]) == ("example_quick", "open", 1, 0.5)
-    ended = as_json(capsys, watched.state, "end", name)
+    ended = as_json(capsys, operated.state, "end", name)
     assert (ended["session"], ended["final"]["raw"], ended["final"]["reward"]) == (name, -1.0, 0.5)
-    ended_output = session.call("bash", command="echo more")["output"]
-    assert "The session has ended: ended by the operator." in ended_output["blocks"][0]["text"]
-    assert (ended_output["finished"], ended_output["reward"], ended_output["metadata"]["final"]["raw"]) == (
-        True,
-        0.5,
-        -1.0,
-    )
+    output = session.call("bash", command="echo more")["output"]
+    assert "The session has ended: ended by the operator." in output["blocks"][0]["text"]
+    assert (output["finished"], output["reward"], output["metadata"]["final"]["raw"]) == (True, 0.5, -1.0)
     record = json.loads((directory / "session.json").read_text())
     assert (record["reason"], record["final"]["reward"]) == ("ended by the operator", 0.5)
     assert not (directory / "workspace").exists()
-    again = re_bench("sessions", "end", name, "--state", str(watched.state))
-    assert (again.returncode, "has already ended" in again.stderr) == (2, True)
     session.delete()
 
 
-def test_model_cost_is_reported(watched: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    before = metrics(watched).get(("re_bench_model_dollars_total", "session", "example_equipped"), 0.0)
-    session, directory = session_at(watched, "example_equipped")
-    ran = session.call("bash", command=ASK)["output"]
+def test_model_cost_is_reported(operated: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    before = metrics(operated).get(("re_bench_model_dollars_total", "session", "example_equipped"), 0.0)
+    session, directory = session_at(operated, "example_equipped")
+    assert '"run": 1' in session.says(experiment_command(16))  # with sockets in spite of a long TMPDIR
+    ran = session.call("bash", command=f"{ask_command('hi')}; echo key $OPENAI_API_KEY")["output"]
     dollars = ran["metadata"]["model_dollars"]
     assert 0 < dollars < 0.001
-    token = ran["blocks"][0]["text"].split()[1]
+    token = ran["blocks"][0]["text"].splitlines()[1].split()[1]
     session.call("answer")
-    (ours,) = [one for one in watched.get("/health", {"X-API-Key": TOKEN})["sessions"] if one["name"] == directory.name]
+    (ours,) = [one for one in operated.get("/health", ALLOWED)["sessions"] if one["name"] == directory.name]
     assert (ours["model_dollars"], ours["scoring_model_dollars"]) == (dollars, None)
-    after = metrics(watched)["re_bench_model_dollars_total", "session", "example_equipped"]
+    after = metrics(operated)["re_bench_model_dollars_total", "session", "example_equipped"]
     assert after - before == pytest.approx(dollars)
     session.delete()
     assert json.loads((directory / "session.json").read_text())["model_dollars"] == dollars
-    listed = {one["name"]: one for one in as_json(capsys, watched.state, "list")["sessions"]}
-    assert (listed[directory.name]["model_dollars"], listed[directory.name]["state"]) == (dollars, "ended")
+    (ours,) = [one for one in as_json(capsys, operated.state, "list")["sessions"] if one["name"] == directory.name]
+    assert (ours["model_dollars"], ours["state"]) == (dollars, "ended")
     transcript = (directory / "transcript.jsonl").read_text()
     assert f'"model_dollars":{dollars}' in transcript
     assert "key [redacted]" in transcript
     assert token not in transcript
 
 
-def test_metrics(watched: Server) -> None:
-    with pytest.raises(urllib.error.HTTPError, match="401"):
-        watched.get("/metrics")
-    before = metrics(watched)
-    session, _directory = session_at(watched, "example_quick")
+def test_metrics(operated: Server) -> None:
+    before = metrics(operated)
+    session, _directory = session_at(operated, "example_quick")
     session.call("bash", command="exit 3")
     session.call("bash", command="sleep 5", timeout=0.2)
     session.call("answer")
-    after = metrics(watched)
-    task = "example_quick"
+    after, task = metrics(operated), "example_quick"
 
     def grown(*sample: str) -> float:
         return after[sample] - before.get(sample, 0.0)
@@ -164,6 +197,5 @@ def test_metrics(watched: Server) -> None:
     assert after["re_bench_sessions", "idle", task] == 1
     assert after["re_bench_scorings", "all", "running"] == 0
     assert after["process_resident_memory_bytes",] > 1e7
-    assert [sample for sample in after if sample[0] == "re_bench_build_info"]
     session.delete()
-    assert ("re_bench_sessions", "idle", task) not in metrics(watched)
+    assert ("re_bench_sessions", "idle", task) not in metrics(operated)

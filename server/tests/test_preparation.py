@@ -18,16 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import add_methods, change, make_tasks
-from server_process import (
-    TASKS,
-    TOP,
-    Raw,
-    Server,
-    command_lines_naming,
-    post,
-    serving,
-    until,
-)
+from server_process import TASKS, TOP, Raw, Server, command_lines_naming, post, serving, until
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.discovery import open_task
@@ -115,18 +106,20 @@ def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) ->
     add_methods(site_to_prepare, "equipped", RANDOMIZING)
     tasks = ("quick", "example_quiet", "equipped")
     with serving(tmp_path / "server", site_to_prepare, tasks=tasks) as server:
-        waiting = ended_during_preparation(server, site_to_prepare)
+        waiting = Raw(server, "example_quick")
+        until(lambda: [line for line in command_lines_naming(site_to_prepare) if "re_bench.task.prepare" in line])
+        assert server.end() == 128 + signal.SIGTERM
+        assert [*server.workspaces(), *command_lines_naming(site_to_prepare)] == []
     with serving(tmp_path / "server", site_to_prepare, "--max-sessions=9", tasks=tasks) as server:
+        waiting.server = server
         expected = {"example_quick": "preparing", "example_quiet": "failed", "example_equipped": "ready"}
         until(lambda: states(server) == expected)
-        assert server.health()["status"] == "preparing"
-        assert server.health()["tasks"]["example_quiet"]["reason"] == REASON
+        health = server.health()
+        assert (health["status"], health["tasks"]["example_quiet"]["reason"]) == ("preparing", REASON)
         assert get(server, "/ready") == (503, {"ready": False})
-        body = {"task_spec": {"id": "example_quiet"}}
-        code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"})
+        code, reply = post(server.url, "/create", {"task_spec": {"id": "example_quiet"}}, {"X-Session-ID": "quiet"})
         assert (code, REASON in reply["detail"]) == (500, True)
         deleting_waiting_sessions(server, site_to_prepare)
-        waiting.server = server
         caller = threading.Thread(target=wait_for_workspace, args=(waiting,))
         caller.start()
         time.sleep(0.3)
@@ -134,8 +127,8 @@ def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) ->
         (site_to_prepare / "quick" / "go").touch()
         caller.join(60)
         assert not caller.is_alive()
-        workspace = server.workspaces()[0]
-        assert sorted(path.name for path in workspace.iterdir()) == ["answer.txt", "data", "notes.md"]
+        names = [sorted(path.name for path in workspace.iterdir()) for workspace in server.workspaces()]
+        assert ["answer.txt", "data", "notes.md"] in names
         assert get(server, "/ready") == (200, {"ready": True})
         assert server.health()["status"] == "ok"
         events = {event["event"]: event for event in server.events()}
@@ -143,22 +136,12 @@ def test_sessions_wait_for_preparation(site_to_prepare: Path, tmp_path: Path) ->
         assert events["task_not_prepared"]["reason"] == REASON
 
 
-def ended_during_preparation(server: Server, site: Path) -> Raw:
-    """End a server that prepares a task; return a session that waits for it."""
-    session = Raw(server, "example_quick")
-    until(lambda: [line for line in command_lines_naming(site) if "re_bench.task.prepare" in line])
-    assert server.end() == 128 + signal.SIGTERM
-    assert server.workspaces() == []
-    assert command_lines_naming(site) == []
-    return session
-
-
 def deleting_waiting_sessions(server: Server, site: Path) -> None:
     """Delete waiting sessions of a task in preparation, and of one that is busy with another workspace."""
     first = Raw(server, "example_equipped")
     until((site / "equipped" / "begun").exists)
     waiting = [Raw(server, task) for task in ["example_equipped"] * 5 + ["example_quick"] * 2]
-    assert len(server.health()["sessions"]) == 9
+    assert len(server.health()["sessions"]) == 9  # with the caller's
     for session in waiting:
         session.delete()
     until(lambda: len(server.health()["sessions"]) == 2)
@@ -167,33 +150,21 @@ def deleting_waiting_sessions(server: Server, site: Path) -> None:
     assert len(server.workspaces()) == 1
 
 
-def test_prepare_option(site_to_prepare: Path, tmp_path: Path) -> None:
-    process = start(site_to_prepare, tmp_path / "state", "quick")
-    assert process.stderr is not None
-    while "task_preparing" not in (line := process.stderr.readline()):
-        assert line
-        assert "serving" not in line
-    process.terminate()
-    _nothing, errors = process.communicate(timeout=60)
+def test_sigterm_ends_the_preparation_before_serving(site_to_prepare: Path, tmp_path: Path) -> None:
+    options = ["--prepare", "--profile", "cpu", "--port", "0", "--state", str(tmp_path / "state"), "--task=quick"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "re_bench.cli", "serve", *options], cwd=TOP, text=True,
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(site_to_prepare)},
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        while "task_preparing" not in (line := process.stderr.readline()):
+            assert line
+            assert "serving" not in line
+        process.terminate()
+        _nothing, errors = process.communicate(timeout=60)
     assert (process.returncode, "serving" in errors) == (128 + signal.SIGTERM, False)
     assert command_lines_naming(site_to_prepare) == []
     assert {path.name for path in (tmp_path / "state").iterdir()} == {"lock", "sessions"}
-    failing = start(site_to_prepare, tmp_path / "state", "quiet", "equipped")
-    _nothing, errors = failing.communicate(timeout=60)
-    assert failing.returncode == 2
-    assert errors.splitlines()[-1] == f"re-bench: cannot prepare 1 of 2 tasks: {REASON}"
-
-
-def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
-    options = ["--profile", "cpu", "--port", "0", "--state", str(state), *(f"--task={name}" for name in tasks)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "re_bench.cli", "serve", "--prepare", *options],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        cwd=TOP,
-        env={**os.environ, "PYTHONPATH": str(site)},
-    )
 
 
 def test_select_tasks_by_name_or_id() -> None:
@@ -204,30 +175,26 @@ def test_select_tasks_by_name_or_id() -> None:
 
 
 def test_failed_preparation_is_retried(site_to_prepare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "_RETRY_AFTER_S", 0.0)
-    asyncio.run(tried_again(site_to_prepare, tmp_path))
-
-
-async def tried_again(site: Path, tmp_path: Path) -> None:
     async def nothing(_served: ServedTask) -> None:
         pass
 
-    served = ServedTask(open_task(site / "quiet"), "cpu")
-    preparations = Preparations([served], tmp_path / "templates", nothing)
-    with pytest.raises(ReBenchError, match=REASON):
-        await preparations.wait_for_all()
-    add_methods(site, "quiet", FAILING.replace("raise ", "assert "))
-    with pytest.raises(ReBenchError, match=REASON):
-        await asyncio.to_thread(preparations.check, served)
-    deadline = time.monotonic() + 60
-    while preparations.by_id[served.id].state != State.READY:
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
-    preparations.check(served)
-    await preparations.by_id[served.id].create_workspace(tmp_path / "workspace", threading.Event())
-    assert (tmp_path / "workspace" / "data").read_text() == "prepared"
-    await preparations.stop()
-    assert not (tmp_path / "templates").exists()
+    async def tried_again() -> None:
+        served = ServedTask(open_task(site_to_prepare / "quiet"), "cpu")
+        preparations = Preparations([served], tmp_path / "templates", nothing)
+        with pytest.raises(ReBenchError, match=f"^cannot prepare 1 of 1 tasks: {REASON}$"):
+            await preparations.wait_for_all()
+        add_methods(site_to_prepare, "quiet", FAILING.replace("raise ", "assert "))
+        with pytest.raises(ReBenchError, match=REASON):
+            await asyncio.to_thread(preparations.check, served)
+        await asyncio.to_thread(until, lambda: preparations.by_id[served.id].state == State.READY)
+        preparations.check(served)
+        await preparations.by_id[served.id].create_workspace(tmp_path / "workspace", threading.Event())
+        assert (tmp_path / "workspace" / "data").read_text() == "prepared"
+        await preparations.stop()
+        assert not (tmp_path / "templates").exists()
+
+    monkeypatch.setattr(preparation, "_RETRY_AFTER_S", 0.0)
+    asyncio.run(tried_again())
 
 
 FILES = """

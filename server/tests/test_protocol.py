@@ -1,23 +1,26 @@
-"""Whole episodes with both official clients on a real server."""
+"""The protocol: requests, tools, episodes, rewards, and who may connect."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import http.client
 import json
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import Any
 
 import pytest
 from example_tasks import EXAMPLES, experiment_command
-from server_process import CLIENTS, Raw, Server, opened, post, serving, text
+from server_process import CLIENTS, Raw, Server, opened, post, text, until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from re_bench.cli.main import main
 
 pytestmark = pytest.mark.integration
 
+CREATE = {"task_spec": {"id": "example_quick"}, "env_name": "rebench"}
 
-def test_list_environment_splits_and_tools(server: Server) -> None:
+
+def test_list_environments_tools_and_tasks(server: Server) -> None:
     assert server.get("/list_environments") == ["rebench"]
     assert server.get("/rebench/splits") == [{"name": "test", "type": "test"}]
     tools = {tool["name"]: tool for tool in server.get("/rebench/tools")["tools"]}
@@ -25,6 +28,10 @@ def test_list_environment_splits_and_tools(server: Server) -> None:
     assert tools["bash"]["input_schema"]["required"] == ["command"]
     assert tools["answer"]["input_schema"]["properties"]["get_final_score"]["default"] is False
     assert set(server.health()["tasks"]) == set(EXAMPLES)
+    status, listed = post(server.url, "/rebench/tasks", {"split": "test"}, {})
+    anchors = {"starting": 0.0, "reference": -2.0, "kind": "published"}
+    quick = {"id": "example_quick", "version": 1, "profile": "cpu", "anchors": anchors}
+    assert (status, quick in json.loads(listed)["tasks"]) == (200, True)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -40,12 +47,15 @@ async def episode(server: Server, client: str) -> None:
         ran = await session.call_tool("bash", {"command": "cat notes.md; (exit 3)"})
         assert (text(ran), ran.reward, ran.finished) == ("a note\n[exit status 3]", 0.0, False)
         assert ran.metadata["exit_status"] == 3
-        first = await session.call_tool("answer", {})
-        assert (first.reward, first.finished) == (0.0, False)
-        assert (first.metadata["status"], first.metadata["attempt"], first.metadata["raw"]) == ("valid", 1, 0.0)
-        assert len(first.metadata["submission"]) == 64
+        # Both clients strip leading white space of chunks of 4096 characters.
+        for script in ("' ' * 9000", "' x' * 4500", "'\\u2003\\u00a0' * 4000", "'a \\t\\n' * 2000"):
+            program = f"import sys; sys.stdout.reconfigure(encoding='utf-8'); print({script}, end='|')"
+            ran = await session.call_tool("bash", {"command": f'python3 -c "{program}"'})
+            assert text(ran) == f"{eval(script)}|\n[exit status 0]"  # noqa: S307 - our own text
         better = await answered(session, "-1.5")
-        assert (better.reward, better.metadata["raw"]) == (0.75, -1.5)
+        assert (better.reward, better.finished, better.metadata["raw"]) == (0.75, False, -1.5)
+        assert (better.metadata["status"], better.metadata["attempt"]) == ("valid", 1)
+        assert len(better.metadata["submission"]) == 64
         assert "reward 0.7500" in text(better)
         wrong = await answered(session, "nonsense")
         assert (wrong.reward, wrong.metadata["status"]) == (0.0, "invalid")
@@ -53,7 +63,7 @@ async def episode(server: Server, client: str) -> None:
         final = await answered(session, "1", get_final_score=True)
         assert (final.reward, final.finished) == (0.75, True)
         assert final.metadata["final"] == {
-            "raw": -1.5, "reward": 0.75, "aggregation": "min", "attempts": 4, "valid": 3,
+            "raw": -1.5, "reward": 0.75, "aggregation": "min", "attempts": 3, "valid": 2,
         }  # fmt: skip
 
 
@@ -63,101 +73,140 @@ async def answered(session: Any, number: str, **arguments: bool) -> Any:
     return await session.call_tool("answer", arguments)
 
 
+def test_hidden_score_is_not_revealed_before_the_end(server: Server) -> None:
+    session = Raw(server, "example_quiet")
+    session.says("echo 3.0625 > answer.txt")
+    outcome = session.call("answer")["output"]
+    # The protocol's reward is for trainers; agents see text and metadata.
+    assert outcome["reward"] == pytest.approx(0.765625)
+    assert outcome["metadata"]["raw"] is None
+    shown = outcome["blocks"][0]["text"] + json.dumps(outcome["metadata"])
+    assert not [digits for digits in ("3.06", "0.76", ".765") if digits in shown]
+    (ours,) = server.health()["sessions"]
+    assert ours["best_reward"] is None
+    session.says("echo 2 > answer.txt")
+    last = session.call("answer", get_final_score=True)["output"]
+    assert (last["reward"], last["metadata"]["final"]["raw"]) == (0.5, 2.0)
+    assert "raw score 2" in last["blocks"][0]["text"]
+    session.delete()
+
+
+def test_final_reward_is_zero_without_valid_attempts(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.says("echo nan > answer.txt")
+    session.call("answer")
+    final = session.call("answer", get_final_score=True)["output"]
+    assert (final["reward"], final["finished"], final["metadata"]["final"]["raw"]) == (0.0, True, None)
+    assert "None of 2 attempts was valid" in final["blocks"][0]["text"]
+    session.delete()
+
+
 def test_experiments_are_counted_outside_the_sandbox(server: Server) -> None:
     session = Raw(server, "example_equipped")
+    assert "metered" not in session.says("ls")  # only the meter has it
     for number in (1, 2):
-        ran = session.call("bash", command=f"rm -rf *; {experiment_command(16)}")["output"]
-        assert ran["metadata"]["exit_status"] == 0, ran
-        assert json.loads(ran["blocks"][0]["text"].splitlines()[0]) == {"run": number, "request": [16, 20]}
+        said = session.says(f"rm -rf *; {experiment_command(16)}")
+        assert json.loads(said.splitlines()[0]) == {"run": number, "request": [16, 20]}
     (directory,) = [path for path in server.sessions() if (path / "experiments").exists()]
     assert len((directory / "experiments" / "ledger.jsonl").read_text().splitlines()) == 2
-    refused = session.call("bash", command=experiment_command(16).replace("[16, 20]", "1" * 300))["output"]
-    assert "a request is a line of JSON: [width, steps], all integers" in refused["blocks"][0]["text"]
+    refused = session.says(experiment_command(16).replace("[16, 20]", "1" * 300))
+    assert "a request is a line of JSON: [width, steps], all integers" in refused
     session.delete()
     assert sorted(path.name for path in directory.iterdir()) == ["meter.log", "session.json", "transcript.jsonl"]
 
 
-def test_hidden_score_is_not_revealed_before_the_end(server: Server) -> None:
-    asyncio.run(hidden(server))
-
-
-async def hidden(server: Server) -> None:
-    async with opened("openreward", server.url, "example_quiet") as session:
-        outcome = await answered(session, "3.0625")
-        # The protocol's reward is for trainers; agents see text and metadata.
-        assert outcome.reward == pytest.approx(0.765625)
-        assert outcome.metadata["raw"] is None
-        shown = text(outcome) + json.dumps(outcome.metadata)
-        assert not [digits for digits in ("3.06", "0.76", ".765") if digits in shown]
-        (ours,) = server.health()["sessions"]
-        assert ours["best_reward"] is None
-        last = await answered(session, "2", get_final_score=True)
-        assert (last.reward, last.metadata["final"]["raw"]) == (0.5, 2.0)
-        assert "raw score 2" in text(last)
-
-
-def test_final_reward_is_zero_without_valid_attempts(server: Server) -> None:
-    asyncio.run(all_invalid(server))
-
-
-async def all_invalid(server: Server) -> None:
-    async with opened("ors", server.url, "example_quick") as session:
-        await answered(session, "nan")
-        final = await answered(session, "x", get_final_score=True)
-        assert (final.reward, final.finished, final.metadata["final"]["raw"]) == (0.0, True, None)
-        assert "None of 2 attempts was valid" in text(final)
-
-
-QUICK = {
-    "id": "example_quick",
-    "version": 1,
-    "profile": "cpu",
-    "anchors": {"starting": 0.0, "reference": -2.0, "kind": "published"},
-}
-
-
-@pytest.fixture(scope="module")
-def no_reward(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(
-        tmp_path_factory.mktemp("no_reward"), site, "--bash-reward", "none", "--reward-floor", "-1"
-    ) as running:
-        yield running
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_bash_reward_none(no_reward: Server, client: str) -> None:
-    asyncio.run(episode_without_bash_reward(no_reward, client))
-
-
-def test_reward_floor(no_reward: Server) -> None:
-    session = Raw(no_reward, "example_quick")
-    for written, status, reward in (("10", "valid", -1.0), ("nonsense", "invalid", -1.0), ("-1", "valid", 0.5)):
-        session.call("bash", command=f"echo {written} > answer.txt")
-        output = session.call("answer")["output"]
-        assert (output["metadata"]["status"], output["reward"]) == (status, reward)
-    assert session.call("answer", get_final_score=True)["output"]["reward"] == 0.5
+def test_health(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo -1 > answer.txt")
+    session.call("answer")
+    health = server.health()
+    (one,) = [one for one in health["sessions"] if one["attempts"] == 1]
+    assert (one["task"], one["doing"], one["best_reward"]) == ("example_quick", "idle", 0.5)
+    assert (health["max_sessions"], health["free_disk_mib"] > 0) == (64, True)
+    assert session.sid not in json.dumps(health) + server.log.read_text()
     session.delete()
-    hopeless = Raw(no_reward, "example_quick")
-    hopeless.call("bash", command="echo nonsense > answer.txt")
-    assert hopeless.call("answer", get_final_score=True)["output"]["reward"] == -1.0
-    hopeless.delete()
 
 
-async def episode_without_bash_reward(server: Server, client: str) -> None:
-    async with opened(client, server.url, "example_quick") as session:
-        ran = await session.call_tool("bash", {"command": "echo -1.5 > answer.txt"})
-        assert (ran.reward, ran.finished, ran.metadata["exit_status"]) == (None, False, 0)
-        assert (await session.call_tool("answer", {})).reward == 0.75
-        await session.call_tool("bash", {"command": "echo nonsense > answer.txt"})
-        assert (await session.call_tool("answer", {})).reward == -1.0  # invalid, not an error
-        await session.call_tool("bash", {"command": "echo crash > answer.txt"})
-        failed = await session.call_tool("answer", {})
-        assert (failed.reward, failed.metadata["status"]) == (None, "error")
-        await session.call_tool("bash", {"command": "echo 1 > answer.txt"})
-        final = await session.call_tool("answer", {"get_final_score": True})
-        assert (final.reward, final.finished) == (0.75, True)
+def test_a_server_without_a_token_answers_to_local_names_only(server: Server) -> None:
+    for host, status in {"evil.example": 400, "localhost": 200, "127.0.0.1:80": 200}.items():
+        connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rpartition(":")[2]), timeout=60)
+        connection.request("GET", "/health", headers={"Host": host})
+        assert connection.getresponse().status == status, host
+        connection.close()
 
 
-def test_task_spec(no_reward: Server) -> None:
-    status, listed = post(no_reward.url, "/rebench/tasks", {"split": "test"}, {})
-    assert (status, json.loads(listed)["tasks"][0]) == (200, QUICK)
+def test_invalid_requests_for_sessions_are_rejected(server: Server) -> None:
+    def create(**body: Any) -> tuple[int, Any]:
+        return post(server.url, "/create", CREATE | body, {"X-Session-ID": "a-sid"})
+
+    for spec in ({"id": "no_such_task"}, {}, {"id": 7}, {"id": ["example_quick"]}):
+        status, reply = create(task_spec=spec)
+        assert (status, "example_quick" in reply["detail"]) == (404, True)
+    status, reply = create(toolset_name="cli")
+    assert (status, "does not accept toolsets" in reply["detail"]) == (400, True)
+    assert create(secrets={"openai_api_key": "plain-secret-0815"})[0] == 422
+    for header in ("no base64 plain-secret-1", base64.b64encode(b'{"openai_api_key": "plain-secret-2"}').decode()):
+        status, reply = post(server.url, "/create", CREATE, {"X-Session-ID": "a-sid", "X-Secrets": header})
+        assert (status, "plain-secret" in json.dumps(reply)) == (500, False)
+    assert server.health()["sessions"] == []
+    assert "plain-secret" not in server.log.read_text()
+
+
+def test_concurrent_creates_make_one_session(server: Server) -> None:
+    before, statuses = server.workspaces(), list[int]()
+    headers = {"X-Session-ID": "many"}
+    callers = [
+        threading.Thread(target=lambda: statuses.append(post(server.url, "/create", CREATE, headers)[0]))
+        for _ in range(8)
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert sorted(statuses) == [200, *[400] * 7]
+    assert len(server.health()["sessions"]) == 1
+    post(server.url, "/delete", {}, headers)
+    until(lambda: server.health()["sessions"] == [] and server.workspaces() == before)
+
+
+def test_invalid_tool_input_is_rejected_and_neither_repeated_nor_logged(server: Server) -> None:
+    session, long = Raw(server, "example_quick"), "plain-secret-0816" * (1 << 17)
+    wrong: list[dict[str, Any]] = [
+        {}, {"command": 1}, {"command": "true", "more": 1}, {"command": "true", "timeout": -1},
+        {"command": "true", "key": "plain-secret-0816"}, {"command": long}, {"command": [long]},
+        {"command": "true", long: 1},
+    ]  # fmt: skip
+    for arguments in wrong:
+        refused = session.call("bash", **arguments)
+        assert (refused["reason"], len(json.dumps(refused)) < 1000) == ("input_validation", True)
+    for body in ({"name": [long], "input": {}}, {"name": "bash", "input": long}, {long: 1}):
+        status, reply = session.post("/rebench/call", body)
+        assert (status, len(json.dumps(reply)) < 1000) == (422, True)
+    assert session.call("answer", get_final_score="yes")["reason"] == "input_validation"
+    assert session.call("nothing")["reason"] == "not_found"
+    assert session.says("echo hi") == "hi\n[exit status 0]"
+    session.delete()
+    assert "plain-secret" not in server.log.read_text()
+    assert max(map(len, server.log.read_text().splitlines())) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--host", "0.0.0.0"], "add --token-file FILE, or --insecure"),  # noqa: S104 - it is refused
+        (["--host", "::"], "add --token-file FILE, or --insecure"),
+        (["--host", "example.org"], "add --token-file FILE, or --insecure"),
+        (["--token-file", "/dev/null"], "expected one line with a token"),
+        (["--network", "proxy"], "--allow"),
+        (["--allow", "example.org"], "--network proxy"),
+        (["--network", "open", "--network-mib", "5"], "--network proxy"),
+        (["--network", "proxy", "--allow", "10.0.0.0/8"], "10.0.0.0/8"),
+        (["--network", "proxy", "--allow", "example.org", "--sandbox", "none"], "needs a sandbox"),
+    ],
+)
+def test_unsafe_or_contradictory_options_are_rejected(
+    options: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", "--port", "0", *options])
+    assert (caught.value.code, reason in capsys.readouterr().err) == (2, True)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import Raw, serving, until
+from server_process import Raw, Server, until
 
 from re_bench.attempts.elapsed import Elapsed
 from re_bench.attempts.log import AttemptLog
@@ -19,150 +19,128 @@ from re_bench.gpu import state
 from re_bench.gpu.devices import dedicate_gpu
 from re_bench.gpu.state import Gpu
 from re_bench_server.queues import GpuGate, Queue, SessionGpus, plan_gpus
-from re_bench_server.session_record import SessionClock, SessionRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_queue_is_fifo() -> None:
+    async def in_order() -> None:
+        queue, order = Queue(2), list[int]()
+
+        async def take(number: int) -> float:
+            async with queue.slot() as waited:
+                order.append(number)
+                await asyncio.sleep(0.1)
+                return waited
+
+        tasks = [asyncio.create_task(take(number)) for number in range(6)]
+        await asyncio.sleep(0.05)
+        assert (queue.running, queue.waiting) == (2, 4)
+        waits = await asyncio.gather(*tasks)
+        assert order == list(range(6))
+        assert max(waits[:2]) < 0.1 <= min(waits[4:]) + 1e-3
+        assert (queue.running, queue.waiting) == (0, 0)
+
     asyncio.run(in_order())
 
 
-async def in_order() -> None:
-    queue, order = Queue(2), list[int]()
+def test_commands_wait_for_timed_scorings() -> None:
+    async def alone() -> None:
+        gate, events = GpuGate(), list[str]()
 
-    async def take(number: int) -> float:
-        async with queue.slot() as waited:
-            order.append(number)
-            await asyncio.sleep(0.1)
+        async def score(name: str) -> float:
+            async with gate.scoring() as waited:
+                events.append(f"{name} begins")
+                await asyncio.sleep(0.1)
+                events.append(f"{name} ends")
+                return waited
+
+        async def command() -> float:
+            waited = await gate.wait_until_idle()
+            events.append("command")
             return waited
 
-    tasks = [asyncio.create_task(take(number)) for number in range(6)]
-    await asyncio.sleep(0.05)
-    assert (queue.running, queue.waiting) == (2, 4)
-    waits = await asyncio.gather(*tasks)
-    assert order == list(range(6))
-    assert max(waits[:2]) < 0.1 <= min(waits[4:]) + 1e-3
-    assert (queue.running, queue.waiting) == (0, 0)
+        assert await command() < 1
+        scorings = [asyncio.create_task(score("first")), asyncio.create_task(score("second"))]
+        await asyncio.sleep(0.05)
+        assert await command() > 0.0
+        assert (await scorings[1]) > 0.04
+        assert events[:3] == ["command", "first begins", "first ends"]
+        assert events.index("second begins") > 2
 
-
-def test_commands_wait_for_timed_scorings() -> None:
     asyncio.run(alone())
 
 
-async def alone() -> None:
-    gate, events = GpuGate(), list[str]()
-
-    async def score(name: str) -> float:
-        async with gate.scoring() as waited:
-            events.append(f"{name} begins")
-            await asyncio.sleep(0.1)
-            events.append(f"{name} ends")
-            return waited
-
-    async def command() -> float:
-        waited = await gate.wait_until_idle()
-        events.append("command")
-        return waited
-
-    assert await command() < 1
-    scorings = [asyncio.create_task(score("first")), asyncio.create_task(score("second"))]
-    await asyncio.sleep(0.05)
-    assert await command() > 0.0
-    assert (await scorings[1]) > 0.04
-    assert events[0] == "command"
-    assert events[1:3] == ["first begins", "first ends"]
-    assert events.index("second begins") > 2
-
-
 def test_commands_do_not_wait_for_another_gpu() -> None:
+    async def apart() -> None:
+        gate = GpuGate(separate=True)
+        async with gate.scoring(), asyncio.timeout(60):
+            await gate.wait_until_idle()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05), gate.scoring():
+                    pass
+
     asyncio.run(apart())
 
 
-async def apart() -> None:
-    gate = GpuGate(separate=True)
-    async with gate.scoring(), asyncio.timeout(60):
-        await gate.wait_until_idle()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05), gate.scoring():
-                pass
-
-
 @pytest.mark.integration
-def test_waiting_does_not_count_as_working_time(tmp_path: Path, site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(tmp_path, site, "--hours", "1") as server:  # scores one attempt at a time
-        first, second = Raw(server, "example_quick"), Raw(server, "example_quick")
-        assert "Waiting in the scoring queue or for the GPU does not count" in first.prompt()
-        for session, answer in ((first, f"wait {tmp_path}/go -1"), (second, "-2")):
-            session.says(f"echo {answer} > answer.txt")
-        first.start("answer")
-        until(lambda: server.health()["scorings"]["running"] == 1)
-        began = time.monotonic()
-        asked = second.start("answer")
-        until(lambda: server.health()["scorings"]["waiting"] == 1)
-        time.sleep(1.1)  # shorter waits are not mentioned
-        (tmp_path / "go").touch()
-        waited = second.result_of(asked, "answer")
-        spent = time.monotonic() - began
-        waited_s, rounding = waited["metadata"]["waited_s"], 0.01
-        assert 1 < waited_s < spent
-        assert "in the queue. This does not count against your hours." in text_of(waited)
-        began = time.monotonic()
-        second.call("answer", get_final_score=True)
-        at_most_s = spent + time.monotonic() - began  # the last call may wait, too
-        name, record = next((name, record) for name, record in server.records().items() if record["waited_s"] > 1)
-        assert waited_s - rounding <= record["waited_s"] <= at_most_s
-        ((began_at, ended_at),) = record["periods"]
-        assert ended_at - began_at == pytest.approx(record["used_s"] + record["waited_s"], abs=0.3)
-        attempts = AttemptLog(server.state / "sessions" / name / "attempts.jsonl").read().attempts
-        submitted = [Elapsed(attempt.wall_s or 0.0, attempt.working_s or 0.0) for attempt in attempts]
-        # an attempt's own wait comes after its submission
-        assert submitted[0].waited_s == pytest.approx(0, abs=0.3)
-        assert waited_s - rounding <= submitted[1].waited_s <= spent
-        entry = json.loads((server.state / "sessions" / name / "transcript.jsonl").read_text().splitlines()[-1])
-        assert waited_s - rounding <= entry["hours_waited"] * 3600 <= at_most_s
-        assert main(["sessions", "list", "--json", "--state", str(server.state)]) == 0
-        (shown,) = [one for one in json.loads(capsys.readouterr().out)["sessions"] if one["name"] == name]
-        assert (shown["hours_used"] + shown["hours_waited"]) * 3600 == pytest.approx(ended_at - began_at, abs=0.5)
-
-
-def text_of(output: dict[str, Any]) -> str:
-    return "".join(block["text"] for block in output["blocks"])
-
-
-def test_old_record_without_working_time(tmp_path: Path) -> None:
-    answer = {"since": "", "final": False, "task_id": None, "attempts_before": 0, "state": "running"}
-    old = {"v": 1, "name": tmp_path.name, "task": "t", "profile": "cpu", "client": "c", "opened": "", "state": "open"}
-    (tmp_path / "session.json").write_text(json.dumps(old | {"used_s": 60.0, "answer": answer}))
-    record = SessionRecord.load(tmp_path)
-    assert (record.used_s, record.waited_s, record.periods) == (60.0, 0.0, ())
-    assert record.answer is not None
-    assert record.answer.wall_s is None
-    assert SessionClock(record).elapsed().working_s == pytest.approx(60, abs=1)
+def test_waiting_does_not_count_as_working_time(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = Raw(server, "example_quick"), Raw(server, "example_quick")  # the server scores one at a time
+    assert "Waiting in the scoring queue or for the GPU does not count" in first.prompt()
+    for session, answer in ((first, f"wait {tmp_path}/go -1"), (second, "-2")):
+        session.says(f"echo {answer} > answer.txt")
+    first.start("answer")
+    until(lambda: server.health()["scorings"]["running"] == 1)
+    began = time.monotonic()
+    asked = second.start("answer")
+    until(lambda: server.health()["scorings"]["waiting"] == 1)
+    time.sleep(1.1)  # shorter waits are not mentioned
+    (tmp_path / "go").touch()
+    waited = second.result_of(asked, "answer")
+    spent = time.monotonic() - began
+    waited_s, rounding = waited["metadata"]["waited_s"], 0.01
+    assert 1 < waited_s < spent
+    assert "in the queue. This does not count against your hours." in waited["blocks"][0]["text"]
+    began = time.monotonic()
+    second.call("answer", get_final_score=True)
+    at_most_s = spent + time.monotonic() - began  # the last call may wait, too
+    name, record = next((name, record) for name, record in server.records().items() if record["waited_s"] > 1)
+    assert waited_s - rounding <= record["waited_s"] <= at_most_s
+    ((began_at, ended_at),) = record["periods"]
+    assert ended_at - began_at == pytest.approx(record["used_s"] + record["waited_s"], abs=0.3)
+    attempts = AttemptLog(server.state / "sessions" / name / "attempts.jsonl").read().attempts
+    submitted = [Elapsed(attempt.wall_s or 0.0, attempt.working_s or 0.0) for attempt in attempts]
+    assert submitted[0].waited_s == pytest.approx(0, abs=0.3)  # an attempt's own wait comes after its submission
+    assert waited_s - rounding <= submitted[1].waited_s <= spent
+    entry = json.loads((server.state / "sessions" / name / "transcript.jsonl").read_text().splitlines()[-1])
+    assert waited_s - rounding <= entry["hours_waited"] * 3600 <= at_most_s
+    assert main(["sessions", "list", "--json", "--state", str(server.state)]) == 0
+    (shown,) = [one for one in json.loads(capsys.readouterr().out)["sessions"] if one["name"] == name]
+    assert (shown["hours_used"] + shown["hours_waited"]) * 3600 == pytest.approx(ended_at - began_at, abs=0.5)
+    for session in (first, second):
+        session.delete()
 
 
 GPUS = [Gpu(index, "NVIDIA H200", f"GPU-{index}", None, 3201.0, 6144) for index in range(4)]
 
 
-def served(*devices: str) -> Any:
-    return [SimpleNamespace(profile=SimpleNamespace(device=device)) for device in devices]
-
-
 def test_sessions_are_spread_over_gpus() -> None:
     gpus = SessionGpus(dedicate_gpu(GPUS[:3]))
     assert [gpus.assign(name) for name in "abcda"] == ["GPU-0", "GPU-1", "GPU-0", "GPU-1", "GPU-0"]
-    gpus.release("b")
-    gpus.release("d")
-    gpus.release("d")
+    for name in "bdd":
+        gpus.release(name)
     assert [gpus.assign(name) for name in "ef"] == ["GPU-1", "GPU-1"]
     assert gpus.record() == {"scoring": "GPU-2", "sessions": {"GPU-0": 2, "GPU-1": 2}}
+    shared = SessionGpus(dedicate_gpu(GPUS[:1], "0"))
+    assert [shared.assign(name) for name in "ab"] == ["GPU-0", "GPU-0"]
+    assert shared.record() == {"scoring": "GPU-0", "sessions": {"GPU-0": 2}}
 
 
-def test_one_gpu_is_shared() -> None:
-    gpus = SessionGpus(dedicate_gpu(GPUS[:1], "0"))
-    assert [gpus.assign(name) for name in "ab"] == ["GPU-0", "GPU-0"]
-    assert gpus.record() == {"scoring": "GPU-0", "sessions": {"GPU-0": 2}}
+def served(*devices: str) -> Any:
+    return [SimpleNamespace(profile=SimpleNamespace(device=device)) for device in devices]
 
 
 def test_operator_chooses_the_scoring_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

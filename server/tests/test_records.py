@@ -1,15 +1,18 @@
-"""Transcripts and ``re-bench sessions``, from files alone."""
+"""Transcripts, the state directory and ``re-bench sessions``, from files alone."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from re_bench.cli.main import main
 from re_bench.data.jsonl import read_objects
+from re_bench.errors import UsageError
 from re_bench_server.recorder import Transcript
-from re_bench_server.session_record import SessionRecord, utc
+from re_bench_server.session_record import SessionClock, SessionRecord, utc
+from re_bench_server.state_dir import StateDirectory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +35,6 @@ def test_transcript_is_shortened_at_its_limit(tmp_path: Path) -> None:
     assert [entry["seq"] for entry in entries] == list(range(len(entries)))
     marks = [(entry["seq"], entry["from_here"]) for entry in entries if entry["kind"] == "limit"]
     assert [kept for _seq, kept in marks] == ["brief", "nothing"]
-    assert entries[-1]["kind"] == "limit"
     whole, brief = entries[: marks[0][0]], entries[marks[0][0] + 1 : -1]
     assert {len(entry["output"]) for entry in whole} == {5000}
     assert {(len(entry["output"]), entry["cut"]["output"]) for entry in brief} == {(1000, 5000)}
@@ -47,7 +49,7 @@ def test_transcript_continues_after_an_incomplete_line(tmp_path: Path) -> None:
     for number in range(3):
         first.append(call(f"echo {number}"), ())
     whole = path.read_bytes()
-    for end in range(whole.rindex(b"{", 0, -2), len(whole)):
+    for end in range(whole.rindex(b"{", 0, -2), len(whole), 7):
         path.write_bytes(whole[:end])
         Transcript(path, 1 << 20).append(call("next"), ())
         entries, _incomplete = read_objects(path)
@@ -61,8 +63,7 @@ def test_secrets_are_redacted(tmp_path: Path) -> None:
     entry = call(f"echo {KEY} 'sk-live-0123456789'", f"OPENAI_API_KEY=rb-token-of-the-gateway\n{KEY}")
     entry["metadata"] = {"list": [KEY], "nested": {"message": f"with {KEY}"}}
     Transcript(path, 1 << 20).append(entry, (KEY, "rb-token-of-the-gateway"))
-    written = path.read_text()
-    assert not [secret for secret in (KEY, "sk-live", "rb-token") if secret in written]
+    assert not [secret for secret in (KEY, "sk-live", "rb-token") if secret in path.read_text()]
     assert read_objects(path)[0][0]["output"] == "OPENAI_API_KEY=[redacted]\n[redacted]"
 
 
@@ -72,13 +73,6 @@ def make_session(place: Path, name: str, **fields: Any) -> Path:
     known = {"name": name, "task": "a_task", "profile": "cpu", "client": "", "opened": utc(), "state": "finished"}
     SessionRecord.model_validate(known | fields).save(directory)
     return directory
-
-
-OPEN_OR_ENDED = {
-    "2026": "ambiguous session '2026'",
-    "x": "unknown session 'x'",
-    "20261122T010101-a": "has already ended",  # a full name that is also a prefix
-}
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -92,7 +86,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_end_needs_a_unique_open_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("20261122T010101-aa", "20261122T010101-ab", "20261122T010101-a"):
         make_session(tmp_path, name, state="ended", ended=utc())
-    for session, reason in OPEN_OR_ENDED.items():
+    whole_name = "20261122T010101-a"  # also a prefix
+    for session, reason in (("2026", "ambiguous"), ("x", "unknown session 'x'"), (whole_name, "has already ended")):
         assert reason in refusal(capsys, "end", session, "--state", str(tmp_path))
 
 
@@ -104,3 +99,34 @@ def test_list_with_damaged_records_and_control_characters(tmp_path: Path, capsys
     assert all(character.isprintable() or character == "\n" for character in shown)
     assert ("one" in shown, "two" in shown) == (True, True)
     assert "no sessions there" in refusal(capsys, "list", "--state", str(tmp_path / "nowhere"))
+
+
+def test_old_record_without_working_time(tmp_path: Path) -> None:
+    answer = {"since": "", "final": False, "task_id": None, "attempts_before": 0, "state": "running"}
+    old = {"v": 1, "name": tmp_path.name, "task": "t", "profile": "cpu", "client": "c", "opened": "", "state": "open"}
+    (tmp_path / "session.json").write_text(json.dumps(old | {"used_s": 60.0, "answer": answer}))
+    record = SessionRecord.load(tmp_path)
+    assert (record.used_s, record.waited_s, record.periods) == (60.0, 0.0, ())
+    assert record.answer is not None
+    assert record.answer.wall_s is None
+    assert SessionClock(record).elapsed().working_s == pytest.approx(60, abs=1)
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")  # the lock's file
+def test_state_directory_is_exclusive_and_private_and_free_of_incomplete_copies(tmp_path: Path) -> None:
+    session = tmp_path / "sessions" / "one"
+    half = session / "attempts.jsonl.submissions" / ".incoming-x"
+    half.mkdir(parents=True)
+    (half.parent / "whole").mkdir()
+    (session / "attempts.jsonl").write_text("")
+    (session.parent / "without a record").mkdir()
+    (tmp_path / "sockets").write_text(str(tmp_path / "no such directory"))
+    tmp_path.chmod(0o755)
+    state = StateDirectory(tmp_path)
+    with pytest.raises(UsageError, match="in use by another server"):
+        StateDirectory(tmp_path)
+    state.close()
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert session.parent.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in half.parent.iterdir()] == ["whole"]
+    assert list(session.parent.iterdir()) == [session]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import signal
-import threading
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING
 
 import pytest
 from example_tasks import ask_command, experiment_command
-from free_port import free_port
-from killed_server import MAX_SESSIONS, SECRETS, Restarted, restarted_server
-from server_process import Raw, opened, post, serving, text, until
+from killed_server import LEFT_S, MAX_SESSIONS, SECRETS, Restarted, restarted_server
+from server_process import Raw, post, until
 from test_model import KEY
 
 from re_bench.attempts.elapsed import Interval
@@ -24,7 +21,6 @@ from re_bench_evaluation.working_time import attempt_times, session_periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 
@@ -47,10 +43,8 @@ def test_sessions_are_restored(restarted: Restarted) -> None:
     assert shown.keys() == {name for session, name in restarted.names.items() if session not in ENDED}
     assert {one["doing"] for one in shown.values()} == {"waiting for its client"}
     assert shown[restarted.names["scored"]]["best_reward"] == 0.5
-    for session in restarted.sessions.values():
-        assert session.sid not in "".join(
-            path.read_text() for path in restarted.server.state.glob("sessions/*/session.json")
-        )
+    records = "".join(path.read_text() for path in restarted.server.state.glob("sessions/*/session.json"))
+    assert not [session for session in restarted.sessions.values() if session.sid in records]
 
 
 def test_restored_session_reports_the_restart(restarted: Restarted) -> None:
@@ -74,25 +68,19 @@ def test_running_command_is_interrupted(restarted: Restarted) -> None:
     assert session.says("cat file").endswith("]\nbegun\n[exit status 0]")
 
 
-def test_running_scoring_is_an_error(restarted: Restarted) -> None:
+def test_running_scoring_is_an_error_and_leaves_no_files(restarted: Restarted) -> None:
     session = restarted.sessions["answer"]
     assert [attempt.status for attempt in restarted.attempts("answer")] == ["error"]
     assert session.result_of(restarted.calls["answer"], "answer")["metadata"]["status"] == "interrupted"
     assert "was interrupted and does not count" in session.says("echo 2 > answer.txt")
     assert session.call("answer")["output"]["metadata"]["attempt"] == 2
-
-
-def test_killed_scorer_leaves_no_files(restarted: Restarted) -> None:
     assert restarted.left == []
     assert "sleep 50 1" in restarted.sessions["stopped"].says("cat answer.txt")
 
 
-def test_logged_attempt_is_returned_after_a_restart(restarted: Restarted) -> None:
+def test_logged_attempt_and_final_score_are_returned_after_a_restart(restarted: Restarted) -> None:
     output = restarted.sessions["outcome"].result_of(restarted.calls["outcome"], "answer")
     assert (output["reward"], output["metadata"]["attempt"], output["metadata"]["raw"]) == (0.75, 1, -1.5)
-
-
-def test_finished_episode_returns_its_final_score_again(restarted: Restarted) -> None:
     session = restarted.sessions["final"]
     output = session.result_of(restarted.calls["final"], "answer")
     assert (output["reward"], output["finished"], output["metadata"]["final"]["raw"]) == (1.0, True, -2.0)
@@ -105,13 +93,11 @@ def test_meter_and_model_after_a_restart(restarted: Restarted) -> None:
     assert "asked: hi" in session.says(ask_command("hi"))
 
 
-def test_deleted_session_keeps_its_record(restarted: Restarted) -> None:
+def test_ended_sessions_keep_their_records(restarted: Restarted) -> None:
     record = restarted.record("deleted")
     assert (record["state"], record["reason"], record["final"]) == ("ended", "deleted by its client", None)
     assert restarted.sessions["deleted"].post("/ping", {})[0] == 404
-
-
-def test_deep_directories_prevent_neither_the_end_nor_the_next_start(restarted: Restarted) -> None:
+    # Deep directories prevent neither the end nor the next start.
     assert restarted.record("deep, ended")["state"] == "ended"
     assert not (restarted.directory("deep, ended") / "home").exists()
     assert "deep" in restarted.sessions["deep"].says("ls ~")
@@ -154,7 +140,7 @@ def test_key_must_be_sent_again_after_a_restart(restarted: Restarted) -> None:
     assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
     assert session.create(**SECRETS)[0] == 200
     assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
-    assert restarted.upstream.keys == [f"Bearer {KEY}"] * 2
+    assert restarted.upstream.authorizations == [f"Bearer {KEY}"] * 2
     state = restarted.server.state
     for top in (restarted.directory("keyed"), *(path for path in state.iterdir() if path.name != "sessions")):
         for path in [top, *top.rglob("*")]:
@@ -175,29 +161,22 @@ def test_waited_time_survives_a_restart(restarted: Restarted) -> None:
         assert (elapsed.wall_s, elapsed.working_s) == pytest.approx((9000, working_s), abs=60)
 
 
-def answered(session: Raw, number: str, **arguments: Any) -> tuple[str, str, Any]:
-    """Submit a number; return status, text and output."""
-    session.says(f"echo {number} > answer.txt")
-    output = session.call("answer", **arguments)["output"]
-    return output["metadata"]["status"], output["blocks"][0]["text"], output
-
-
 def test_max_attempts(restarted: Restarted, capsys: pytest.CaptureFixture[str]) -> None:
     session, name = restarted.sessions["limited"], restarted.names["limited"]
     record = restarted.record("limited")
     assert (record["attempts"], record["scored"], record["max_attempts"]) == (4, 2, 3)
-    session.says("true")
+    session.says("echo -0.5 > answer.txt")
     assert "up to 3 times (1 left)" in session.prompt()
-    assert answered(session, "-0.5")[0] == "valid"
-    status, message, output = answered(session, "-2")
-    assert (status, output["finished"], output["reward"]) == ("error", False, 0.0)
-    assert "Nothing was scored: all 3 attempts of this session are used up" in message
+    assert session.call("answer")["output"]["metadata"]["status"] == "valid"
+    session.says("echo -2 > answer.txt")
+    output = session.call("answer")["output"]
+    assert (output["metadata"]["status"], output["finished"], output["reward"]) == ("error", False, 0.0)
+    assert "all 3 attempts of this session are used up" in output["blocks"][0]["text"]
     assert main(["sessions", "list", "--json", "--state", str(restarted.server.state)]) == 0
     listed = {session["name"]: session for session in json.loads(capsys.readouterr().out)["sessions"]}
     assert listed[name]["scored"] == 3
-    status, message, output = answered(session, "-2", get_final_score=True)
-    assert (status, output["finished"], output["reward"]) == ("finished", True, 0.5)
-    assert "Final score, the lowest of 2 valid attempts (5 in all): raw score -1 " in message
+    output = session.call("answer", get_final_score=True)["output"]
+    assert (output["metadata"]["status"], output["finished"], output["reward"]) == ("finished", True, 0.5)
     final = {"raw": -1.0, "reward": 0.5, "aggregation": "min", "attempts": 5, "valid": 2}
     assert output["metadata"]["final"] == final
     assert restarted.record("limited")["state"] == "finished"
@@ -219,24 +198,25 @@ def test_restored_sessions_count_and_can_be_created_again(restarted: Restarted) 
         other.delete()
 
 
-def test_openreward_client_survives_a_restart(tmp_path: Path, site: Path) -> None:
-    """``ors-sdk`` does, too, but gives up after three seconds, which a start may exceed."""
-    port = free_port()
-    outputs: list[Any] = []
-    with serving(tmp_path, site, "--port", str(port)) as server:
-        caller = threading.Thread(target=asyncio.run, args=(calling(server.url, outputs),))
-        caller.start()
-        until(lambda: list(server.state.glob("sessions/*/workspace/file")))
-        server.end(signal.SIGKILL)
-    with serving(tmp_path, site, "--port", str(port)) as server:
-        caller.join(60)
-        lost, after = outputs
-        assert (lost.metadata["status"], "may have run partially" in text(lost)) == ("interrupted", True)
-        assert text(after).endswith("]\nbegun\n[exit status 0]")
-        assert [record["reason"] for record in server.records().values()] == ["deleted by its client"]
+def test_hours_over_ends_background_processes(restarted: Restarted) -> None:
+    assert any(nothing_outlasts_the_hours(restarted, f"{left_s} s left") for left_s in LEFT_S)
 
 
-async def calling(url: str, outputs: list[Any]) -> None:
-    async with opened("openreward", url, "example_quick") as session:
-        outputs.append(await session.call_tool("bash", {"command": "echo begun > file; sleep 60"}))
-        outputs.append(await session.call_tool("bash", {"command": "cat file"}))
+def nothing_outlasts_the_hours(restarted: Restarted, name: str) -> bool:
+    """Return false if a command did not start within the hours; otherwise check that nothing outlasts them."""
+    session, more = restarted.sessions[name], restarted.directory(name) / "workspace" / "more"
+    over = "hours of this session are over"
+    loop = "(while sleep 0.1; do echo -9 >> more; done) & disown; until [ -e more ]; do sleep 0.1; done"
+    if over in session.says(loop):
+        return False
+
+    def stopped() -> bool:
+        before = more.stat().st_size
+        time.sleep(1)
+        return more.stat().st_size == before
+
+    until(stopped)  # without a call
+    assert over in session.says("true")
+    assert session.call("answer")["output"]["metadata"]["status"] == "valid"
+    assert session.call("answer", get_final_score=True)["output"]["finished"] is True
+    return True

@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
-from typing import TYPE_CHECKING
 
 import pytest
-from shell_session import Session, processes_with, session_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from server_process import until
+from shell_session import Session, processes_with
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +25,6 @@ COMMANDS: dict[str, list[tuple[str, str, int | None]]] = {
     ],
     "options": [("set -o pipefail", "", 0), ("false | true", "", 1), ("set +o pipefail; false | true", "", 0)],
     "exit status": [("(exit 77)", "", 77), ("nosuch", ".*not found\n", 127), ("return 9", "", 9)],
-    "signal": [("bash -c 'kill -SEGV $$'", ".*", 139)],
     "stdout and stderr in order": [("echo a; echo b >&2; echo c", "a\nb\nc\n", 0)],
     "empty stdin": [("cat; read x || echo end", "end\n", 0)],
     "only its own descriptors": [(FILES, r"\[0, 1, 2, 3\]\n", 0)],
@@ -44,7 +39,6 @@ COMMANDS: dict[str, list[tuple[str, str, int | None]]] = {
         ("true", ".*", 0),
         ("echo calm", "calm\n", 0),
     ],
-    "just short enough": [("head -c 8192 /dev/zero | tr '\\0' x", "x{8192}", 0)],
     "no room for the file of long output": [
         ("dd if=/dev/zero of=/tmp/full bs=1M 2>/dev/null; true", ".*", 0),
         ("seq 1 100000", ".*\n100000\n", 0),
@@ -57,21 +51,16 @@ COMMANDS: dict[str, list[tuple[str, str, int | None]]] = {
         ("exec >&- 2>&- <&-; echo nowhere", "", 1),
         ("echo back", "back\n", 0),
     ],
-    "here document": [("cat <<'END'\n$HOME `x` \"\nEND\necho after", r'\$HOME `x` "\nafter\n', 0)],
     "long command": [("wc -c <<'END'\n" + "y" * 1_000_000 + "\nEND", "1000001\n", 0)],
     **{
         f"broken syntax: {broken}": [(broken, ".+", None), ("echo fine", "fine\n", 0)]
-        for broken in ("echo 'never closed", "if true; then", "echo $(", "cat <<END\nno end", 'x="', "}", "(((")
+        for broken in ("echo 'never closed", "if true; then", "cat <<END\nno end", "}")
     },
     "NUL": [("a\0b", ".*NUL character at position 1.*nothing was run.*", None)],
     "too long": [("x" * (5 << 20), ".*longer than 4 MiB.*nothing was run.*", None)],
-    "lone surrogate": [("echo '\ud800'", ".*", 0)],
     "exit": [("export GONE=1; echo out; exit 3", "out\n" + FRESH.format("exit", 3), 3), ("echo $GONE", "\n", 0)],
-    "set -e": [("set -e; false; echo never", FRESH.format("exit", 1), 1)],
-    "exec": [("exec sh -c 'echo other; exit 4'", "other\n" + FRESH.format("exit", 4), 4)],
     "trap": [("trap 'echo bye' EXIT; exit 5", "bye\n" + FRESH.format("exit", 5), 5)],
     "kill of the shell": [("kill -9 $$", FRESH.format("a signal", 137), 137)],
-    "CPU time of the shell": [("ulimit -t 1; while :; do :; done", ".*the shell ended.*", None)],
     "background processes outlive the shell": [
         ("sleep 1234 &", ".*", 0),
         ("exit", ".*", 0),
@@ -81,8 +70,8 @@ COMMANDS: dict[str, list[tuple[str, str, int | None]]] = {
     **{
         f"setting: {setting}": [(setting, ".*", None), ("(exit 3)", "(?!.*shell ended).*", 3), ("exit", ".*", None)]
         for setting in (
-            "trap 'echo debug >&2' DEBUG", "trap 'echo err' ERR", "set -u", "set -x", "set -v", "IFS=0123456789",
-            "PROMPT_COMMAND='echo prompt'", "set -f", "set -o posix", "unset PATH",
+            "trap 'echo debug >&2' DEBUG; trap 'echo err' ERR", "set -uxvf", "IFS=0123456789",
+            "PROMPT_COMMAND='echo prompt'; set -o posix; unset PATH",
         )
     },
     **{
@@ -104,12 +93,6 @@ COMMANDS: dict[str, list[tuple[str, str, int | None]]] = {
     ],
 }  # fmt: skip
 """Commands with regular expressions of their output, and exit status; None is any."""
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with session_in(tmp_path_factory.mktemp("shell"), environment={"GIVEN": "from the server"}) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("commands", COMMANDS.values(), ids=COMMANDS)
@@ -136,30 +119,27 @@ def test_long_output_is_truncated_and_kept_in_a_file(session: Session) -> None:
     assert len(output.text) < 10_000
     assert f"bytes left out; full output in {output.file}" in output.text
     assert session.says(f"seq 1 100000 | cmp - {output.file} && echo same") == "same\n"
-    for _ in range(10):
-        session.run("seq 1 10000")
     output = session.run("head -c 20000000 /dev/zero")
     assert f"first {16 << 20} bytes in {output.file}" in output.text
+    for _ in range(7):
+        session.run("seq 1 10000")
     assert int(session.says("ls /tmp/outputs | wc -l")) == 8
     session.run("rm -r /tmp/outputs")
 
 
-@pytest.mark.parametrize("timeout_s", [0.0, -1.0, float("nan")])
-def test_time_limit_must_be_positive(session: Session, timeout_s: float) -> None:
-    assert "must be positive" in session.run("echo no", timeout_s).text
+def test_time_limit_must_be_positive(session: Session) -> None:
+    for timeout_s in (0.0, -1.0, float("nan")):
+        assert "must be positive" in session.run("echo no", timeout_s).text
     assert session.run("echo yes", float("inf")).text == "yes\n"
 
 
 def test_supervisor_death_is_reported_with_the_next_command(session: Session) -> None:
     long = f"sleep 1235.{os.getpid()}"
     session.run(f"cd; rm -f go; (until [ -e go ]; do sleep 0.02; done; rm go; kill -9 $PPID) & {long} &")
-    deadline = time.monotonic() + 60
-    while not processes_with(long) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: processes_with(long))
     session.runner.run(session.shell.execute(["touch", "/home/agent/go"]))
-    while processes_with(long) and time.monotonic() < deadline:
-        session.sleep(0.1)
-    session.sleep(0.1)
+    until(lambda: not processes_with(long))
+    session.runner.run(asyncio.sleep(0.1))
     assert session.says("echo here").startswith("[before this command: all processes of the session were killed")
     assert session.says("echo here") == "here\n"
 

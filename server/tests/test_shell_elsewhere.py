@@ -55,9 +55,8 @@ asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))
 @pytest.fixture
 def readable() -> Iterator[Path]:
     """A world-readable directory with everything that the shell imports."""
-    common = Path(re_bench.__file__).parent
     with what_the_attacks_need() as directory:
-        shutil.copytree(common, directory / "re_bench", dirs_exist_ok=True)
+        shutil.copytree(Path(re_bench.__file__).parent, directory / "re_bench", dirs_exist_ok=True)
         shutil.copytree(Path(re_bench_server.__file__).parent, directory / "re_bench_server")
         (directory / "own").mkdir()
         subprocess.run(["chmod", "-R", "a+rX", directory], check=True)
@@ -87,6 +86,8 @@ def test_shell_without_a_sandbox(tmp_path: Path) -> None:
         session.run(f"export A=5; cd /; sleep {BARE} &")
         assert session.run(f"sleep {BARE}", 0.5).timed_out
         assert session.says("echo $A $PWD") == "5 /\n"
+        program = session.runner.run(session.shell.execute(["sh", "-c", "pwd; cat"], stdin=b"x"))
+        assert program.stdout == f"{session.workspace}\nx".encode()
         output = session.run("seq 1 100000")
         assert output.file is not None
         assert output.file.read_text().endswith("\n100000\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from server_process import until
 from shell_session import SMALL, Session, past_its_limit, processes_with, session_in, shell_in
 
 from re_bench.sandbox import resource_usage
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-_FORKS = "import os, time\nwhile True:\n try: os.fork() or time.sleep(60)\n except OSError: pass"
-_HOLD = "b = bytearray({0} << 20); b[::4096] = b'x' * len(b[::4096])"
+FORKS = "import os, time\nwhile True:\n try: os.fork() or time.sleep(60)\n except OSError: pass"
+HOLD = "b = bytearray({0} << 20); b[::4096] = b'x' * len(b[::4096])"
+HOLD_ALL = f'for i in 1 2 3 4; do python3 -c "import time; {HOLD.format(200)}; time.sleep(30)" & done'
+MEMORY = "[it used more than 512 MiB of memory; all processes of the session were killed]\n"
 
 
 @pytest.fixture
@@ -37,42 +40,30 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 SIMPLE = {
-    "memory of one process": (f'python3 -c "{_HOLD.format(600)}"; echo status $?', r".*MemoryError\nstatus 1\n"),
-    "size of a file": ("head -c 20M /dev/zero > big; stat -c %s big; rm big", rf".*{16 << 20}\n"),
-    "open files": ("ulimit -n", "256\n"),
-    "size of /tmp": (
-        "for i in 1 2; do head -c 15M /dev/zero > /tmp/$i; done; rm /tmp/?",
-        ".*No space left on device\n",
-    ),
-    "size of /dev/shm": ("df -m --output=size /dev/shm | tail -n 1", " *24\n"),
+    f'python3 -c "{HOLD.format(600)}"; echo status $?': r".*MemoryError\nstatus 1\n",
+    "head -c 20M /dev/zero > big; stat -c %s big; rm big": rf".*{16 << 20}\n",
+    "ulimit -n": "256\n",
+    "for i in 1 2; do head -c 15M /dev/zero > /tmp/$i; done; rm /tmp/?": ".*No space left on device\n",
+    "df -m --output=size /dev/shm | tail -n 1": " *24\n",
 }
 """Commands with regular expressions of their output."""
 
 
-@pytest.mark.parametrize(("command", "text"), SIMPLE.values(), ids=SIMPLE)
-def test_simple_limits(session: Session, command: str, text: str) -> None:
-    assert re.fullmatch(text, session.run(command).text, re.DOTALL)
+def test_simple_limits(session: Session) -> None:
+    for command, text in SIMPLE.items():
+        assert re.fullmatch(text, session.run(command).text, re.DOTALL), command
 
 
 def test_memory_limit(session: Session) -> None:
-    command = (
-        f'echo begun; for i in 1 2 3 4; do python3 -c "import time; {_HOLD.format(200)}; time.sleep(30)" & done; wait'
-    )
-    output = session.run(command)
+    output = session.run(f"echo begun; {HOLD_ALL}; wait")
     assert output.text.startswith("begun\n")
-    assert output.text.endswith("[it used more than 512 MiB of memory; all processes of the session were killed]\n")
-    assert output.status is None
-    assert not output.timed_out
+    assert output.text.endswith(MEMORY)
+    assert (output.status, output.timed_out) == (None, False)
     assert session.says("echo on") == "on\n"
-
-
-def test_memory_limit_in_the_background(session: Session) -> None:
-    session.run(f'for i in 1 2 3 4; do python3 -c "import time; {_HOLD.format(200)}; time.sleep(30)" & done')
-    for _ in range(35):  # a busy machine takes longer to start them
-        if (text := session.run("echo on").text) != "on\n":  # the limit may be hit during this command
-            break
-        session.sleep(1)
-    assert "[it used more than 512 MiB of memory; all processes" in text
+    session.run(HOLD_ALL)  # in the background
+    # The limit may be hit during one of these commands.
+    said = until(lambda: session.run("echo on").text.removesuffix("on\n"))
+    assert "[it used more than 512 MiB of memory; all" in said
 
 
 def test_process_limit(session: Session) -> None:
@@ -82,20 +73,11 @@ def test_process_limit(session: Session) -> None:
     )
     left = session.says("ps -e -o stat= | grep -vc Z")  # with bash's messages about killed jobs in any order
     assert [int(line) < 10 for line in left.splitlines() if line.isdigit()] == [True]
-
-
-def test_shell_starts_at_the_process_limit(session: Session) -> None:
-    session.run(f"python3 -c '{_FORKS}' & sleep 0.5; exit")
-    output = session.run("echo on")
+    session.run(f"python3 -c '{FORKS}' & sleep 0.5; exit")
+    output = session.run("echo on")  # in a new shell at the limit
     assert "on\n" in output.text or "all processes of the session were killed" in output.text
     session.run("kill -9 -1")
     assert session.says("echo on") == "on\n"
-
-
-def test_fork_bomb_can_be_killed(session: Session) -> None:
-    session.run("bomb() { bomb | bomb & }; bomb", 2.0)
-    session.run("kill -9 -1")
-    assert session.says("echo on").endswith("on\n")
 
 
 def test_cpu_limit(tmp_path: Path) -> None:
@@ -123,7 +105,7 @@ for way in (
 
 def test_disk_quota(session: Session) -> None:
     (session.workspace / "add.py").write_text(ADD)
-    fill = "truncate -s 10M sparse; for i in $(seq 1 10); do head -c 10M /dev/zero > f$i; echo $i; sleep 0.4; done"
+    fill = "truncate -s 10M sparse; for i in $(seq 1 10); do head -c 10M /dev/zero > f$i; echo $i; sleep 0.2; done"
     output = session.run(f"{fill}; sleep 60", 90)
     assert output.text.startswith("1\n")
     assert output.text.endswith(
@@ -131,9 +113,7 @@ def test_disk_quota(session: Session) -> None:
     )
     before = {path.name for path in session.workspace.iterdir()}
     refused = session.run("echo more > g; python3 add.py 2>/dev/null; echo $?; cp f1 /var/tmp/copy; echo x > /dev/null")
-    assert refused.text.startswith(
-        "[workspace and home are full: files can be removed but not written; this is a new shell]\n"
-    )
+    assert refused.text.startswith("[workspace and home are full: files can be removed but not written;")
     assert "added" not in refused.text
     assert refused.status == 0
     assert {path.name for path in session.workspace.iterdir()} == before
@@ -184,10 +164,10 @@ def test_disk_quota_excludes_initial_files(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "data").write_bytes(bytes(50 << 20))
     with session_in(tmp_path) as session:
-        assert session.says("sleep 1; stat -c %U data; echo on") == "agent\non\n"
+        assert session.says("sleep 0.5; stat -c %U data; echo on") == "agent\non\n"
 
 
-SESSIONS, CALLS = 50, 5
+SESSIONS, CALLS = 12, 3
 
 
 def held_kib() -> int:

@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from server_process import Raw, serving, until
-from shell_session import Session, session_in
+from server_process import Raw, Server, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from shell_session import Session
 
 pytestmark = pytest.mark.integration
 
-COUNTER = "n=0; while true; do n=$((n + 1)); echo $n > counter; sleep 0.01; done"
+COUNTER = "n=0; while true; do n=$((n + 1)); echo $n > counter; sleep 0.02; done"
 FORKER = "f() { echo x >> forks; (f) & }; f"
 THREADS = """
 import ctypes, threading, time
@@ -50,33 +50,32 @@ while True:
 with it the repetition of a timer."""
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with session_in(tmp_path_factory.mktemp("shell")) as opened:
-        yield opened
+def pause(session: Session, seconds: float) -> None:
+    async def paused() -> None:
+        async with session.shell.paused():
+            await asyncio.sleep(seconds)
 
-
-def sizes(session: Session) -> list[str]:
-    """Return what the background programs have written so far."""
-    return [path.read_text() for path in sorted(session.workspace.iterdir()) if path.suffix == ""]
+    session.runner.run(paused())
 
 
 def test_no_process_runs_while_paused(session: Session) -> None:
-    (session.workspace / "threads.py").write_text(THREADS)
-    for program in (COUNTER, FORKER, "exec python3 threads.py"):
-        session.run(f"({program}) > /dev/null 2>&1 &")
-    until(lambda: len(sizes(session)) >= 3)
+    def sizes() -> list[str]:
+        return [path.read_text() for path in sorted(session.workspace.iterdir()) if path.suffix == ""]
 
     async def look() -> None:
         async with session.shell.paused():
-            before = sizes(session)
-            await asyncio.sleep(0.5)
-            assert sizes(session) == before
+            before = sizes()
+            await asyncio.sleep(0.3)
+            assert sizes() == before
 
-    for _turn in range(3):
+    (session.workspace / "threads.py").write_text(THREADS)
+    for program in (COUNTER, FORKER, "exec python3 threads.py"):
+        session.run(f"({program}) > /dev/null 2>&1 &")
+    until(lambda: len(sizes()) >= 3)
+    for _turn in range(2):
         session.runner.run(look())
-        before = sizes(session)
-        until(lambda before=before: sizes(session) != before)  # type: ignore[misc]
+        before = sizes()
+        until(lambda before=before: sizes() != before)  # type: ignore[misc]
     session.run("pkill -f threads.py; kill -9 -1")
 
 
@@ -85,12 +84,7 @@ def test_a_program_that_continues_by_itself_ends_all(session: Session) -> None:
     session.run("python3 continues.py > /dev/null 2>&1 &")
     file = session.workspace / "continues"
     until(lambda: file.exists() and len(file.read_text()) > 10)
-
-    async def pause() -> None:
-        async with session.shell.paused():
-            await asyncio.sleep(2)
-
-    session.runner.run(pause())
+    pause(session, 1)
     written = file.read_text()
     assert "a process continued by itself while an attempt was scored" in session.run("true").text
     time.sleep(0.2)
@@ -100,12 +94,7 @@ def test_a_program_that_continues_by_itself_ends_all(session: Session) -> None:
 def test_stopped_processes_stay_stopped_and_jobs_are_undisturbed(session: Session) -> None:
     session.run("sleep 1000 & stopped=$!; kill -STOP $stopped; sleep 1001 & running=$!")
     until(lambda: session.says("cut -d' ' -f3 /proc/$stopped/stat").startswith("T\n"))  # on a busy machine
-
-    async def pause() -> None:
-        async with session.shell.paused():
-            await asyncio.sleep(0.05)
-
-    session.runner.run(pause())
+    pause(session, 0.05)
     stopped, running = session.says("cut -d' ' -f3 /proc/$stopped/stat /proc/$running/stat").split()[:2]
     assert (stopped, running) in {("T", "S"), ("T", "R")}
     assert session.says("jobs -r | wc -l").startswith("1\n")
@@ -115,13 +104,13 @@ def test_stopped_processes_stay_stopped_and_jobs_are_undisturbed(session: Sessio
 def test_paused_time_does_not_count_and_new_commands_wait(session: Session) -> None:
     async def run() -> None:
         shell = session.shell
-        slow = asyncio.create_task(shell.run("sleep 2; echo slow", 4))
-        program = asyncio.create_task(shell.execute(["sh", "-c", "sleep 2; echo program"], timeout_s=4))
+        slow = asyncio.create_task(shell.run("sleep 1; echo slow", 2.5))
+        program = asyncio.create_task(shell.execute(["sh", "-c", "sleep 1; echo program"], timeout_s=2.5))
         await asyncio.sleep(0.3)
         async with shell.paused():
             started = time.monotonic()
             new = asyncio.create_task(shell.execute(["date", "+%s.%N"]))
-            await asyncio.sleep(4.5)
+            await asyncio.sleep(2.5)
             assert not any(call.done() for call in (slow, program, new))
         assert (await slow).text.endswith("slow\n")  # after bash's messages about earlier jobs
         assert (await program).stdout == b"program\n"
@@ -130,26 +119,26 @@ def test_paused_time_does_not_count_and_new_commands_wait(session: Session) -> N
     session.runner.run(run())
 
 
-def test_session_stands_still_during_a_scoring(tmp_path: Path, site: Path) -> None:
+def test_session_stands_still_during_a_scoring(server: Server, tmp_path: Path) -> None:
     scored = tmp_path / "scored"
-    with serving(tmp_path, site, tasks=("example_quick",)) as server, ThreadPoolExecutor() as pool:
-        session = Raw(server, "example_quick")
-        session.call("bash", command=f"({COUNTER}) > /dev/null 2>&1 & echo wait {scored} -1 > answer.txt")
-        (name,) = [one["name"] for one in server.health()["sessions"]]
-        counter = server.state / "sessions" / name / "workspace" / "counter"
+    session = Raw(server, "example_quick")
+    session.call("bash", command=f"({COUNTER}) > /dev/null 2>&1 & echo wait {scored} -1 > answer.txt")
+    (name,) = [one["name"] for one in server.health()["sessions"]]
+    counter = server.state / "sessions" / name / "workspace" / "counter"
 
-        def counts() -> bool:
-            before: str = counter.read_text()
-            time.sleep(0.3)
-            return bool(counter.read_text() != before)
+    def counts() -> bool:
+        before: str = counter.read_text()
+        time.sleep(0.3)
+        return bool(counter.read_text() != before)
 
-        until(counter.exists)
-        until(counts)
+    until(counter.exists)
+    until(counts)
+    with ThreadPoolExecutor() as pool:
         reply = pool.submit(session.call, "answer")
         until(lambda: not counts())
         assert not counts()
         assert not reply.done()
         scored.touch()
         assert reply.result()["output"]["reward"] == 0.5
-        until(counts)
-        session.delete()
+    until(counts)
+    session.delete()

@@ -29,14 +29,10 @@ def frame(message: Any, descriptors: int = 0) -> bytes:
     return ipc.HEADER.pack(len(text), descriptors) + text
 
 
-def started() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "60"], stderr=subprocess.PIPE, start_new_session=True)
-
-
 @contextlib.asynccontextmanager
 async def connected() -> AsyncIterator[tuple[Sandbox, socket.socket]]:
     """Yield the server's side of a sandbox, and the other end of its connection."""
-    process = started()
+    process = await asyncio.to_thread(subprocess.Popen, ["sleep", "60"], stderr=subprocess.PIPE, start_new_session=True)
     sandbox = Sandbox(process, lambda: None, MAX_REPLY)
     ours, theirs = socket.socketpair()
     with theirs:
@@ -72,47 +68,41 @@ def test_fragmented_replies_are_reassembled() -> None:
     assert asyncio.run(replies()) == [{"number": 1, "text": "é"}, {"number": 2, "text": "2"}, None]
 
 
+VIOLATIONS = [
+    ipc.HEADER.pack(MAX_REPLY + 1, 0),
+    frame({"number": 1}, descriptors=1),
+    ipc.HEADER.pack(3, 0) + b"\xff\xff\xff",
+    frame([1, 2]),
+    ipc.HEADER.pack(200_000, 0) + b"[" * 200_000,
+    bytes(4 * MAX_REPLY),
+    *(frame({"number": number, "status": 0}) for number in (7, "1", None, 2**70, True)),
+    *(frame({"number": 1, "stdout": size}) for size in ("1", True, 0, -1, 1 << 17)),
+]
+
+
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    "sent",
-    [
-        ipc.HEADER.pack(MAX_REPLY + 1, 0),
-        frame({"number": 1}, descriptors=1),
-        ipc.HEADER.pack(3, 0) + b"\xff\xff\xff",
-        frame([1, 2]),
-        ipc.HEADER.pack(200_000, 0) + b"[" * 200_000,
-        bytes(4 * MAX_REPLY),
-        *(frame({"number": number, "status": 0}) for number in (7, "1", None, 2**70, True)),
-        *(frame({"number": 1, "stdout": size}) for size in ("1", True, 0, -1, 1 << 17)),
-    ],
-    ids=range(16),
-)
-def test_protocol_violation_ends_the_sandbox(sent: bytes) -> None:
-    async def asked() -> tuple[dict[str, Any] | None, str, bool]:
+def test_protocol_violation_ends_the_sandbox() -> None:
+    async def asked(sent: bytes) -> tuple[dict[str, Any] | None, str, bool]:
         async with connected() as (sandbox, theirs):
             number, call = sandbox.call({}, {"stdout": HeadTail(9)})
             await send(theirs, sent)
             return await sandbox.wait_for(number, call, 5), sandbox.end_reason, sandbox.alive
 
-    assert asyncio.run(asked()) == (None, "protocol violation by the sandbox", False)
+    for sent in VIOLATIONS:
+        assert asyncio.run(asked(sent)) == (None, "protocol violation by the sandbox", False), sent[:50]
 
 
-@pytest.mark.parametrize(
-    "reply", [{"status": 256}, {"status": True}, {"errno": "x", "error": 1}, {"errno": 10**9}, {"status": [1]}]
-)
-def test_forged_program_reply_is_sanitized(reply: dict[str, Any]) -> None:
-    output = ProgramOutput.parse(reply, {"stdout": HeadTail(1), "stderr": HeadTail(1)}, 1)
-    assert (output.status, output.errno, output.error) == (None, 0, "")
-
-
-@pytest.mark.parametrize("value", [None, True, 1e300, -1, 256, "x", [], {}, [[1]], {"a": 1}, "\ud800", "relative"])
-def test_forged_command_reply_is_sanitized(value: object) -> None:
-    output = Output.parse(
-        dict.fromkeys(("text", "background_text", "file", "status", "timed_out", "notes"), value), (), 1
-    )
-    output.text.encode()
-    assert (output.status, output.file, output.timed_out) == (None, None, value is True)
-    assert clean_path(value) == ""
+def test_forged_replies_are_sanitized() -> None:
+    replies: list[dict[str, Any]] = [{"status": 256}, {"status": True}, {"errno": "x", "error": 1}, {"errno": 10**9}]
+    for reply in (*replies, {"status": [1]}):
+        program = ProgramOutput.parse(reply, {"stdout": HeadTail(1), "stderr": HeadTail(1)}, 1)
+        assert (program.status, program.errno, program.error) == (None, 0, ""), reply
+    fields = ("text", "background_text", "file", "status", "timed_out", "notes")
+    for value in (None, True, 1e300, -1, 256, "x", [], {}, [[1]], {"a": 1}, "\ud800", "relative"):
+        output = Output.parse(dict.fromkeys(fields, value), (), 1)
+        output.text.encode()
+        assert (output.status, output.file, output.timed_out) == (None, None, value is True), value
+        assert clean_path(value) == ""
 
 
 def test_reply_is_limited() -> None:

@@ -2,67 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import sys
-import tempfile
-import threading
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from more_attacks import ATTACKS
 from shell_session import Session, processes_with, session_in
 
-from re_bench.guest import port_forward
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.attack import Target, source
 from re_bench.sandbox.process import Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     from re_bench.sandbox.spec import SandboxSpec
 
 pytestmark = pytest.mark.integration
-
-ASK = (
-    "python3 -c \"import socket; s = socket.create_connection(('127.0.0.1', 18080), 5); "
-    "s.sendall(b'ping'); print(s.recv(9).decode())\""
-)
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with session_in(tmp_path_factory.mktemp("shell")) as opened:
-        yield opened
-
-
-@contextlib.contextmanager
-def answering() -> Iterator[Path]:
-    """Answer ``pong`` on a Unix socket."""
-    with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listener:
-        path = Path(directory, "socket")
-        listener.bind(str(path))
-        path.chmod(0o666)
-        listener.listen()
-
-        def answer() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    with listener.accept()[0] as connection:
-                        connection.recv(9)
-                        connection.sendall(b"pong")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        try:
-            yield path
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
 
 
 def test_sessions_are_isolated(session: Session, tmp_path: Path) -> None:
@@ -101,14 +60,14 @@ class Inside(Target):
         return Finished(status, output.error, output.stdout.decode(), output.stderr.decode(), output.seconds)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "reading outside", "writing outside", "secrets in proc", "signals", "local servers", "namespaces", "tracing",
-        "existence of files", "limits of others", "abstract sockets", "ways out", "kinds of sockets",
-        "objects of others", "settings of the kernel", "calls of the kernel",
-    ],
-)  # fmt: skip
+NAMES = [
+    "reading outside", "writing outside", "secrets in proc", "signals", "local servers", "namespaces", "tracing",
+    "existence of files", "limits of others", "abstract sockets", "ways out", "kinds of sockets", "objects of others",
+    "settings of the kernel", "calls of the kernel",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_sandbox_attacks_fail(session: Session, tmp_path: Path, name: str) -> None:
     tmp_path.chmod(0o755)
     assert list(ATTACKS[name](Inside(open_backend("bubblewrap"), tmp_path, session))) == []
@@ -129,15 +88,18 @@ def test_hidden_and_shown_directories(tmp_path: Path) -> None:
         assert session.run("echo x > /data/site/note").status == 1
 
 
+SERVICE = """
+import http.server
+server = http.server.HTTPServer(("127.0.0.1", 18080), http.server.SimpleHTTPRequestHandler)
+print("ready", flush=True)
+server.serve_forever()
+"""
+
+
 def test_killed_service_is_restarted(tmp_path: Path) -> None:
-    service = [sys.executable, "-I", "-S", "/run/re-bench/port_forward.py", "18080", "/run/re-bench/socket"]
-    with answering() as path:
-        shown = {"/run/re-bench/socket": path, "/run/re-bench/port_forward.py": Path(port_forward.__file__)}
-        with session_in(tmp_path, also=shown, services=[service]) as session:
-            assert session.says(ASK) == "pong\n"
-            session.run("sleep 60", 0.3)
-            assert session.says(ASK) == "pong\n"
-            session.run("pkill -9 -f port_forward.py")
-            assert session.says(ASK) == "pong\n"
-            session.run("kill -9 -1")
-            assert session.says(ASK) == "pong\n"
+    ask = "python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:18080/').status)\""
+    with session_in(tmp_path, services=[[sys.executable, "-I", "-S", "-c", SERVICE]]) as session:
+        assert session.says(ask) == "200\n"
+        for command, limit_s in (("sleep 60", 0.3), ("pkill -9 -f http.serve[r]", 30), ("kill -9 -1", 30)):
+            session.run(command, limit_s)
+            assert session.says(ask) == "200\n"

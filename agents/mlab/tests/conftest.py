@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import http.server
-import importlib.util
 import io
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +16,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +26,7 @@ TOP = Path(__file__).parents[3]
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "server" / "tests")]
 
 from example_tasks import make_tasks
-from fake_server import Completion, ErrorResponse, FakeServer
+from fake_server import FakeServer
 from free_port import free_port
 from server_process import serving
 
@@ -46,7 +44,7 @@ KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
 
 
-def step(action: str, given: dict[str, Any] | str, plan: str = "1. Look. 2. Improve.") -> str:
+def say(action: str, given: dict[str, Any] | str, plan: str = "1. Look. 2. Improve.") -> str:
     """Return a reply in the format of the seed."""
     written = given if isinstance(given, str) else json.dumps(given)
     return (
@@ -57,32 +55,27 @@ def step(action: str, given: dict[str, Any] | str, plan: str = "1. Look. 2. Impr
 
 @dataclass
 class Scripted:
-    """A model that says replies in turn as steps, the last one again and again; other prompts go to ``serve``."""
+    """A model that gives replies in turn as steps, and repeats the last; ``serve`` answers other prompts."""
 
-    replies: Sequence[str | Completion | ErrorResponse | Callable[[dict[str, Any]], Any]]
+    replies: list[Any]
     serve: Callable[[str], Any] = lambda _prompt: "It is as expected."
-    replies_given: int = 0
-    served: list[str] = field(default_factory=list)
 
-    def __call__(self, request: dict[str, Any]) -> Completion | ErrorResponse | str:
+    def __call__(self, request: dict[str, Any]) -> Any:
         messages = request["messages"]
         if len(messages) == 1:
-            self.served.append(messages[0]["content"])
-            answer: Completion | ErrorResponse | str = self.serve(messages[0]["content"])
-            return answer
-        reply = self.replies[min(self.replies_given, len(self.replies) - 1)]
-        self.replies_given += 1
-        made: Completion | ErrorResponse | str = reply(request) if callable(reply) else reply
-        return made
+            return self.serve(messages[0]["content"])
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        return reply(request) if callable(reply) else reply
 
 
 @dataclass
 class Agents:
-    """Starts the agent on a workspace."""
+    """Starts the agent on a workspace, or with ``ors`` on a task of that server."""
 
     top: Path
     server: FakeServer
     model: Scripted
+    ors: str = ""
 
     @property
     def workspace(self) -> Path:
@@ -111,9 +104,9 @@ class Agents:
     def arguments(self, options: Sequence[str], *, resume: bool) -> list[str]:
         if resume:
             return ["resume", str(self.run), *options]
-        task = self.top / "task.txt"
-        given = ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
-        given += ["--model", "scripted", "--base-url", self.server.url]
+        task = ["--workdir", str(self.workspace), "--task-file", str(self.top / "task.txt")]
+        given = ["--ors", self.ors, "--task", ORS_TASK] if self.ors else task
+        given += ["--run", str(self.run), "--model", "scripted", "--base-url", self.server.url]
         return [*given, *(options if "--tools" in options else ["--tools", "text", *options])]
 
     def start(self, *options: str, resume: bool = False, **environment: str) -> subprocess.Popen[str]:
@@ -135,22 +128,20 @@ class Agents:
             ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # which the command unsets
         return subprocess.CompletedProcess([], status, out.getvalue(), err.getvalue())
 
-    def finish_program(
-        self, *options: str, resume: bool = False, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        with self.start(*options, resume=resume, **environment) as process:
-            out, err = process.communicate(timeout=100)
-            return subprocess.CompletedProcess([], process.returncode, out, err)
-
-    def kill_when(self, ready: Callable[[], bool], *options: str, resume: bool = False, **environment: str) -> None:
+    def kill_when(self, ready: Callable[[], bool], *options: str, resume: bool = False) -> None:
         """Start the agent, and kill it with SIGKILL as soon as something holds."""
-        with self.start(*options, resume=resume, **environment) as process:
-            end = time.monotonic() + 60
-            while not ready():
-                assert time.monotonic() < end, "it did not come to that"
-                assert process.poll() is None, process.communicate()
-                time.sleep(0.005)
+        with self.start(*options, resume=resume) as process:
+            wait_until(ready, process)
             process.send_signal(signal.SIGKILL)
+
+
+def wait_until(ready: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait until something holds while a process runs."""
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end, "it did not come to that"
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
 
 
 class Relay(http.server.ThreadingHTTPServer):
@@ -162,16 +153,14 @@ class Relay(http.server.ThreadingHTTPServer):
     def __init__(self, url: str, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Relaying)
         self.target = url
-        self.calls: list[dict[str, Any]] = []
+        self.answers: list[dict[str, Any]] = []
+        """The calls of ``answer``."""
         self.lose: Callable[[dict[str, Any], bytes], bool] = lambda _call, _line: False
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
-
-    def names(self, word: str = "") -> list[str]:
-        return [call["name"] for call in self.calls if word in json.dumps(call)]
 
     def __enter__(self) -> Self:
         self.thread.start()
@@ -191,8 +180,8 @@ class Relaying(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         call = json.loads(body) if self.path.endswith("/call") else {}
-        if call:
-            self.server.calls.append(call)
+        if call.get("name") == "answer":
+            self.server.answers.append(call)
         if call and self.server.lose(call, b""):
             self.connection.shutdown(socket.SHUT_RDWR)
             return
@@ -225,67 +214,11 @@ class Relaying(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class AgentAtServer:
-    """The agent as a process, at a task of a server, with a model that says replies in turn."""
-
-    def __init__(self, url: str, run: Path) -> None:
-        self.url = url
-        self.run = run
-        self.replies: list[Any] = []
-        self.requests: list[dict[str, Any]] = []
-
-    def __call__(self, request: dict[str, Any]) -> Completion | str:
-        self.requests.append(request)
-        reply = self.replies.pop(0)
-        made: Completion | str = reply() if callable(reply) else reply
-        return made
-
-    def start(self, *options: str, resume: bool = False) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "mlab_agent", *(["resume", str(self.run)] if resume else self._new())]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key"}
-        pipe = subprocess.PIPE
-        return subprocess.Popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
-
-    def _new(self) -> list[str]:
-        given = ["--ors", self.url, "--task", ORS_TASK, "--run", str(self.run), "--model", "m", "--tools", "text"]
-        return [*given, "--base-url", self.model.url]
-
-    def finish(self, *options: str, resume: bool = False) -> subprocess.CompletedProcess[str]:
-        with self.start(*options, resume=resume) as process:
-            out, err = process.communicate(timeout=100)
-        return subprocess.CompletedProcess([], process.returncode, out, err)
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        trace = self.run / "trace.jsonl"
-        return [event for event in read_trace(trace) if event["kind"] == kind] if has_begun(trace) else []
-
-    def observation(self, number: int) -> str:
-        return str(self.events("observation")[number]["text"])
-
-    def __enter__(self) -> Self:
-        self.model = FakeServer(self)
-        self.model.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.model.__exit__()
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Time out by a thread: runs in this process use the signal that pytest would use."""
     for item in items:
         if "agents" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(300, method="thread"))
-
-
-@pytest.fixture
-def say() -> Callable[..., str]:
-    return step
-
-
-@pytest.fixture
-def key() -> str:
-    return KEY
 
 
 @pytest.fixture
@@ -299,23 +232,12 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
 
 
 @pytest.fixture(scope="session")
-def ors_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the packages of the server's tasks."""
+def ors_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Run a server of an example task whose starter has a directory ``data``."""
     site = make_tasks(tmp_path_factory.mktemp("site"))
     (site / "quick" / "starter" / "data").mkdir()
     (site / "quick" / "starter" / "data" / "numbers").write_text("1 2 3\n")
-    return site
-
-
-@pytest.fixture(scope="session")
-def ors_server(tmp_path_factory: pytest.TempPathFactory, ors_site: Path) -> Iterator[Server]:
-    """Run a server of example tasks; tests that need it are skipped if it is not installed."""
-    for module in ("openreward", "re_bench_server"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed")
-    if shutil.which("bwrap") is None:
-        pytest.skip("the server has no sandbox without bubblewrap")
-    with serving(tmp_path_factory.mktemp("server"), ors_site, tasks=(ORS_TASK,)) as server:
+    with serving(tmp_path_factory.mktemp("server"), site, tasks=(ORS_TASK,)) as server:
         yield server
 
 
@@ -324,20 +246,10 @@ def ors_url(ors_server: Server) -> str:
     return ors_server.url
 
 
-@pytest.fixture(scope="session")
-def ors_state(ors_server: Server) -> Path:
-    return ors_server.state
-
-
 @pytest.fixture
 def relay(ors_url: str) -> Iterator[Relay]:
     with Relay(ors_url, free_port()) as relay:  # which may come back at the same port
         yield relay
-
-
-@pytest.fixture
-def agent_at(tmp_path: Path) -> Callable[[str], AgentAtServer]:
-    return lambda url: AgentAtServer(url, tmp_path / "run")
 
 
 @pytest.fixture

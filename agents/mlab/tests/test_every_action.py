@@ -7,28 +7,24 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from agents.mlab.tests.conftest import say
 from fake_server import Completion, ErrorResponse
 
-from mlab_agent.actions import ACTIONS, SCORE, find
+from mlab_agent.actions import ACTIONS, SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agents.mlab.tests.conftest import Agents
 
 pytestmark = pytest.mark.integration
 
+SEGMENT = {"start_line_number": 3, "end_line_number": 3}
 ALL: list[tuple[str, dict[str, Any], str]] = [
     ("List Files", {"directory": "."}, "train.py"),
     ("Read File", {"filename": "train.py"}, "RATE = 0.1"),
     ("Write File", {"filename": "notes/a.txt", "content": "one\n"}, "Wrote notes/a.txt: 4 bytes"),
     ("Append File", {"filename": "notes/a.txt", "content": "two\n"}, "Appended 4 bytes"),
     ("Copy File", {"source": "notes/a.txt", "destination": "b.txt"}, "Copied notes/a.txt to b.txt"),
-    (
-        "Inspect Script Lines",
-        {"filename": "train.py", "start_line_number": 3, "end_line_number": 3},
-        "train.py has 4 lines. Lines 3 to 3:\nRATE = 0.1",
-    ),
+    ("Inspect Script Lines", {"filename": "train.py", **SEGMENT}, "train.py has 4 lines. Lines 3 to 3:\nRATE = 0.1"),
     ("Understand File", {"filename": "train.py", "query": "the rate"}, "The rate is 0.1."),
     (
         "Edit Script",
@@ -38,13 +34,7 @@ ALL: list[tuple[str, dict[str, Any], str]] = [
     ("Execute Script", {"filename": "train.py", "arguments": ["--deep", "a b"]}, "loss 0.8 --deep a b"),
     (
         "Edit Script Segment",
-        {
-            "filename": "train.py",
-            "start_line_number": 3,
-            "end_line_number": 3,
-            "edit_instruction": "RATE = 0.2 -> RATE = 0.5",
-            "save_filename": "other.py",
-        },
+        {"filename": "train.py", **SEGMENT, "edit_instruction": "0.2 -> 0.5", "save_filename": "other.py"},
         "+RATE = 0.5",
     ),
     ("Undo Edit Script", {"filename": "train.py"}, "RATE = 0.1"),
@@ -67,9 +57,17 @@ def test_every_action_is_covered() -> None:
     assert {name for name, _given, _seen in ALL} == {*ACTIONS} - {SCORE.name}
 
 
-def check(agents: Agents) -> None:
+@pytest.mark.parametrize("tools", ["text", "native"])
+def test_every_action(agents: Agents, tools: str) -> None:
+    def reply(name: str, given: dict[str, Any]) -> Any:
+        call = ACTIONS[name].tool_name, json.dumps(given)
+        return say(name, given) if tools == "text" else Completion("Thought: go on", call)
+
+    agents.model.replies = [reply(name, given) for name, given, _seen in ALL]
+    agents.model.serve = serve
+    done = agents.finish("--tools", tools)
+    assert (done.returncode, done.stdout) == (0, "0.5: it is best\n"), done.stderr
     observations = agents.observations()
-    assert len(observations) == len(ALL)
     for (name, _given, seen), observation in zip(ALL, observations, strict=True):
         assert seen in observation, name
         assert "[Budget left: " in observation
@@ -77,78 +75,36 @@ def check(agents: Agents) -> None:
     assert (agents.workspace / "b.txt").read_text() == "one\ntwo\n"
     assert "RATE = 0.1" in (agents.workspace / "train.py").read_text()
     assert "RATE = 0.5" in (agents.workspace / "other.py").read_text()
-
-
-def test_every_action_in_the_text_format(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say(name, given) for name, given, _seen in ALL]
-    agents.model.serve = serve
-    done = agents.finish_program()
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "0.5: it is best\n"
-    check(agents)
-    assert "stop" in agents.server.requests[0]
-    assert "tools" not in agents.server.requests[0]
-
-
-def test_every_action_with_native_tools(agents: Agents) -> None:
-    calls = []
-    for name, given, _seen in ALL:
-        action = find(name)
-        assert action
-        calls.append(Completion("Thought: go on", (action.tool_name, json.dumps(given))))
-    agents.model.replies = calls
-    agents.model.serve = serve
-    done = agents.finish("--tools", "native")
-    assert done.returncode == 0, done.stderr
-    check(agents)
     last = agents.server.requests[-1]
-    roles = [message["role"] for message in last["messages"]]
-    assert roles[:2] == ["system", "user"]
-    assert {"assistant", "tool"} == set(roles[2:])
-    asked = [call["id"] for message in last["messages"] for call in message.get("tool_calls", ())]
-    assert asked == [message["tool_call_id"] for message in last["messages"] if message["role"] == "tool"]
-    names = {tool["function"]["name"] for tool in last["tools"]}
-    assert "edit_script_segment" in names
-    assert "score" not in names
+    assert ("stop" in last, "tools" in last) == (tools == "text", tools == "native")
+    if tools == "native":
+        assert [message["role"] for message in last["messages"]][:2] == ["system", "user"]
+        asked = [call["id"] for message in last["messages"] for call in message.get("tool_calls", ())]
+        assert asked == [message["tool_call_id"] for message in last["messages"] if message["role"] == "tool"]
+        names = {tool["function"]["name"] for tool in last["tools"]}
+        assert names == {action.tool_name for action in ACTIONS.values()} - {SCORE.tool_name}
 
 
-def test_server_without_tools_gets_text_format(agents: Agents, say: Callable[..., str]) -> None:
-    def answer(request: dict[str, Any]) -> str | ErrorResponse:
-        if "tools" in request:
-            agents.model.replies_given -= 1
-            return ErrorResponse(400, "this model does not support tools", param="tools")
-        return say("Final Answer", {"final_answer": "x"})
-
-    agents.model.replies = [answer]
-    done = agents.finish("--tools", "auto")
-    assert done.returncode == 0, done.stderr
+def test_server_without_tools_gets_text_format(agents: Agents) -> None:
+    refusal = ErrorResponse(400, "this model does not support tools", param="tools")
+    agents.model.replies = [refusal, say("Final Answer", {"final_answer": "x"})]
+    assert agents.finish("--tools", "auto").returncode == 0
     assert agents.submission == "x"
     assert agents.events("dialect")[0]["basic"] is True
-
-
-def test_text_action_is_accepted_in_native_mode(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say("List Files", {"directory": "."}), say("Final Answer", {"final_answer": "x"})]
-    assert agents.finish("--tools", "auto").returncode == 0
-    assert "train.py" in agents.observations()[0]
+    assert ["tools" in request for request in agents.server.requests] == [True, False]
 
 
 def test_malformed_native_call_is_reported(agents: Agents) -> None:
-    agents.model.replies = [
-        Completion("", ("no_such_tool", "{}")),
-        Completion("", ("read_file", "{bad")),
-        Completion("", ("write_file", '{"filename": "a", "content": "half of'), truncated=True),
-        Completion("no call at all"),
-        Completion("", ("final_answer", '{"final_answer": "y"}')),
-    ]
+    wrong = {
+        "no_such_tool": Completion("", ("no_such_tool", "{}")),
+        "Read File": Completion("", ("read_file", "{bad")),
+        "cut off": Completion("", ("write_file", '{"filename": "a", "content": "half of'), truncated=True),
+        "one tool": Completion("no call at all"),
+    }
+    agents.model.replies = [*wrong.values(), Completion("", ("final_answer", '{"final_answer": "y"}'))]
     assert agents.finish("--tools", "native").returncode == 0
-    complaints = [event["text"] for event in agents.events("malformed")]
-    assert len(complaints) == 4
-    assert "no_such_tool" in complaints[0]
-    assert "list_files" in complaints[0]
-    assert "Read File" in complaints[1]
-    assert "cut off" in complaints[2]
-    assert "one tool" in complaints[3]
+    for words, event in zip(wrong, agents.events("malformed"), strict=True):
+        assert words in event["text"]
     assert not (agents.workspace / "a").exists()
-    shown = json.dumps(agents.server.requests[-1]["messages"])
-    assert "no call at all" in shown
+    assert "no call at all" in json.dumps(agents.server.requests[-1]["messages"])
     assert agents.submission == "y"

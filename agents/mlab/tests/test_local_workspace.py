@@ -31,11 +31,8 @@ def test_list_read_write_copy_remove(workspace: LocalWorkspace, directory: Path)
     workspace.write("a/b.py", "x = 1\n")
     workspace.copy("a/b.py", "c.py")
     (directory / "l").symlink_to("c.py")
-    assert [(entry.name, entry.kind) for entry in workspace.list_directory(".")] == [
-        ("a", "directory"),
-        ("c.py", "file"),
-        ("l", "link"),
-    ]
+    listed = {entry.name: entry.kind for entry in workspace.list_directory(".")}
+    assert listed == {"a": "directory", "c.py": "file", "l": "link"}
     assert workspace.read("l") == "x = 1\n"
     workspace.remove("c.py")
     assert not workspace.exists("c.py")
@@ -43,7 +40,7 @@ def test_list_read_write_copy_remove(workspace: LocalWorkspace, directory: Path)
         workspace.read("c.py")
     with pytest.raises(WorkspaceError, match="is a directory, not a file"):
         workspace.read("a")
-    with pytest.raises(WorkspaceError, match="is no directory"):
+    with pytest.raises(WorkspaceError, match="is not a directory"):
         workspace.list_directory("a/b.py")
 
 
@@ -55,7 +52,10 @@ def test_write_keeps_the_mode_and_leaves_no_temporary_file(workspace: LocalWorks
     assert names(directory) == ["run.sh"]
 
 
-def test_too_long_file_is_refused(workspace: LocalWorkspace, directory: Path) -> None:
+def test_special_and_too_long_files_are_refused(workspace: LocalWorkspace, directory: Path) -> None:
+    os.mkfifo(directory / "f")
+    with pytest.raises(WorkspaceError, match="special file"):
+        workspace.read("f")
     with (directory / "big").open("wb") as big:
         big.truncate(33 << 20)
     with pytest.raises(WorkspaceError, match=r"33.0 MiB, and the limit is 32 MiB"):
@@ -64,29 +64,10 @@ def test_too_long_file_is_refused(workspace: LocalWorkspace, directory: Path) ->
     assert (directory / "copy").stat().st_size == 33 << 20
 
 
-def test_fifo_is_refused(workspace: LocalWorkspace, directory: Path) -> None:
-    os.mkfifo(directory / "f")
-    with pytest.raises(WorkspaceError, match="special file"):
-        workspace.read("f")
+OUTSIDE = ["../x", "a/../../x", "/etc/passwd", "../ws_evil/x", "out/x", "up", "chain/x", "..", "/", "", " ", "a\0b"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../x",
-        "a/../../x",
-        "/etc/passwd",
-        "../ws_evil/x",
-        "out/x",
-        "up",
-        "chain/x",
-        "..",
-        "/",
-        "",
-        " ",
-        "a\0b",
-    ],
-)
+@pytest.mark.parametrize("path", OUTSIDE)
 def test_paths_outside_the_workspace_are_refused(workspace: LocalWorkspace, directory: Path, path: str) -> None:
     evil = directory.parent / "ws_evil"
     evil.mkdir()
@@ -95,22 +76,19 @@ def test_paths_outside_the_workspace_are_refused(workspace: LocalWorkspace, dire
     (directory / "out").symlink_to(evil)
     (directory / "up").symlink_to("../x")
     (directory / "chain").symlink_to("out")
+    workspace.write("fine", "1")
     for attempt in (
         workspace.read,
         workspace.list_directory,
         lambda path: workspace.write(path, "new"),
         workspace.remove,
         workspace.exists,
+        lambda path: workspace.copy("fine", path),
+        lambda path: workspace.copy(path, "fine"),
+        lambda path: workspace.execute(path, [], 5),
     ):
         with pytest.raises(WorkspaceError):
             attempt(path)
-    workspace.write("fine", "1")
-    with pytest.raises(WorkspaceError):
-        workspace.copy("fine", path)
-    with pytest.raises(WorkspaceError):
-        workspace.copy(path, "fine")
-    with pytest.raises(WorkspaceError):
-        workspace.execute(path, [], 5)
     assert (evil / "x").read_text() == (directory.parent / "x").read_text() == "secret"
 
 
@@ -127,7 +105,7 @@ def test_absolute_paths_and_inner_links(workspace: LocalWorkspace, directory: Pa
 NAMES = st.sampled_from(["a", "b", "..", ".", "", "in", "out", "/", "~", "data", "train.csv", "loop", "ws", "ws_evil"])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(parts=st.lists(NAMES, min_size=1, max_size=6), absolute=st.booleans())
 def test_any_path_is_inside_or_refused(tmp_path: Path, parts: list[str], absolute: bool) -> None:
     directory = tmp_path / "ws"
@@ -159,12 +137,16 @@ def test_any_path_is_inside_or_refused(tmp_path: Path, parts: list[str], absolut
 
 @pytest.mark.parametrize("path", ["train.csv", "./train.csv", "data//x", "data/./x", "data/sub/../x", "alias", "dir/x"])
 def test_read_only_file_is_protected_under_every_name(directory: Path, path: str) -> None:
+    (directory / "real.csv").write_text("truth")
     (directory / "data" / "sub").mkdir(parents=True)
     (directory / "train.csv").write_text("truth")
     (directory / "data" / "x").write_text("truth")
     (directory / "alias").symlink_to("train.csv")
     (directory / "dir").symlink_to("data")
-    workspace = LocalWorkspace(directory, read_only=["./train.csv", "data/"], state=directory.parent / "run")
+    (directory / "link.csv").symlink_to("real.csv")
+    workspace = LocalWorkspace(
+        directory, read_only=["./train.csv", "data/", "link.csv"], state=directory.parent / "run"
+    )
     (directory / "other").write_text("other")
     with pytest.raises(WorkspaceError, match="is read-only"):
         workspace.write(path, "no")
@@ -173,23 +155,10 @@ def test_read_only_file_is_protected_under_every_name(directory: Path, path: str
     with pytest.raises(WorkspaceError, match="is read-only"):
         workspace.remove(path)
     assert workspace.read(path) == "truth"
-    with pytest.raises(WorkspaceError, match="is read-only"):
-        workspace.write("data/new", "no")
+    for other in ("data/new", "link.csv", f"{AGENT_DIRECTORY}/outputs/1.txt"):
+        with pytest.raises(WorkspaceError, match="is read-only"):
+            workspace.write(other, "no")
     workspace.close()
-
-
-def test_link_with_a_read_only_name_is_read_only(directory: Path) -> None:
-    (directory / "real.csv").write_text("truth")
-    (directory / "train.csv").symlink_to("real.csv")
-    workspace = LocalWorkspace(directory, read_only=["train.csv"], state=directory.parent / "run")
-    with pytest.raises(WorkspaceError, match="is read-only"):
-        workspace.write("train.csv", "no")
-    workspace.close()
-
-
-def test_agent_directory_is_read_only(workspace: LocalWorkspace) -> None:
-    with pytest.raises(WorkspaceError, match="is read-only"):
-        workspace.write(f"{AGENT_DIRECTORY}/outputs/1.txt", "no")
 
 
 def names(directory: Path) -> list[str]:

@@ -1,24 +1,27 @@
-"""The memory, the trace and the budget."""
+"""The memory, the trace, the budget, and the choice of passages."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from agents.mlab.tests.conftest import say
 from fake_server import Completion, ErrorResponse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlab_agent.budget import Budget, duration
+from mlab_agent.actions.understand import retrieve, split_passages
+from mlab_agent.budget import Budget
 from mlab_agent.clock import Clock
 from mlab_agent.memory import PLAN, Memory, MemoryLimits, Step
 from mlab_agent.models import Caps, Spending
 from mlab_agent.state import RunState
 from mlab_agent.trace import Trace, TraceError, has_begun, read_trace
+from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from agents.mlab.tests.conftest import Agents
@@ -32,31 +35,24 @@ def step(number: int, observation: str = "seen", plan: str | None = None) -> Ste
 def test_old_steps_are_summarised_in_batches() -> None:
     memory = Memory(MemoryLimits(recent_steps=4))
     for number in range(1, 8):
-        memory.add(step(number))
+        memory.add(step(number, plan="find the best rate" if number == 1 else None))
+        assert memory.reminder() == ""
         assert memory.steps_to_summarise() == []
     memory.add(step(8))
     assert [entry.number for entry in memory.steps_to_summarise()] == [1, 2, 3, 4]
     memory.fold({"whole": True, "entries": [{"first": 1, "last": 4, "text": "the log"}]})
     assert [entry.number for entry in memory.recent] == [5, 6, 7, 8]
     assert len(memory.messages()) == 8
-    memory.fold({"whole": True, "entries": [{"first": 1, "last": 6, "text": "newer"}]})
-    assert memory.reminder() == "Your research log on steps 1 to 6:\nnewer"
-
-
-def test_reminder_has_the_last_plan() -> None:
-    memory = Memory()
-    memory.add(step(1, plan="find the best rate"))
-    assert memory.reminder() == ""
-    memory.add(step(2))
-    memory.fold({"whole": True, "entries": [{"first": 1, "last": 1, "text": "looked"}]})
     assert "find the best rate" in memory.reminder()
+    memory.fold({"whole": True, "entries": [{"first": 1, "last": 6, "text": "newer"}]})
+    assert memory.reminder().endswith("Your research log on steps 1 to 6:\nnewer")
 
 
 @pytest.mark.integration
-def test_prompt_length_is_bounded_in_a_long_run(agents: Agents, say: Callable[..., str]) -> None:
+def test_prompt_length_is_bounded_in_a_long_run(agents: Agents) -> None:
     (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
     read = {"filename": "big.txt"}
-    agents.model.replies = [say("Read File", read) for _ in range(30)] + [say("Final Answer", {"final_answer": "x"})]
+    agents.model.replies = [say("Read File", read) for _ in range(12)] + [say("Final Answer", {"final_answer": "x"})]
     agents.model.serve = lambda _prompt: "Step 1: read it, as always.\nStep 2: again."
     done = agents.finish("--recent-steps", "3", "--max-output-tokens", "1000", "--context-tokens", "20000")
     assert done.returncode == 0, done.stderr
@@ -70,12 +66,12 @@ def test_prompt_length_is_bounded_in_a_long_run(agents: Agents, say: Callable[..
 
 
 @pytest.mark.integration
-def test_prompt_shrinks_after_context_length_errors(agents: Agents, say: Callable[..., str]) -> None:
+def test_prompt_shrinks_after_context_length_errors(agents: Agents) -> None:
     (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
 
     def small(request: dict[str, Any]) -> Any:
         if len(json.dumps(request["messages"])) > 30_000:
-            agents.model.replies_given -= 1
+            agents.model.replies.insert(0, small)
             return ErrorResponse(
                 400, "This model's maximum context length is 9000 tokens.", code="context_length_exceeded"
             )
@@ -87,25 +83,21 @@ def test_prompt_shrinks_after_context_length_errors(agents: Agents, say: Callabl
 
 
 @pytest.mark.integration
-def test_failed_summary_falls_back_to_shortened_steps(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
-        say("Final Answer", {"final_answer": "x"})
-    ]
-    agents.model.serve = lambda _prompt: ErrorResponse(400, "no")
+@pytest.mark.parametrize(
+    ("summary", "text"),
+    [
+        (ErrorResponse(400, "no"), r"(?s)Read File.*RATE = 0\.1"),
+        (Completion("Step 1: read the scr", truncated=True), r"^Step 1: read the scr\nStep 2: go on"),
+    ],
+)
+def test_failed_summary_falls_back_to_shortened_steps(
+    agents: Agents, summary: Completion | ErrorResponse, text: str
+) -> None:
+    read = say("Read File", {"filename": "train.py"})
+    agents.model.replies = [read] * 5 + [say("Final Answer", {"final_answer": "x"})]
+    agents.model.serve = lambda _prompt: summary
     assert agents.finish("--recent-steps", "2").returncode == 0
-    entries = [entry for event in agents.events("folded") for entry in event["entries"]]
-    assert "Read File" in entries[0]["text"]
-    assert "RATE = 0.1" in entries[0]["text"]
-
-
-@pytest.mark.integration
-def test_truncated_summary_is_kept(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
-        say("Final Answer", {"final_answer": "x"})
-    ]
-    agents.model.serve = lambda _prompt: Completion("Step 1: read the scr", truncated=True)
-    assert agents.finish("--recent-steps", "2").returncode == 0
-    assert agents.events("folded")[0]["entries"][0]["text"].startswith("Step 1: read the scr\nStep 2: go on")
+    assert re.search(text, agents.events("folded")[0]["entries"][0]["text"])
 
 
 def test_trace_round_trip(tmp_path: Path) -> None:
@@ -119,6 +111,7 @@ def test_trace_round_trip(tmp_path: Path) -> None:
     assert [event["task"] for event in written] == [*texts[:3], "[key]", texts[4]]
 
 
+@settings(max_examples=30)
 @given(cut=st.integers(0, 400))
 def test_torn_trace_can_be_appended_to(cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("torn") / "trace.jsonl"
@@ -160,11 +153,45 @@ def test_budget_line() -> None:
     line = budget.line(4)
     assert line.startswith("[Budget left: 6 of 10 steps, 58 min ")
     assert line.endswith(" of 1 h 58 min, $1.50 of $2.00, 600 of 1000 tokens]")
-    assert "Little is left" not in budget.line(8)
-    assert "Little is left" in Budget(100, None, spending, Clock()).line(95)
-    assert "used up" in budget.line(10)
     assert budget.reached(10) == "steps"
     assert Budget(None, 10.0, spending, Clock(9.9)).reached(3) == "time"
     assert Budget(None, None, Spending(), Clock()).line(3) == "[Budget left: no limit]"
-    assert duration(59) == "59 s"
-    assert duration(3900) == "1 h 05 min"
+
+
+TEXTS = st.text(alphabet="ab \n\r\t_X1\u2028", max_size=4000) | st.text(alphabet="ab\n", min_size=3000, max_size=9000)
+
+
+@pytest.mark.integration
+@settings(max_examples=40)
+@given(TEXTS, st.text(max_size=20), st.integers(1, 5000))
+def test_passages_cover_the_text_and_retrieved_ones_fit(text: str, query: str, chars: int) -> None:
+    passages = split_passages(text)
+    assert "".join(passage.text for passage in passages) == text
+    lines = text.splitlines(keepends=True)
+    for passage in passages:
+        assert passage.text in "".join(lines[passage.first - 1 : passage.last])
+    chosen = retrieve(passages, query, chars)
+    assert set(chosen) <= set(passages)
+    assert [passage.first for passage in chosen] == sorted(passage.first for passage in chosen)
+    assert len(chosen) <= 1 or sum(len(passage.text) for passage in chosen) <= chars
+    assert bool(chosen) == bool(passages)
+
+
+def test_identifiers_are_split_and_words_stemmed() -> None:
+    passages = split_passages("".join(f"filler{number} " * 20 + "\n" for number in range(300)))
+    for text in ("learningRate = 3\n", "the learning_rates of it\n"):
+        [wanted] = split_passages(text)
+        found = retrieve([*passages[:5], wanted, *passages[5:]], "learned rate", 2_000)
+        assert wanted in found
+        assert len(found) < 4
+
+
+@given(st.text(max_size=300), st.integers(2, 100))
+def test_truncated_text_keeps_beginning_and_end(text: str, limit: int) -> None:
+    cut = truncate_middle(text, limit)
+    if len(text) <= limit:
+        assert cut == text
+    else:
+        assert cut.startswith(text[: limit // 2])
+        assert cut.endswith(text[len(text) - (limit - limit // 2) :])
+        assert f"{len(text) - limit} characters" in cut

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
-import re
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +30,12 @@ from mlab_agent.parts import check_models
 from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from mlab_agent.models import Reply
+
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
-Make = Callable[..., Model]
 
 
 class Server:
@@ -47,15 +47,15 @@ class Server:
         self.models: list[Model] = []
         self.spending = Spending()
         self.waits = Waits()
-        self.fake = FakeServer(self.respond)
-
-    def respond(self, request: dict[str, Any]) -> Any:
-        return self.answer(request)
+        self.fake = FakeServer(lambda request: self.answer(request))  # noqa: PLW0108 - it changes
 
     def model(self, left: float | None = None, **settings: Any) -> Model:
-        chosen = ModelSettings(name="m", base_url=self.fake.url, **{"first_wait_s": 0.01, **settings})
+        chosen = ModelSettings(name="m", **{"base_url": self.fake.url, "first_wait_s": 0.01, **settings})
         self.models.append(Model(chosen, "key", self.spending, self.note, lambda: left, waits=self.waits))
         return self.models[-1]
+
+    def ask(self, left: float | None = None, **settings: Any) -> Reply:
+        return self.model(left, **settings).complete([user("x")], purpose="step")
 
     def note(self, kind: str, fields: dict[str, Any]) -> None:
         self.notes.append((kind, fields))
@@ -74,62 +74,46 @@ def server() -> Iterator[Server]:
 
 
 def test_call_and_reply_events(server: Server) -> None:
-    model = server.model(prices=Prices(1.0, 2.0))
-    reply = model.complete([user("hello")], purpose="step", stop=["END"])
+    reply = server.ask(prices=Prices(1.0, 2.0))
     assert reply.text == "fine"
     assert reply.dollars == pytest.approx((reply.prompt_tokens + 2 * reply.completion_tokens) / 1e6)
     assert server.spending.tokens == 0  # the trace's event counts it
     assert server.kinds() == ["call", "reply"]
-    request = server.fake.requests[0]
-    assert request["stop"] == ["END"]
-    assert request["max_completion_tokens"] == 8192
-    assert "tools" not in request
-    assert "temperature" not in request
+    assert server.fake.requests[0].keys() == {"model", "messages", "max_completion_tokens"}
 
 
-@pytest.mark.parametrize("refused", ["max_completion_tokens", "stop", "temperature", "tools"])
+@pytest.mark.parametrize("refused", ["max_completion_tokens", "stop", "tools"])
 def test_refused_request_is_repeated_in_basic_form(server: Server, refused: str) -> None:
     server.answer = lambda request: ErrorResponse(400, f"unsupported: {refused}") if refused in request else "fine"
     model = server.model(temperature=0.5)
     for _call in range(2):
         assert model.complete([user("x")], purpose="step", tools=[TOOL], stop=["END"]).text == "fine"
-    assert len(server.fake.requests) == 3
     assert server.kinds().count("dialect") == 1
-    assert server.fake.requests[-1].keys() == {"model", "messages", "max_tokens"}
-
-
-def test_refused_basic_request_fails(server: Server) -> None:
+    assert server.fake.requests[0]["temperature"] == 0.5
+    assert [request.keys() for request in server.fake.requests[1:]] == [{"model", "messages", "max_tokens"}] * 2
     server.answer = lambda _request: ErrorResponse(400, "no")
     with pytest.raises(ModelError, match="refused model m"):
-        server.model().complete([user("x")], purpose="step")
-    assert len(server.fake.requests) == 2
+        server.ask()
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        ErrorResponse(400, "This model's maximum context length is 8192 tokens.", code="context_length_exceeded"),
-        ErrorResponse(400, "prompt is too long"),
-        ErrorResponse(413, "too large"),
-    ],
-)
-def test_context_is_halved_after_a_too_long_prompt(server: Server, refusal: ErrorResponse) -> None:
-    server.answer = lambda _request: refusal
-    model = server.model()
-    with pytest.raises(ContextFull):
-        model.complete([user("x")], purpose="step")
-    assert model.context_tokens == 50_000
-    assert len(server.fake.requests) == 1
+def test_context_is_halved_after_a_too_long_prompt(server: Server) -> None:
+    code = ErrorResponse(400, "This model's maximum context length is 8192 tokens.", code="context_length_exceeded")
+    for refusal in (code, ErrorResponse(400, "prompt is too long"), ErrorResponse(413, "too large")):
+        server.answer = lambda _request, refusal=refusal: refusal  # type: ignore[misc]
+        server.fake.requests.clear()
+        with pytest.raises(ContextFull):
+            server.ask()
+        assert server.models[-1].context_tokens == 50_000
+        assert len(server.fake.requests) == 1
 
 
 def test_caps_are_checked_before_the_call(server: Server) -> None:
     server.spending.caps = Caps(dollars=0.001)
-    model = server.model(prices=Prices(1.0, 1.0))
-    model.complete([user("x")], purpose="step")
+    server.ask(prices=Prices(1.0, 1.0))
     assert server.fake.requests[0]["max_completion_tokens"] < 1000  # what is left pays for no more
     server.spending.add(900, 0.0009)
     with pytest.raises(BudgetSpent) as spent:
-        model.complete([user("x")], purpose="step")
+        server.ask(prices=Prices(1.0, 1.0))
     assert spent.value.cap == "cost"
     assert len(server.fake.requests) == 1
 
@@ -149,17 +133,14 @@ def test_affordable_output_is_within_the_cap(
         assert prices.dollars(prompt, output) <= left + 1e-9
 
 
-def test_no_request_without_time(server: Server) -> None:
+def test_no_request_without_time_and_no_long_wait(server: Server) -> None:
     with pytest.raises(BudgetSpent) as spent:
-        server.model(left=0.0).complete([user("x")], purpose="step")
+        server.ask(left=0.0)
     assert spent.value.cap == "time"
     assert server.fake.requests == []
-
-
-def test_requested_wait_is_bounded(server: Server) -> None:
     server.answer = lambda _request: ErrorResponse(503, headers={"Retry-After": "3601"})
     with pytest.raises(ModelAway, match="asks to wait for 3601 s"):
-        server.model().complete([user("x")], purpose="step")
+        server.ask()
     assert len(server.fake.requests) == 1
 
 
@@ -201,7 +182,7 @@ def test_attempt_cut_by_the_time_limit_is_working_time(server: Server) -> None:
     clock = Clock()
     server.waits = Waits(clock)
     with pytest.raises(ModelAway):
-        server.model(left=0.2, wait_s=0).complete([user("x")], purpose="step")
+        server.ask(left=0.2, wait_s=0)
     assert clock() >= 0.2
 
 
@@ -209,72 +190,58 @@ def test_server_is_tried_again_until_the_wait_is_over(server: Server) -> None:
     server.answer = lambda _request: ErrorResponse(500, "broken")
     began = time.monotonic()
     with pytest.raises(ModelAway, match=r"has not answered for \d+ s; the last failure: .*broken"):
-        server.model(wait_s=1.0).complete([user("x")], purpose="step")
-    assert time.monotonic() - began >= 1.0
+        server.ask(wait_s=0.3)
+    assert time.monotonic() - began >= 0.3
     retries = server.kinds().count("retry")
     assert len(server.fake.requests) == retries + 1 > 2
     assert server.kinds() == ["call", *["retry"] * retries, "call failed"]
 
 
-def test_backoff_grows_and_is_bounded() -> None:
+def test_wait_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = [wait_before(attempt, {}) for attempt in range(2, 30)]
     assert 0.5 <= waits[0] <= 1.0
-    assert all(wait <= 60.0 for wait in waits)
-    assert waits[-1] >= 30.0
-
-
-def test_retry_after_header_has_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert wait_before(2, {"retry-after": "7"}) == 7.0
-    assert wait_before(2, {"retry-after-ms": "250", "retry-after": "7"}) == 0.25
+    assert 30.0 <= waits[-1] <= max(waits) <= 60.0
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
     date = email.utils.formatdate(1_800_000_100, usegmt=True)
-    with monkeypatch.context() as patch:
-        patch.setattr(time, "time", lambda: 1_800_000_000.0)
-        assert wait_before(2, {"retry-after": date}) == 100
-    for nonsense in ("soon", "nan", "-1", "inf"):
-        assert 0.5 <= wait_before(2, {"retry-after": nonsense}) <= 1.0
+    assert [wait_before(2, {"retry-after": text}) for text in ("7", date)] == [7, 100]
+    assert wait_before(2, {"retry-after-ms": "250", "retry-after": "7"}) == 0.25
+    assert all(0.5 <= wait_before(2, {"retry-after": wrong}) <= 1.0 for wrong in ("soon", "nan", "-1", "inf"))
 
 
 def strange(message: Any = None, **changes: Any) -> bytes:
     """Return the body of a completion, with a message and other parts replaced."""
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "fine"}}
-    if message is not None:
-        choice["message"] = message
+    message = {"role": "assistant", "content": "fine"} if message is None else message
     usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
-    return json.dumps({"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage, **changes}).encode()
+    choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+    return json.dumps({"id": "c", "object": "chat.completion", "choices": choices, "usage": usage, **changes}).encode()
 
 
 READABLE = {
     "half of a surrogate pair": strange({"content": "a \ud83d b"}),
     "surrogate in a call": strange({"tool_calls": [{"function": {"name": "\ud83d", "arguments": '"\ud83d"'}}]}),
-    "no content": strange({"role": "assistant"}),
     "null content": strange({"content": None}),
     "parts": strange({"content": [{"type": "text", "text": "fine"}, 3, {"text": None}]}),
     "content is an object": strange({"content": {"a": 1}}),
     "arguments are an object": strange({"tool_calls": [{"function": {"name": "look", "arguments": {"a": [1]}}}]}),
-    "tool calls are a number": strange({"content": "fine", "tool_calls": 3}),
     "null tool calls": strange({"content": "fine", "tool_calls": [None, {"function": None}]}),
     "two choices, one null": strange(choices=[{"message": {"content": "fine"}}, None]),
     "no usage": strange(usage=None),
-    "usage is a list": strange(usage=[1]),
     **{
         f"usage {count}": strange().replace(b'"prompt_tokens": 5, "completion_tokens": 5', (
             f'"prompt_tokens": {count}, "completion_tokens": {count}'.encode()
         ))
-        for count in ("0", "-7", "NaN", "Infinity", "1e400", '"many"', "true", "[]", "1" + "0" * 300)
+        for count in ("0", "-7", "NaN", "1e400", '"many"', "true", "1" + "0" * 300)
     },
 }  # fmt: skip
-UNREADABLE = {
-    "no choices": strange(choices=[]),
-    "null choices": strange(choices=None),
-    "null choice": strange(choices=[None]),
-    "choices are an object": strange(choices={"0": {"message": {"content": "x"}}}),
-    "choice without a message": strange(choices=[{"index": 0}]),
-    "a list": b"[1, 2]",
-    "a text": b'"fine"',
-    "half of the JSON": strange()[:60],
-    "no JSON": b"<html>fine</html>",
-    "nothing": b"",
-}
+UNREADABLE = [
+    strange(choices=[]),
+    strange(choices=[None]),
+    strange(choices={"0": {"message": {"content": "x"}}}),
+    strange(choices=[{"index": 0}]),
+    b"[1, 2]",
+    strange()[:60],
+    b"",
+]
 
 
 @pytest.mark.parametrize("body", READABLE.values(), ids=READABLE)
@@ -292,49 +259,34 @@ def test_strange_answers_are_read_and_never_free(server: Server, body: bytes) ->
     model.complete([user("hello"), {"role": "assistant", "content": reply.text}], purpose="step")
 
 
-@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
-def test_answers_without_a_message_are_failures_of_the_server(server: Server, body: bytes) -> None:
-    server.answer = lambda _request: ErrorResponse(200, body=body)
-    with pytest.raises(ModelAway, match="has not answered"):
-        server.model(wait_s=0).complete([user("hello")], purpose="step")
+def test_answers_without_a_message_are_failures_of_the_server(server: Server) -> None:
+    for body in UNREADABLE:
+        server.answer = lambda _request, body=body: ErrorResponse(200, body=body)  # type: ignore[misc]
+        with pytest.raises(ModelAway, match="has not answered"):
+            server.ask(wait_s=0)
 
 
 def test_address_where_no_server_has_answered_is_given_up_soon(server: Server) -> None:
-    model = Model(
-        ModelSettings(name="m", base_url="http://127.0.0.1:9/v1", first_wait_s=0.01),
-        "key", server.spending, server.note,
-    )  # fmt: skip
-    server.models.append(model)
     with pytest.raises(ModelError, match="cannot be reached; check --base-url"):
-        model.complete([user("hello")], purpose="step")
+        server.ask(base_url="http://127.0.0.1:9/v1")
     assert server.kinds().count("retry") == 2
 
 
-@pytest.mark.parametrize(
-    ("address", "key", "says"),
-    [
-        ("localhost:8000/v1", "k", "'localhost:8000/v1' is not the address of a server"),
-        ("ftp://host/v1", "k", "is not the address"),
-        ("http://", "k", "is not the address"),
-        ("http://host:99999/v1", "k", "is not the address"),
-        ("http://[::1/v1", "k", "is not the address"),
-        ("http://host/v1", "two\nlines", "OPENAI_API_KEY has characters that no key has"),
-        ("http://host/v1", "schl\u00fcssel", "OPENAI_API_KEY has characters that no key has"),
-    ],
-)
-def test_malformed_addresses_and_keys_are_refused_at_the_start(address: str, key: str, says: str) -> None:
-    settings = RunSettings(base_url=address, model=ModelOptions(name="m"))
-    with pytest.raises(SettingsError, match=re.escape(says)):
-        check_models(settings, key)
+def test_malformed_addresses_and_keys_are_refused_at_the_start() -> None:
+    for address in ("localhost:8000/v1", "ftp://host/v1", "http://host:99999/v1", "http://[::1/v1"):
+        with pytest.raises(SettingsError, match="is not the address of a server"):
+            check_models(RunSettings(base_url=address, model=ModelOptions(name="m")), "k")
+    for key in ("two\nlines", "schl\u00fcssel"):
+        with pytest.raises(SettingsError, match="OPENAI_API_KEY contains characters that no key contains"):
+            check_models(RunSettings(base_url="http://host/v1", model=ModelOptions(name="m")), key)
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
-    [("SSL_CERT_FILE", "/nonexistent"), ("ALL_PROXY", "socks9://127.0.0.1:9"), ("HTTPS_PROXY", "ftp://127.0.0.1:9")],
+    ("variable", "value"), [("SSL_CERT_FILE", "/nonexistent"), ("ALL_PROXY", "socks9://127.0.0.1:9")]
 )
 def test_unusable_proxies_and_certificates_are_a_usage_error(
     server: Server, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError, match="with the environment's proxies and certificates"):
-        Model(ModelSettings(name="m", base_url="https://host/v1"), "key", server.spending, server.note)
+        server.model(base_url="https://host/v1")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
+from agents.mlab.tests.conftest import ORS_TASK
 
 from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors import OrsWorkspace
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-TASK = "example_quick"
 
-
-def opened(url: str, *, state: Path, task: str = TASK, read_only: Sequence[str] = ()) -> OrsWorkspace:
+def opened(url: str, *, state: Path, task: str = ORS_TASK, read_only: Sequence[str] = ()) -> OrsWorkspace:
     return OrsWorkspace(OrsSession(url, task, state=state), state=state, read_only=read_only)
 
 
@@ -50,7 +47,6 @@ def test_files_and_instructions(shared: OrsWorkspace) -> None:
     workspace.write(awkward, "  leading and trailing space  \n\n")
     assert workspace.read(awkward) == "  leading and trailing space  \n\n"
     assert workspace.name(f"./{awkward}") == awkward
-    assert [entry.name for entry in workspace.list_directory("dir with 'quotes'")] == [awkward.partition("/")[2]]
     workspace.copy(awkward, "-copy")
     assert workspace.read("/workspace/-copy") == "  leading and trailing space  \n\n"
     workspace.remove("-copy")
@@ -62,12 +58,10 @@ def test_files_and_instructions(shared: OrsWorkspace) -> None:
 
 
 def test_binary_files_of_any_length(shared: OrsWorkspace) -> None:
-    for length in (0, 1, 19_999, 20_000, 20_001, 900_000):
+    for length in (0, 20_000, 20_001, 60_001):
         data = random.Random(length).randbytes(length)
         shared.write_bytes("data.bin", data)
         assert shared.read_bytes("data.bin") == data
-    shared.write("empty", "")
-    assert shared.read("empty") == ""
 
 
 def test_scripts(shared: OrsWorkspace) -> None:
@@ -96,8 +90,6 @@ def test_scripts(shared: OrsWorkspace) -> None:
     assert "bytes left out" in done.stdout
     assert done.output_file
     assert "line 10000\n" in shared.read(done.output_file)
-    with pytest.raises(WorkspaceError, match="not executable"):
-        shared.execute("answer.txt/../notes.md", [], 5)
 
 
 def command_lines() -> list[str]:
@@ -160,16 +152,10 @@ def test_scores_and_final_score(ors_url: str, tmp_path: Path) -> None:
     again.close()
 
 
-def test_session_is_joined_after_a_kill(ors_url: str, tmp_path: Path) -> None:
-    program = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom mlab_agent.workspaces.ors import OrsWorkspace\n"
-        "from mlab_agent.workspaces.ors_session import OrsSession\n"
-        f"state = Path({str(tmp_path)!r})\n"
-        f"workspace = OrsWorkspace(OrsSession({ors_url!r}, {TASK!r}, state=state), state=state)\n"
-        "workspace.write('left.txt', 'here')\nworkspace.score()\nos.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], check=False)
-    assert done.returncode == -signal.SIGKILL
+def test_session_is_joined_by_a_later_process(ors_url: str, tmp_path: Path) -> None:
+    killed = opened(ors_url, state=tmp_path)
+    killed.write("left.txt", "here")
+    killed.score()
     kept = tmp_path / "home" / "session.json"
     assert kept.stat().st_mode & 0o077 == 0
     workspace = opened(ors_url, state=tmp_path)
@@ -177,23 +163,17 @@ def test_session_is_joined_after_a_kill(ors_url: str, tmp_path: Path) -> None:
     assert "Attempt 2: valid" in (workspace.score() or "")
     workspace.close()
     assert not kept.exists()
-    kept.write_text(json.dumps({"url": ors_url, "task": TASK, "environment": "rebench", "sid": "gone"}))
+    kept.write_text(json.dumps({"url": ors_url, "task": ORS_TASK, "environment": "rebench", "sid": "gone"}))
     workspace = opened(ors_url, state=tmp_path)
     assert not workspace.exists("left.txt")
     workspace.close()
+    killed.left_open = True
+    killed.close()
 
 
-def test_a_local_server_is_reached_without_the_proxy(
-    ors_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "socks5://127.0.0.1:9")
-    workspace = opened(ors_url, state=tmp_path)
-    assert workspace.exists("notes.md")
-    workspace.close()
-
-
-def test_unknown_task_and_server(ors_url: str, tmp_path: Path) -> None:
+def test_unknown_task_and_server(ors_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "socks5://127.0.0.1:9")  # which a local server is reached without
     with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: example_"):
         opened(ors_url, state=tmp_path, task="ai_rd_none")
     with pytest.raises(WorkspaceError, match="there is no session at http"):
@@ -202,10 +182,14 @@ def test_unknown_task_and_server(ors_url: str, tmp_path: Path) -> None:
 
 def test_lost_session(ors_url: str, tmp_path: Path) -> None:
     workspace = opened(ors_url, state=tmp_path)
-    headers = {"X-Session-ID": workspace._session.sid, "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{ors_url}/delete", b"{}", headers)  # noqa: S310 - http
-    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http
+    end_session(ors_url, json.loads((tmp_path / "home" / "session.json").read_text())["sid"])
     for _again in range(2):
         with pytest.raises(WorkspaceLostError, match="is lost"):
             workspace.read("notes.md")
     workspace.close()
+
+
+def end_session(url: str, sid: str) -> None:
+    headers = {"X-Session-ID": sid, "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}/delete", b"{}", headers)  # noqa: S310 - http
+    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http

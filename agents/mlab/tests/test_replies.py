@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlab_agent.actions import ACTIONS, Action
+from mlab_agent.actions import ACTIONS
 from mlab_agent.models import Reply, ToolCall
 from mlab_agent.replies import FIELDS, Response, plain, read_response, without_thoughts
 
-CALL = '{"name": "read_file", "arguments": {"filename": "a.py"}}'
+INPUT = '{"filename": "a.py"}'
+CALL = f'{{"name": "read_file", "arguments": {INPUT}}}'
 TEXTS = "Reflection: r\nResearch Plan and Status: p\n**new**\nFact Check: f\nThought: t\n"
+LATER = 'Thought: t\nAction: Write File\nAction Input: {"filename": "b", "content": "c"}'
+MISSING = 'no line that begins with "Action:"'
+FIRST, DROPPED = "Only the first action", "that you wrote yourself"
 
 
 def one(action: str, arguments: object) -> str:
@@ -27,136 +31,104 @@ def read(text: str, call: ToolCall | None = None) -> Response:
 
 def test_reply_in_mlagentbench_format() -> None:
     response = read(one("Write File", {"filename": "a.py", "content": "x = 1\n"}))
-    assert response.fields == {
-        "Reflection": "r", "Research Plan and Status": "p\n**new**", "Fact Check": "f", "Thought": "t",
-    }  # fmt: skip
+    fields = {"Reflection": "r", "Research Plan and Status": "p\n**new**", "Fact Check": "f", "Thought": "t"}
+    assert (response.fields, response.notes) == (fields, ())
     assert (response.action, response.input) == ("Write File", {"filename": "a.py", "content": "x = 1\n"})
-    assert response.notes == ()
     assert plain(response.fields["Research Plan and Status"]) == "p\nnew"
-    assert FIELDS[-2:] == ("Action", "Action Input")
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.name)
-def test_argument_names_of_mlagentbench(action: Action) -> None:
+def test_argument_names_of_mlagentbench() -> None:
     values = {"string": "text", "integer": 3, "number": 2.5, "array": ["a"]}
-    whole = {name: values[kind["type"]] for name, kind in action.schema["properties"].items()}
-    assert read(one(action.name, whole)).input == whole
-    also = {action.aliases(name)[0]: value for name, value in whole.items()}
-    assert read(one(f"{action.name} (AI)", also)).input == whole
-    assert set(action.schema["required"]) <= set(whole)
-
-
-def test_first_action_wins_and_invented_observation_is_dropped() -> None:
-    response = read(
-        one("List Files", {"directory": "."}) + "Observation:\n```\na.py\n```\n" + one("Read File", {"filename": "a"})
-    )
-    assert (response.action, response.input) == ("List Files", {"directory": "."})
-    assert response.notes == ("An Observation that you wrote yourself, and all after it, was dropped.",)
-    response = read(one("List Files", {}) + one("Final Answer", {"final_answer": "x"}))
-    assert response.action == "List Files"
-    assert "Only the first action was taken" in response.notes[0]
-
-
-def test_action_does_not_get_the_next_input() -> None:
-    for between in ("Observation: x\n", ""):
-        reply = f'{TEXTS}Action: Read File\n{between}Action: Write File\nAction Input: {{"filename": "a"}}'
-        assert 'there is no "Action Input:"' in read(reply).complaint
-
-
-def test_field_names_inside_text_are_ignored() -> None:
-    content = "Action Input: {}\nObservation: no\nAction: List Files\nThought: x\n```\n"
-    assert read(one("Write File", {"filename": "a", "content": content})).input["content"] == content
-    raw = one("Write File", '{"filename": "a", "content": "' + content + '"}')
-    assert read(raw).input["content"] == content  # also where line breaks are not escaped
-    reply = one("List Files", {}).replace("Thought: t", "Thought: my next Action Input: is\n- Action: to train it")
-    assert read(reply).action == "List Files"
+    for action in ACTIONS.values():
+        whole = {name: values[kind["type"]] for name, kind in action.schema["properties"].items()}
+        assert read(one(action.name, whole)).input == whole
+        also = {action.aliases(name)[0]: value for name, value in whole.items()}
+        assert read(one(f"{action.name} (AI)", also)).input == whole
 
 
 @pytest.mark.parametrize(
-    ("input_", "expected", "note"),
+    ("reply", "note"),
     [
-        ('```json\n{"filename": "a.py"}\n```', "a.py", ""),
-        ('```\n{"filename": "a.py"}\n```\nDone!', "a.py", "Only the first action"),
-        ('{"filename": "a.py",}', "a.py", "was repaired"),
-        ("{'filename': 'a.py'}", "a.py", "was repaired"),
-        ("{\u201cfilename\u201d: \u201ca.py\u201d}", "a.py", "was repaired"),
-        ('{"filename" "a.py"}', "a.py", "was repaired"),
-        ('{"filename": "a.py" // the script\n}', "a.py", "was repaired"),
-        ('Here is it: {"filename": "a.py"} as you see', "a.py", "Only the first action"),
-        ('{"Filename": "a.py"}', "a.py", ""),
-        ('{"script_name": "a\\/b.py"}', "a/b.py", ""),
-        ('{"filename": "a\nb"}', "a\nb", ""),
-        (r'{"filename": "\d+"}', r"\d+", "was repaired"),
-        ('{"filename": 7}', "7", ""),
+        (one("Read File", f"```json\n{INPUT}\n```"), ""),
+        (one("Read File", f"Here is it: {INPUT} as you see"), FIRST),
+        (one("Read File", "{'filename': 'a.py'}"), "was repaired"),
+        (one("Read File", "{\u201cfilename\u201d: \u201ca.py\u201d}"), "was repaired"),
+        (one("Read File", '{"script_name": "a.py"}'), ""),
+        (one("Read File", INPUT) + "Observation:\n```\na.py\n```\n" + LATER, DROPPED),
+        (one("Read File", INPUT) + "Comes back: ['train.py', 'model.pkl']\n" + LATER, DROPPED),
+        (one("Read File", INPUT) + LATER, FIRST),
+        (
+            one("Read File", INPUT).replace("Fact Check: f", "Fact Check: my Action Input: is\n- Action: to train it"),
+            "",
+        ),
+        (f"{TEXTS}**Action:** Read File\n**Action Input:** {INPUT}", ""),
+        (f"{TEXTS}## Action: `read_file`\n## Action Input:\n```json\n{INPUT}\n```", ""),
+        (f"{TEXTS}action: READ FILE.\r\naction input: {INPUT}\r\n", ""),
+        (f"```\n{TEXTS}Action: Read File\nAction Input: {INPUT}\n```", ""),
+        (f"{TEXTS}Action:\nRead File\nAction Input:\n{INPUT}", ""),
+        (f"{TEXTS}<tool_call>\n{CALL}\n</tool_call>", ""),
+        (f"{TEXTS}<tool_call>\n{CALL}", ""),  # without the end, at which some servers stop
+        (f"{TEXTS}<tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>", FIRST),
+        (f"{TEXTS}<tool_call>{CALL}</tool_call>\nObservation: x\n{LATER}", DROPPED),
+        (f'{TEXTS}```\n{{"action": "Read File", "action_input": {INPUT}}}\n```', ""),
+        (TEXTS + json.dumps({"type": "function", "function": {"name": "read_file", "arguments": INPUT}}), ""),
+        (f"{TEXTS}Action: `Read File('a.py')`", ""),
+        (f'{TEXTS}Action: read_file(file_name="a.py")\nAction Input: {{}}', FIRST),
     ],
 )
-def test_repaired_json(input_: str, expected: str, note: str) -> None:
-    response = read(one("Read File", input_))
-    assert response.input == {"filename": expected}, response.complaint
+def test_ways_to_write_an_action(reply: str, note: str) -> None:
+    response = read(reply)
+    assert (response.action, response.input) == ("Read File", {"filename": "a.py"}), response.complaint
+    assert response.fields["Thought"] == "t"
     assert note in " ".join(response.notes)
     assert bool(note) == bool(response.notes)
-
-
-@pytest.mark.parametrize(
-    ("input_", "message"),
-    [
-        ('{"filename": "a.py"', "it has no end: was the reply cut off?"),
-        ('{"filename": "a.p', "it has no end: was the reply cut off?"),
-        ('{"filename": "a} half of a file', "it has no end: was the reply cut off?"),
-        ('{"filename": "a", "file_name": "b"}', '"filename" is given twice'),
-        ('{"filename": "a", "colour": "b"}', 'Read File has no argument "colour"; its arguments: "filename"'),
-        ("{}", 'Read File needs "filename", which is missing'),
-        ("", 'Read File needs "filename", which is missing'),
-        ('{"filename": ["a"]}', '"filename": Input should be a valid string, not ["a"]'),
-        ('{"filename": true}', '"filename": Input should be a valid string, not true'),
-        ('{"filename": null}', '"filename": Input should be a valid string, not null'),
-        ('["a.py"]', "the input must be a JSON object"),
-        ("a.py", "the input must be a JSON object"),
-        ('{"filename": "\\ud800"}', "half of a character"),
-    ],
-)
-def test_error_message_has_the_usage(input_: str, message: str) -> None:
-    response = read(one("Read File", input_))
-    assert response.action is None
-    assert message in response.complaint
-    assert 'Usage:\nAction: Read File\nAction Input: {\n    "filename": [' in response.complaint
-    assert response.fields["Thought"] == "t"
 
 
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
         ("", "The reply was empty."),
-        ("I will now train the model.", 'no line that begins with "Action:"'),
-        (TEXTS, 'no line that begins with "Action:"'),
-        ("Observation: x\n" + one("List Files", {}), 'no line that begins with "Action:"'),
+        (TEXTS, MISSING),
+        ("Observation: x\n" + one("List Files", {}), MISSING),
         (one("Train Model", {}), "There is no action 'Train Model'. The actions are: List Files, Read File"),
-        (f'{TEXTS}Action Input: {{"filename": "a"}}', 'no line that begins with "Action:"'),
         (f"{TEXTS}Action: Read File", 'there is no "Action Input:"'),
+        (f"{TEXTS}Action: Read File\nObservation: x\n{LATER[11:]}", 'there is no "Action Input:"'),
+        (f"{TEXTS}Action: Read File\n{LATER[11:]}", 'there is no "Action Input:"'),
+        (one("Read File", '{"filename": "a.p'), "it has no end: was the reply cut off?"),
+        (one("Read File", '{"filename": "a} half of a file'), "it has no end: was the reply cut off?"),
+        (one("Read File", '{"filename": "a", "file_name": "b"}'), '"filename" is given twice'),
+        (one("Read File", '{"filename": "a", "colour": "b"}'), 'no argument "colour"; its arguments: "filename"'),
+        (one("Read File", ""), 'Read File needs "filename", which is missing'),
+        (one("Read File", '{"filename": true}'), '"filename": Input should be a valid string, not true'),
+        (one("Read File", '["a.py"]'), "the input must be a JSON object"),
+        (one("Read File", '{"filename": "\\ud800"}'), "half of a character"),
+        (one("Read File", "filename: train.py"), 'YAML ("filename: ..."); write a JSON object'),
+        (one("Read File", "```yaml\nscript_name: {a}\n```"), 'YAML ("script_name: ...")'),
+        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', "There is no action 'fly'"),
+        ('<tool_call>{"name": "read_file"}</tool_call>', 'needs "name" and "arguments"'),
+        ('<tool_call>{"name": "write_file", "arguments": {"filename": "a", "con', "was the reply cut off?"),
+        ("Action: read_file('a', 'b')", "there are too many arguments"),
+        ("Action: read_file(open('a'))", MISSING),
+        ('```json\n{"name": "Ada", "arguments": {"age": 3}}\n```', MISSING),
     ],
 )
-def test_replies_without_an_action(reply: str, message: str) -> None:
-    complaint = read(reply).complaint
-    assert message in complaint
-    assert "Usage:" in complaint or "these fields, in this order:\nReflection: ..." in complaint
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        'Action: Read File\nAction Input: {"filename": "a.py"}',
-        '**Action:** Read File\n**Action Input:** {"filename": "a.py"}',
-        '## Action: `read_file`\n## Action Input:\n```json\n{"filename": "a.py"}\n```',
-        'action: READ FILE.\naction input: {"filename": "a.py"}',
-        '```\nAction: Read File\nAction Input: {"filename": "a.py"}\n```',
-        'Action: Read File\r\nAction Input: {"filename": "a.py"}\r\n',
-        'Action:\nRead File\nAction Input:\n{"filename": "a.py"}',
-    ],
-)
-def test_other_ways_to_write_an_action(reply: str) -> None:
+def test_replies_without_an_action_are_refused(reply: str, message: str) -> None:
     response = read(reply)
-    assert (response.action, response.input) == ("Read File", {"filename": "a.py"}), response.complaint
-    assert "The reply had no Thought." in response.notes
+    assert response.action is None
+    assert message in response.complaint
+    usage = ("Usage:", "these fields, in this order:\nReflection: ...")
+    assert "<tool_call>" in reply or any(words in response.complaint for words in usage)
+
+
+def test_inputs_keep_their_content() -> None:
+    content = "Action Input: {}\nObservation: no\nAction: List Files\nThought: (x)\n<think>x</think>\n```\n"
+    whole = {"filename": "a", "content": content}
+    assert read(one("Write File", whole)).input == whole
+    assert read(f'{TEXTS}Action: write_file(filename="a", content="""{content}""")').input == whole
+    unescaped = one("Write File", '{"filename": "a", "content": "' + content + '"}')
+    assert read(unescaped).input == whole
+    assert read(one("Read File", r'{"filename": "\d+"}')).input == {"filename": r"\d+"}
+    assert read(one("Read File", '{"filename": 7}')).input == {"filename": "7"}
 
 
 def test_native_tool_calls() -> None:
@@ -173,18 +145,7 @@ def test_native_tool_calls() -> None:
 
 PIECES = [
     *(f"{name}: " for name in (*FIELDS, "Observation")),
-    "Read File",
-    "<tool_call>",
-    "<think>",
-    "(",
-    ")",
-    CALL,
-    "{",
-    "}",
-    '"filename"',
-    ":",
-    '"a',
-    '"',
+    *("Read File", "<tool_call>", "<think>", "(", ")", CALL, "{", "}", '"filename"', ":", '"a', '"'),
 ]
 
 
@@ -194,78 +155,6 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
     assert (response.action in ACTIONS) != bool(response.complaint)
 
 
-@given(st.text(alphabet=st.characters(blacklist_categories=["Cs"]), max_size=200), st.text(max_size=50))
-def test_content_round_trip(content: str, after: str) -> None:
-    response = read(one("Write File", {"filename": "a", "content": content}) + after)
-    assert response.input == {"filename": "a", "content": content}
-
-
-LATER = 'Thought: t\nAction: Write File\nAction Input: {"filename": "b", "content": "c"}'
-
-
-@pytest.mark.parametrize(
-    ("reply", "note"),
-    [
-        (f"{TEXTS}<tool_call>\n{CALL}\n</tool_call>", ""),
-        (f"{TEXTS}<tool_call>\n{CALL}", ""),  # without the end, at which some servers stop
-        (f"{TEXTS}<tool_call>{CALL[:-2]},}}}}</tool_call>", "was repaired"),
-        (f"{TEXTS}<tool_call>{CALL}</tool_call>\n<tool_call>{CALL}</tool_call>", "Only the first action"),
-        (f"{TEXTS}<tool_call>{CALL}</tool_call>\nObservation: x\n{LATER}", "wrote yourself"),
-        (f"{TEXTS}```json\n{CALL}\n```", ""),
-        (f"{TEXTS}{CALL}", ""),
-        (TEXTS + '```\n{"action": "Read File", "action_input": {"filename": "a.py"}}\n```', ""),
-        (
-            TEXTS + '{"type": "function", "function": {"name": "read_file", "arguments": "{\\"file\\": \\"a.py\\"}"}}',
-            "",
-        ),
-        (f"{TEXTS}Action:\n```json\n{CALL}\n```", ""),
-        (f'{TEXTS}Action: read_file(filename="a.py")', ""),
-        (f"{TEXTS}Action: `Read File('a.py')`", ""),
-        (f'{TEXTS}Action: read_file(file_name="a.py")\nAction Input: {{}}', "Only the first action"),
-    ],
-)
-def test_calls_in_other_formats(reply: str, note: str) -> None:
-    response = read(reply)
-    assert (response.action, response.input) == ("Read File", {"filename": "a.py"}), response.complaint
-    assert response.fields["Thought"] == "t"
-    assert note in " ".join(response.notes)
-    assert bool(note) == bool(response.notes)
-
-
-def test_call_as_python_with_any_content() -> None:
-    content = "print(1)\nThought: (x)\nAction: List Files\n"
-    response = read(f'{TEXTS}Action: write_file(filename="a", content="""{content}""")')
-    assert response.input == {"filename": "a", "content": content}
-
-
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', "There is no action 'fly'"),
-        ('<tool_call>{"name": "read_file"}</tool_call>', 'needs "name" and "arguments"'),
-        ('<tool_call>{"name": "write_file", "arguments": {"filename": "a", "con', "was the reply cut off?"),
-        ('<tool_call>{"name": "read_file", "arguments": {}}</tool_call>', 'Read File needs "filename"'),
-        ("Action: read_file('a', 'b')", "there are too many arguments"),
-        ("Action: read_file(open('a'))", 'no line that begins with "Action:"'),
-        ('```json\n{"name": "Ada", "arguments": {"age": 3}}\n```', 'no line that begins with "Action:"'),
-        ("Action: Read File\nAction Input:\nfilename: train.py", 'YAML ("filename: ..."); write a JSON object'),
-        ("Action: Read File\nAction Input:\n```yaml\nscript_name: {a}\n```", 'YAML ("script_name: ...")'),
-    ],
-)
-def test_calls_in_other_formats_that_are_refused(reply: str, message: str) -> None:
-    response = read(reply)
-    assert response.action is None
-    assert message in response.complaint
-
-
-def test_invented_results_after_the_action_are_dropped() -> None:
-    """Replay a reply of qwen2.5-coder-1.5b, shortened."""
-    reply = one("List Files", {"directory": "."}) + "Comes back: ['train.py', 'data.csv', 'model.pkl']\n" + LATER
-    response = read(reply)
-    assert (response.action, response.input) == ("List Files", {"directory": "."})
-    assert response.notes == ("An Observation that you wrote yourself, and all after it, was dropped.",)
-
-
 CONSIDERED = 'Action: Write File\nAction Input: {"filename": "a", "content": "b"}\nObservation: done\n'
 ACTION = 'Thought: now\nAction: Final Answer\nAction Input: {"final_answer": "it is done"}'
 
@@ -273,11 +162,8 @@ ACTION = 'Thought: now\nAction: Final Answer\nAction Input: {"final_answer": "it
 @pytest.mark.parametrize(
     "thoughts",
     [
-        f"<think>\nShall I?\n{CONSIDERED}No.\n</think>\n",
         f"  <think>{CONSIDERED}</think><think>again\n{CONSIDERED}</think>",
         f"Shall I?\n{CONSIDERED}No.\n</think>\n",
-        "<think></think>",
-        f"<thinking>{CONSIDERED}</thinking>\n",
         f"<Reasoning>\n{CONSIDERED}</reasoning>\n\n",
         f"{CONSIDERED}</thinking>",
         "<think><tool_call>{}</tool_call></think>",
@@ -285,25 +171,14 @@ ACTION = 'Thought: now\nAction: Final Answer\nAction Input: {"final_answer": "it
 )
 def test_actions_that_are_only_considered_are_not_taken(thoughts: str) -> None:
     response = read(thoughts + ACTION)
-    assert (response.action, response.input) == ("Final Answer", {"final_answer": "it is done"})
-    assert response.text == ACTION
+    assert (response.action, response.input, response.text) == ("Final Answer", {"final_answer": "it is done"}, ACTION)
 
 
-def test_thoughts_after_other_text_are_not_read() -> None:
+def test_thoughts_that_were_cut_off_or_follow_other_text_have_no_action() -> None:
+    for mark in ("<think>", "<thinking>", "<reasoning>", "Reflection: r\n<think>"):
+        response = read(f"{mark}\n{CONSIDERED}")
+        assert (response.action, response.tries_to_act) == (None, False)
+        assert ("had only thoughts" in response.complaint) == mark.startswith("<")
     response = read(f"Reflection: r\n<think>\n{CONSIDERED}</think>\n{ACTION}")
     assert (response.action, response.fields) == ("Final Answer", {"Reflection": "r", "Thought": "now"})
-
-
-@pytest.mark.parametrize("mark", ["<think>", "<thinking>", "<reasoning>", "Reflection: r\n<think>"])
-def test_thoughts_that_were_cut_off_have_no_action(mark: str) -> None:
-    response = read(f"{mark}\n{CONSIDERED}")
-    assert response.action is None
-    assert not response.tries_to_act
-    assert ("had only thoughts" in response.complaint) == mark.startswith("<")
-
-
-def test_marks_of_thoughts_in_an_input_stay() -> None:
-    for content in ("<think>x</think> and </think>", "\n<think>\nx"):
-        text = f'Action: Write File\nAction Input: {{"filename": "a", "content": "{content}"}}'
-        assert read(text).input["content"] == content
     assert without_thoughts("WHOLE\n<think>x</think>\nDONE") == "WHOLE\n<think>x</think>\nDONE"

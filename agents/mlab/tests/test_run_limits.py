@@ -3,84 +3,62 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from agents.mlab.tests.conftest import say
 from fake_server import Completion, ErrorResponse
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from mlab_agent.trace import Trace
+from mlab_agent.workspaces.local import LocalWorkspace
 
+if TYPE_CHECKING:
     from agents.mlab.tests.conftest import Agents
 
 pytestmark = pytest.mark.integration
 
 FIELDS = "Reflection: a\nResearch Plan and Status: the plan\nFact Check: b\nThought: c\n"
 REFUSED = {
-    "no action": (f"{FIELDS}", "Action:"),
-    "missing argument": (f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a"}}', "content"),
-    "cut in the middle": (
-        f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a", "content": "half',
-        "Write File",
-    ),
+    FIELDS: "Action:",
+    f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a"}}': "content",
+    f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a", "content": "half': "Write File",
+    f"nonsense {'x' * 5000}": "Action:",
 }
+REPAIRED = (
+    f"{FIELDS}Action: Write File\nAction Input: {{'filename': 'new.txt', 'content': 'one\ntwo',}}\nObservation: no"
+)
 
 
-def test_malformed_reply_is_repaired(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [
-        f"{FIELDS}Action: Write File\nAction Input: {{'filename': 'new.txt', 'content': 'one\ntwo',}}\nObservation: no",
-        say("Final Answer", {"final_answer": "ok"}),
-    ]
-    assert agents.finish().returncode == 0
-    assert (agents.workspace / "new.txt").read_text() == "one\ntwo"
-    assert "was repaired" in agents.observations()[0]
-    assert "dropped" in agents.observations()[0]
-
-
-def test_malformed_replies_are_reported_to_the_model(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [
-        *(reply for reply, _reason in REFUSED.values()),
-        say("Final Answer", {"final_answer": "ok"}),
-    ]
+def test_malformed_replies_are_reported_until_the_next_step(agents: Agents) -> None:
+    agents.model.replies = [*REFUSED, REPAIRED, say("Final Answer", {"final_answer": "ok"})]
     assert agents.finish().returncode == 0
     complaints = [event["text"] for event in agents.events("malformed")]
-    assert len(complaints) == len(REFUSED)
-    for (name, (_reply, reason)), text in zip(REFUSED.items(), complaints, strict=True):
-        assert reason in text, name
-    for number, (reply, _reason) in enumerate(REFUSED.values(), 1):  # each is shown back once
-        shown = [message["content"] for message in agents.server.requests[number]["messages"][2:]]
-        assert shown == [reply.strip(), f"Observation:\n{complaints[number - 1]}"]
+    *requests, last = [request["messages"][2:] for request in agents.server.requests]
+    for (reply, reason), complaint, shown in zip(REFUSED.items(), complaints, requests[1:], strict=True):
+        assert reason in complaint
+        assert shown[0]["content"][:80] == reply.strip()[:80]
+        assert len(shown[0]["content"]) < 1000
+        assert shown[1]["content"] == f"Observation:\n{complaint}"
+    assert "nonsense" not in json.dumps(last)
     assert not (agents.workspace / "a").exists()
-    assert len(agents.observations()) == 1  # none of them was a step
-
-
-def test_malformed_replies_are_dropped_after_a_step(agents: Agents, say: Callable[..., str]) -> None:
-    good, end = say("Read File", {"filename": "train.py"}), say("Final Answer", {"final_answer": "ok"})
-    agents.model.replies = ["nonsense", good, end]
-    assert agents.finish().returncode == 0
-    assert "nonsense" not in json.dumps(agents.server.requests[-1]["messages"])
-
-
-def test_long_malformed_reply_is_shown_shortened(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [f"nonsense {'x' * 5000}", say("Final Answer", {"final_answer": "ok"})]
-    assert agents.finish().returncode == 0
-    shown = agents.server.requests[-1]["messages"][2]["content"]
-    assert shown.startswith("nonsense")
-    assert len(shown) < 1000
+    assert (agents.workspace / "new.txt").read_text() == "one\ntwo"
+    assert len(agents.observations()) == 2
+    assert all(words in agents.observations()[0] for words in ("was repaired", "dropped"))
 
 
 def test_too_many_malformed_replies_end_the_run(agents: Agents) -> None:
     agents.model.replies = ["nonsense"]
-    done = agents.finish()
-    assert done.returncode == 1
+    assert agents.finish().returncode == 1
     assert len(agents.server.requests) == 10
     assert "malformed" in agents.submission
 
 
-def test_cost_cap(agents: Agents, say: Callable[..., str]) -> None:
+def test_cost_cap(agents: Agents) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"}, plan="The best so far is 0.1.")]
     done = agents.finish("--max-cost", "0.05", "--price", "2,8")
     assert done.returncode == 3, done.stderr
@@ -91,23 +69,12 @@ def test_cost_cap(agents: Agents, say: Callable[..., str]) -> None:
     assert agents.submission == "The best so far is 0.1."
 
 
-def test_cost_cap_needs_prices(agents: Agents) -> None:
-    done = agents.finish("--max-cost", "1")
-    assert done.returncode == 2
-    assert "--price" in done.stderr
-
-
-def test_token_cap(agents: Agents, say: Callable[..., str]) -> None:
+def test_token_cap_and_a_resume_with_a_higher_one(agents: Agents) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})]
     assert agents.finish("--max-tokens", "20000").returncode == 3
     used = sum(event["prompt_tokens"] + event["completion_tokens"] for event in agents.events("reply"))
     assert 5_000 < used <= 20_000
     assert agents.events("end")[0]["reason"] == "tokens"
-
-
-def test_resume_with_a_higher_cap(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say("Read File", {"filename": "train.py"})]
-    assert agents.finish("--max-tokens", "20000").returncode == 3
     steps = len(agents.observations())
     agents.model.replies = [say("Final Answer", {"final_answer": "later"})]
     assert agents.finish("--max-tokens", "90000", resume=True).returncode == 0
@@ -115,33 +82,26 @@ def test_resume_with_a_higher_cap(agents: Agents, say: Callable[..., str]) -> No
     assert agents.submission == "later"
 
 
-def test_final_answer_at_the_step_limit(agents: Agents, say: Callable[..., str]) -> None:
-    read, answer = say("Read File", {"filename": "train.py"}), say("Final Answer", {"final_answer": "just in time"})
-    agents.model.replies = [read, read, answer]
-    assert agents.finish("--max-steps", "2").returncode == 0
+@pytest.mark.parametrize("answers", [True, False])
+def test_step_limit_leaves_one_reply_for_the_answer(agents: Agents, answers: bool) -> None:
+    read = say("Read File", {"filename": "train.py"}, plan="what is known")
+    agents.model.replies = [read, read, say("Final Answer", {"final_answer": "in time"}) if answers else read]
+    assert agents.finish("--max-steps", "2").returncode == (0 if answers else 3)
     assert "0 of 2 steps" in agents.observations()[1]
-    assert "All steps are used" in agents.server.requests[-1]["messages"][-1]["content"]
-    assert agents.submission == "just in time"
-
-
-def test_step_limit_without_final_answer(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say("Read File", {"filename": "train.py"}, plan="what is known")]
-    assert agents.finish("--max-steps", "2").returncode == 3
+    assert "All steps are used" in agents.server.requests[2]["messages"][-1]["content"]
     assert len(agents.server.requests) == 3
-    assert agents.submission == "what is known"
+    assert agents.submission == ("in time" if answers else "what is known")
 
 
-def test_time_limit_during_a_script(agents: Agents, say: Callable[..., str]) -> None:
-    begun = "print('begun', flush=True)\nopen('begun', 'w').close()\n"
-    (agents.workspace / "slow.py").write_text(f"import time\n{begun}time.sleep(600)\n")
+def test_time_limit_during_a_script(agents: Agents) -> None:
+    (agents.workspace / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(600)\n")
     run, answer = say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "out of time"})
-    agents.model.replies = [run, answer]
-    for limit in ("6s", "30s", "90s"):  # a busy machine may need all of the first before the script begins
+    for limit in ("3s", "30s", "90s"):  # a busy machine may need all of the first before the script begins
         shutil.rmtree(agents.run, ignore_errors=True)
-        agents.model.replies_given = 0
+        agents.model.replies = [run, answer]
         began = time.monotonic()
         done = agents.finish("--max-time", limit)
-        if done.returncode == 0:
+        if done.returncode == 0 and "begun" in agents.observations()[0]:
             break
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 200
@@ -153,98 +113,69 @@ def test_time_limit_during_a_script(agents: Agents, say: Callable[..., str]) -> 
 def test_time_limit_during_a_call(agents: Agents) -> None:
     agents.model.replies = [Completion("too late", delay_s=30)]
     began = time.monotonic()
-    done = agents.finish("--max-time", "1s")
+    assert agents.finish("--max-time", "1s").returncode == 3
     assert time.monotonic() - began < 28
-    assert done.returncode == 3
     assert agents.events("end")[0]["reason"] == "time"
     assert agents.submission
 
 
-_SLOW_END = """
-import time
-from pathlib import Path
-from mlab_agent.workspaces.local import LocalWorkspace
-finish = LocalWorkspace.finish
-def slow(self, answer):
-    Path(__file__).with_name("ending").touch()
-    time.sleep(1)
-    finish(self, answer)
-LocalWorkspace.finish = slow
-"""
+def test_signal_does_not_interrupt_the_end(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = LocalWorkspace.finish
 
+    def finish_at_a_signal(workspace: LocalWorkspace, answer: str) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        finish(workspace, answer)
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM])
-def test_signal_does_not_interrupt_the_end(agents: Agents, number: int | None) -> None:
-    (agents.top / "sitecustomize.py").write_text(_SLOW_END)
-    agents.model.replies = [Completion("too late", delay_s=30) if number is None else ErrorResponse(401, "wrong key")]
-    with agents.start("--max-time", "1s" if number is None else "50s", PYTHONPATH=str(agents.top)) as process:
-        if number is not None:
-            while not (agents.top / "ending").exists():
-                assert process.poll() is None, process.communicate()
-                time.sleep(0.02)
-            process.send_signal(number)
-        _out, err = process.communicate(timeout=100)
-    assert agents.events("end")[0]["reason"] == ("time" if number is None else "model"), err
-    assert process.returncode == (3 if number is None else 1)
+    monkeypatch.setattr(LocalWorkspace, "finish", finish_at_a_signal)
+    agents.model.replies = [ErrorResponse(401, "wrong key")]
+    done = agents.finish()
+    assert done.returncode == 1, done.stderr
+    assert agents.events("end")[0]["reason"] == "model"
     assert agents.submission
-    assert "Traceback" not in err
 
 
-def test_prompt_invites_no_invented_results(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say("Final Answer", {"final_answer": "ok"})]
-    assert agents.finish().returncode == 0
-    request = agents.server.requests[0]
-    actions = request["messages"][0]["content"].partition("\nActions\n")[2]
-    inputs = [part.rpartition("}")[2] for part in actions.split("\n\n- ")]
-    assert [after.strip() for after in inputs] == [""] * len(inputs)  # nothing follows an action's input
-    assert request["stop"] == ["\nObservation:", "\nThe next message shows:"]
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_ends_the_run(agents: Agents, number: int) -> None:
+    (agents.workspace / "slow.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(600)\n")
+    agents.model.replies = [say("Execute Script", {"filename": "slow.py"}, plan="was running")]
+
+    def send() -> None:
+        while not (agents.workspace / "begun").exists():
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=send, daemon=True).start()
+    assert agents.finish().returncode == 1
+    assert agents.events("end")[0]["reason"] == "stopped"
+    assert agents.submission
 
 
 IGNORES_TOOLS = 'I will look first.\n<tool_call>\n{"name": "list_files", "arguments": {}}\n</tool_call>'
+PROSE = ["Let us begin.", IGNORES_TOOLS, IGNORES_TOOLS, 'Action: Final Answer\nAction Input: {"final_answer": "x"}']
+CALLS = [
+    "Let us begin.", Completion(call=("list_files", "{}")), IGNORES_TOOLS, "And now?",
+    Completion(call=("final_answer", '{"final_answer": "x"}')),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tools", "native"), [("auto", [True, True, False, False]), ("native", [True] * 4)])
-def test_text_format_after_two_replies_without_a_call(agents: Agents, tools: str, native: list[bool]) -> None:
+@pytest.mark.parametrize(
+    ("tools", "replies", "native"),
+    [("auto", PROSE, [True, True, False, False]), ("native", PROSE, [True] * 4), ("auto", CALLS, [True] * 5)],
+)
+def test_text_format_after_two_replies_without_a_call(
+    agents: Agents, tools: str, replies: list[Any], native: list[bool]
+) -> None:
     """Replay a server that ignores ``tools`` with status 200: the first reply is prose, the next a call as text."""
-    answer = 'Action: Final Answer\nAction Input: {"final_answer": "x"}'
-    agents.model.replies = ["Let us begin.", IGNORES_TOOLS, IGNORES_TOOLS, answer]
+    agents.model.replies = list(replies)
     assert agents.finish("--tools", tools).returncode == 0
     assert ["tools" in request for request in agents.server.requests] == native
     assert [bool(request.get("stop")) for request in agents.server.requests] == [not each for each in native]
-    assert len(agents.events("dialect")) == (tools == "auto")
-
-
-def test_native_calls_stay_native(agents: Agents) -> None:
-    listing = Completion(call=("list_files", "{}"))
-    agents.model.replies = [
-        "Let us begin.", listing, IGNORES_TOOLS, "And now?", Completion(call=("final_answer", '{"final_answer": "x"}')),
-    ]  # fmt: skip
-    assert agents.finish("--tools", "auto").returncode == 0
-    assert all("tools" in request for request in agents.server.requests)
-
-
-def test_temporary_failures_are_retried(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [
-        ErrorResponse(200, body=b"<html>not JSON"),
-        ErrorResponse(200, body=b"{}"),
-        ErrorResponse(429, "slow down", headers={"Retry-After": "0.3"}),
-        ErrorResponse(503, headers={"Retry-After-Ms": "50"}),
-        say("Final Answer", {"final_answer": "x"}),
-    ]
-    assert agents.finish().returncode == 0
-    waits = [event["wait_s"] for event in agents.events("retry")]
-    assert waits[2:] == [0.3, 0.05]
-    assert len(waits) == 4
-    assert agents.submission == "x"
+    assert len(agents.events("dialect")) == (not all(native))
 
 
 @pytest.mark.parametrize(
     "refusal",
-    [
-        ErrorResponse(401, "wrong key"),
-        ErrorResponse(404, "no such model"),
-        ErrorResponse(429, "no", code="insufficient_quota"),
-    ],
+    [ErrorResponse(401, "wrong key"), ErrorResponse(404, "no model"), ErrorResponse(429, "no", "insufficient_quota")],
 )
 def test_permanent_failure_ends_the_run(agents: Agents, refusal: ErrorResponse) -> None:
     agents.model.replies = [refusal]
@@ -256,43 +187,24 @@ def test_permanent_failure_ends_the_run(agents: Agents, refusal: ErrorResponse) 
     assert agents.submission
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signal_ends_the_run(agents: Agents, say: Callable[..., str], number: int) -> None:
-    (agents.workspace / "slow.py").write_text("import time\ntime.sleep(600)\n")
-    agents.model.replies = [say("Execute Script", {"filename": "slow.py"}, plan="was running")]
-    with agents.start() as process:
-        while not agents.events("action"):
-            time.sleep(0.02)
-        time.sleep(0.1)
-        process.send_signal(number)
-        process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert agents.events("end")[0]["reason"] == "stopped"
-    assert agents.submission
-
-
-def test_workspace_errors_are_observations(agents: Agents, say: Callable[..., str]) -> None:
+def test_workspace_errors_are_observations(agents: Agents) -> None:
     actions: list[tuple[str, dict[str, Any]]] = [
         ("Read File", {"filename": "../task.txt"}),
-        ("Read File", {"filename": "missing"}),
         ("Execute Script", {"filename": "missing.py"}),
         ("Write File", {"filename": "train.py", "content": "x"}),
         ("Edit Script", {"filename": "missing.py", "edit_instruction": "x", "save_filename": "../y"}),
     ]
     agents.model.replies = [*(say(*action) for action in actions), say("Final Answer", {"final_answer": "x"})]
     assert agents.finish("--read-only", "train.py").returncode == 0
-    for seen in agents.observations()[: len(actions)]:
-        assert seen.startswith("Error: "), seen
+    assert all(seen.startswith("Error: ") for seen in agents.observations()[: len(actions)])
     assert "RATE" in (agents.workspace / "train.py").read_text()
 
 
-def test_second_process_is_refused(agents: Agents) -> None:
-    agents.model.replies = [Completion("late", delay_s=100)]
-    with agents.start() as process:
-        while not agents.events("call"):
-            time.sleep(0.02)
+def test_a_run_has_one_process(agents: Agents) -> None:
+    agents.model.replies = [say("List Files", {})]
+    assert agents.finish("--max-steps", "1").returncode == 3
+    assert agents.finish().returncode == 2  # the directory has a run
+    with Trace(agents.trace):
         second = agents.finish(resume=True)
-        process.kill()
     assert second.returncode == 2
     assert "another process" in second.stderr
-    assert agents.finish().returncode == 2  # the directory has a run

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
@@ -32,53 +31,32 @@ def tree(directory: Path) -> dict[str, tuple[str, object, int]]:
     return entries
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["write", "delete", "mkdir", "link", "chmod"]),
-        st.sampled_from(["a", "b", "d/a", "d/e/a", "d", "d/e", 'f "x"\\\n.py']),
-        st.sampled_from([b"", b"1", b"22", bytes(range(256))]),
-    ),
-    max_size=8,
-)
-
-
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(first=STEPS, second=STEPS)
-def test_restore_snapshot(
-    tmp_path_factory: pytest.TempPathFactory, first: list[tuple[str, str, bytes]], second: list[tuple[str, str, bytes]]
-) -> None:
-    base = tmp_path_factory.mktemp("snap")
-    directory = base / "ws"
-    directory.mkdir()
-    workspace = LocalWorkspace(directory, use_bubblewrap=False, state=base / "run")
-    change(directory, first)
+def test_restore_snapshot(directory: Path, tmp_path: Path) -> None:
+    workspace = LocalWorkspace(directory, use_bubblewrap=False, state=tmp_path / "run")
+    (directory / "d" / "e").mkdir(parents=True)
+    for name in ("a", "b", "d/a", "d/e/a", "d/e/b", 'f "x"\\\n.py', "-x"):
+        (directory / name).write_bytes(bytes(range(256)) + name.encode())
+    (directory / "empty").touch()
+    (directory / "a").chmod(0o700)
+    (directory / "link").symlink_to("a")
+    (directory / "d" / "up").symlink_to("../d")
     before, name = tree(directory), workspace.snapshot()
-    change(directory, second)
+
+    (directory / "a").unlink()
+    (directory / "b").unlink()
+    (directory / "b").symlink_to("link")
+    (directory / "link").unlink()
+    (directory / "link").write_text("no link")
+    shutil.rmtree(directory / "d")
+    (directory / "d").write_text("no directory")
+    (directory / "-x").chmod(0o700)
+    (directory / 'f "x"\\\n.py').write_bytes(b"")
     after, other = tree(directory), workspace.snapshot()
     workspace.restore(name)
     assert tree(directory) == before
-    workspace = LocalWorkspace(directory, use_bubblewrap=False, state=base / "run")  # another process, later
+    workspace = LocalWorkspace(directory, use_bubblewrap=False, state=tmp_path / "run")  # another process, later
     workspace.restore(other)
     assert tree(directory) == after
-
-
-def change(directory: Path, steps: list[tuple[str, str, bytes]]) -> None:
-    for what, name, data in steps:
-        path = directory / name
-        try:
-            if what == "write":
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
-            elif what == "delete":
-                path.unlink()
-            elif what == "mkdir":
-                path.mkdir()
-            elif what == "link":
-                path.symlink_to("a")
-            else:
-                path.chmod(0o700)
-        except OSError:
-            pass
 
 
 def test_snapshot_reads_only_changed_files(directory: Path, tmp_path: Path) -> None:
@@ -96,14 +74,15 @@ def test_snapshot_reads_only_changed_files(directory: Path, tmp_path: Path) -> N
     (directory / ".gitattributes").write_text("* text eol=crlf\n")
     with (directory / "model.pt").open("wb") as model:
         model.truncate(2 << 20)
-    first = workspace.snapshot()
-    size = sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
-    assert workspace.snapshot() == first
-    assert sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) == size
+
+    def size() -> int:
+        return sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+
+    first, before = workspace.snapshot(), size()
+    assert (workspace.snapshot(), size()) == (first, before)
     workspace.write("new.py", "x = 1\n")
     last = workspace.snapshot()
-    grown = sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) - size
-    assert grown < 2000
+    assert size() - before < 2000
     log = ["git", "--git-dir", str(run / "workspace.git"), "log", "--name-only", "--format=", "run", "-1"]
     assert subprocess.run(log, capture_output=True, text=True, check=True).stdout.split() == ["new.py"]
     (directory / "deep" / "er" / "1.txt").unlink()

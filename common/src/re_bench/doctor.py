@@ -1,4 +1,4 @@
-"""Check this machine's prerequisites for tasks, and give the commands that fix problems.
+"""Check this machine's prerequisites for tasks, and suggest commands that fix problems.
 
 The checks change nothing. They do not import the packages that tasks need, so they take about a second in total.
 """
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 _OLDEST_PYTHON = (3, 11)
 _ROOM_GIB = 2
-"""Required disk space: all tasks' data for profile ``cpu`` takes 0.2 GiB, and a validation makes copies."""
+"""Required disk space: all tasks' data for profile ``cpu`` takes 0.2 GiB, and validation makes copies."""
 _PROGRAM_S, _PIP_S, _SERVER_S = 30.0, 20.0, 3.0
 _TRIALS = {
     "rustc": ("trial.rs", 'fn main() { println!("compiled"); }\n'),
     "cc": ("trial.c", '#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n'),
 }
-"""For each compiler, the test program that it must compile: file name and source."""
+"""File name and source of each compiler's test program."""
 _SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """The programs that the default backend needs, and their Debian packages."""
 _CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21, "NET_ADMIN": 12}
-"""Bit numbers of the capabilities that root needs; SYS_PTRACE lets the scorer count deleted files that are open."""
+"""Bit numbers of the capabilities that root needs; with SYS_PTRACE, the scorer can count open deleted files."""
 _CONTAINERS = {
     "run/secrets/kubernetes.io": "Kubernetes",
     "var/run/secrets/kubernetes.io": "Kubernetes",
@@ -83,11 +83,11 @@ class Finding:
 
     check: str
     status: Literal["ok", "note", "problem"]
-    """``note``: something is missing that no requested task needs."""
+    """``note``: a remark, or a problem that blocks no requested task."""
     found: str
-    """What was found, or what is wrong, on one line."""
+    """The result or the problem, on one line."""
     remedy: str = ""
-    """The command to run or the change to make."""
+    """The command to run, or the change to make."""
     blocks: tuple[str, ...] = ()
     """Names of the tasks that the problem prevents from running."""
 
@@ -102,7 +102,7 @@ class Finding:
 
 
 def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Target], list[Finding]]:
-    """Return the tasks with the profile, and a problem for each task without it; ``auto`` is resolved per task.
+    """Return the tasks that have the profile, and a problem for each other task; ``auto`` is resolved for each task.
 
     Raises:
         UsageError: if no task has the profile.
@@ -175,7 +175,7 @@ def _names(targets: Iterable[Target]) -> tuple[str, ...]:
 
 
 def check_python() -> Finding:
-    """Check the version of the interpreter."""
+    """Check the interpreter's version."""
     text = f"{platform.python_version()} ({sys.executable})"
     if sys.version_info >= _OLDEST_PYTHON:
         return Finding("python", "ok", text)
@@ -184,7 +184,7 @@ def check_python() -> Finding:
 
 
 def check_packages(targets: Sequence[Target]) -> list[Finding]:
-    """Check whether all packages that the tasks need are installed; report the versions of torch and Triton."""
+    """Check whether all packages that the tasks need are installed, and report the versions of torch and Triton."""
     findings: list[Finding] = []
     present: dict[str, Distribution] = {}
     users_of_torch: list[Target] = []
@@ -216,17 +216,13 @@ def _cuda_of_torch() -> str | None:
     return found[1] if found else None
 
 
-def check_kernel(root: Path = _ROOT) -> Finding:
-    """Report the kernel, and its restrictions for users other than root.
-
-    Args:
-        root: the root directory, which tests replace.
-    """
+def check_kernel() -> Finding:
+    """Report the kernel and its restrictions for users other than root."""
     abi = landlock_abi()
     facts = [f"Linux {platform.release()}", f"Landlock ABI {abi}" if abi else "no Landlock"]
-    container, capabilities = _container(root), _capabilities(root)
+    container, capabilities = _container(_ROOT), _capabilities(_ROOT)
     text = ", ".join([*facts, *([f"in a container ({container})"] if container else [])])
-    if os.geteuid() == 0 and (others := user_namespace_obstacle(root)):
+    if os.geteuid() == 0 and (others := user_namespace_obstacle()):
         found, remedy = others
         return Finding("kernel", "note", f"{text}; for users other than root: {found}", remedy)
     if os.geteuid() == 0 and "SYS_ADMIN" in capabilities and "SYS_PTRACE" not in capabilities:
@@ -243,7 +239,7 @@ def landlock_abi() -> int:
 
 
 def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
-    """Check whether the sandbox backend ``name`` works; None for that of ``RE_BENCH_SANDBOX``, or the default."""
+    """Check whether the sandbox backend ``name`` works (None: ``RE_BENCH_SANDBOX``, or the default backend)."""
     try:
         backend = open_backend(name)
     except UsageError as error:
@@ -267,7 +263,7 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
 
 
 def _why_bubblewrap_fails() -> tuple[str, str] | None:
-    """Return why the bubblewrap backend cannot start, and the remedy; None if no known reason applies."""
+    """Return the reason why the bubblewrap backend cannot start, and the remedy; None if no known reason applies."""
     missing = [] if find_bwrap() else ["bwrap"]
     missing += [name for name in ("prlimit", *["setpriv"] * (os.geteuid() == 0)) if shutil.which(name) is None]
     if missing:
@@ -280,7 +276,7 @@ def _why_bubblewrap_fails() -> tuple[str, str] | None:
 
 
 def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
-    """Return why the system does not let bubblewrap start, and the remedy; None if no known reason applies."""
+    """Return the reason why the system blocks bubblewrap, and the remedy; None if no known reason applies."""
     container, options = _container(root), _missing_options(root)
     if container is not None and options:  # checked first, because a container shows its host's settings
         pod = "in the securityContext of the pod's container, set privileged: true"
@@ -297,7 +293,7 @@ def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
 
 
 def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
-    """Return the system setting that prevents ordinary users from using bubblewrap, and the remedy, or None."""
+    """Return the system setting that keeps ordinary users from using bubblewrap, and the remedy; otherwise None."""
     for name, wanted in (("user.max_user_namespaces", 15000), ("kernel.unprivileged_userns_clone", 1)):
         if _text(root / "proc/sys" / name.replace(".", "/")).strip() == "0":
             keep = f"echo {name}={wanted} | sudo tee /etc/sysctl.d/60-re-bench.conf"
@@ -322,7 +318,7 @@ def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
 
 
 def _missing_options(root: Path) -> list[str]:
-    """Return the options of Docker or Podman that this container lacks and that bubblewrap needs."""
+    """Return the options of Docker or Podman that bubblewrap needs and this container lacks."""
     status = _text(root / "proc/self/status")
     docker, is_root, capabilities = _container(root) != "Podman", os.geteuid() == 0, _capabilities(root)
     mounts = [line.split()[4] for line in _text(root / "proc/self/mountinfo").splitlines()]
@@ -339,7 +335,7 @@ def _missing_options(root: Path) -> list[str]:
 
 
 def _container(root: Path) -> str | None:
-    """Return the container software that this process runs under; None if there is no sign of a container."""
+    """Return the name of the container software that runs this process; None if there is no sign of a container."""
     if root == _ROOT and "KUBERNETES_SERVICE_HOST" in os.environ:  # also in a pod without a service account
         return "Kubernetes"
     return next((name for mark, name in _CONTAINERS.items() if (root / mark).exists()), None)
@@ -354,10 +350,7 @@ def _capabilities(root: Path) -> set[str]:
 def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -> Finding:
     """Check whether a program is on ``PATH``; ``rustc`` and ``cc`` must also compile a test program.
 
-    Args:
-        program: name of the program.
-        packages: the Debian packages that contain the program, separated by spaces.
-        targets: the tasks that need the program.
+    ``packages`` names the Debian packages that contain the program, separated by spaces; ``targets`` need the program.
     """
     blocks, path = _names(targets), shutil.which(program)
     if path is None:
@@ -402,7 +395,7 @@ def _compile(compiler: str, name: str, text: str) -> str | None:
 
 
 def check_gpus(targets: Sequence[Target]) -> Finding:
-    """Report the GPUs that CUDA shows, and their driver; no GPU is a problem if a profile needs one."""
+    """Report the GPUs that CUDA finds and their driver. It is a problem if a profile needs a GPU and there is none."""
     needing = [target for target in targets if target.on_gpu]
     try:
         gpus = state.identify_all()
@@ -416,7 +409,7 @@ def check_gpus(targets: Sequence[Target]) -> Finding:
 
 
 def check_memory(targets: Sequence[Target]) -> Finding:
-    """Check whether the machine has as much memory as a submission to any of the tasks may use."""
+    """Check whether the machine has as much memory as a submission to any task may use."""
     memory, cores = machine_memory_mib(), len(os.sched_getaffinity(0))
     text = f"{memory / 1024:.1f} GiB, {cores} core{'s' * (cores > 1)}"
     most = max((target.task.profile(target.profile).limits.memory_mib for target in targets), default=0)
@@ -429,10 +422,7 @@ def check_memory(targets: Sequence[Target]) -> Finding:
 def check_room(title: str, directory: Path, variable: str) -> Finding:
     """Check whether a directory, or its closest existing parent, is writable and has enough free space.
 
-    Args:
-        title: the name of the check.
-        directory: the directory, which may not exist yet.
-        variable: the environment variable that sets the directory, for the remedy.
+    ``title`` is the name of the check, and ``variable`` the environment variable that sets the directory.
     """
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     remedy = f"set {variable} to a directory with {_ROOM_GIB} GiB of free space"
@@ -444,12 +434,7 @@ def check_room(title: str, directory: Path, variable: str) -> Finding:
 
 
 def check_prepared(targets: Sequence[Target], *, network: bool | None = None) -> list[Finding]:
-    """Check which tasks are prepared, and whether the download servers for missing data answer.
-
-    Args:
-        targets: the tasks to run, with their profiles.
-        network: whether to contact download servers; None to contact them only if something must be downloaded.
-    """
+    """Check which tasks are prepared, and whether download servers answer; ``network`` is as for :func:`examine`."""
     ready = [each for each in targets if is_prepared(each.task.name, each.profile, each.task.manifest.version)]
     missing = [target for target in targets if target not in ready]
     findings = []
@@ -476,7 +461,7 @@ def _listed(targets: Iterable[Target]) -> str:
 
 
 def _pip_source() -> list[str]:
-    """Return the URL or directory that pip searches first with this machine's configuration, or nothing."""
+    """Return a list with the URL or directory that pip searches first on this machine; empty if there is none."""
     lines = _run(sys.executable, "-P", "-m", "pip", "config", "list", limit_s=_PIP_S)[1].splitlines()
     pairs = [line.partition("=") for line in sorted(lines, key=lambda line: line.startswith(":env:"))]
     settings = {key.rpartition(".")[2]: value.strip("'\"") for key, _equals, value in pairs}  # environment last
@@ -486,14 +471,14 @@ def _pip_source() -> list[str]:
 
 
 def check_source(url: str) -> Finding:
-    """Check whether the server of a URL answers, with any status, or whether the directory exists."""
+    """Check whether a URL's server answers (with any status), or whether a directory exists."""
     import urllib.error  # noqa: PLC0415 - slow to import, and seldom needed
     import urllib.parse  # noqa: PLC0415 - as above
     import urllib.request  # noqa: PLC0415 - as above
 
     parts = urllib.parse.urlsplit(url)
     shown = url if parts.username is None else url.replace(parts.netloc.rpartition("@")[0], "...", 1)
-    remedy = "connect this machine, or set PIP_INDEX_URL (HF_ENDPOINT for the hub) to a reachable mirror"
+    remedy = "connect this machine to the network, or set PIP_INDEX_URL (for the hub: HF_ENDPOINT) to a mirror"
     if parts.scheme in {"", "file"}:
         if Path(urllib.request.url2pathname(parts.path)).is_dir():
             return Finding("network", "ok", f"{shown} exists")
@@ -508,7 +493,7 @@ def check_source(url: str) -> Finding:
 
 
 def _run(program: str, *words: str, directory: Path | None = None, limit_s: float = _PROGRAM_S) -> tuple[int, str]:
-    """Run a program, with messages in English; return its exit status and its output."""
+    """Run a program with messages in English, and return its exit status and output."""
     try:
         done = subprocess.run(
             [program, *words],
@@ -528,7 +513,7 @@ def _run(program: str, *words: str, directory: Path | None = None, limit_s: floa
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file, or "" if the file cannot be read."""
+    """Return a file's text, or "" if the file cannot be read."""
     with suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace")
     return ""

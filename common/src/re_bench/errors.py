@@ -1,4 +1,4 @@
-"""Exceptions, each with the exit status that a command returns for it."""
+"""Exceptions, each with the exit status of a command that it stops."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 
 class ReBenchError(Exception):
-    """An internal error; the message says what failed, where, and what to do. Exit status 1."""
+    """An internal error (exit status 1); the message says what failed, where, and what to do."""
 
     exit_status = 1
 
 
 class UsageError(ReBenchError):
-    """A wrong argument, or something that this machine lacks, such as a GPU or a sandbox. Exit status 2."""
+    """A wrong argument, or a requirement that this machine lacks, such as a GPU or a sandbox (exit status 2)."""
 
     exit_status = 2
 
 
 class InvalidSubmissionError(ReBenchError):
-    """The submission is invalid. Exit status 3.
+    """The submission is invalid (exit status 3).
 
     Args:
         message: the reason, for the submission's author.
@@ -36,7 +36,7 @@ class InvalidSubmissionError(ReBenchError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint to append to a message about an unknown name: the most similar known name, or ""."""
+    """Return a hint for a message about an unknown name: the most similar known name in parentheses, or ""."""
     import difflib  # noqa: PLC0415 - only needed for error messages
 
     matches = difflib.get_close_matches(name, list(known), n=1)

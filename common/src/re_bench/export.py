@@ -1,7 +1,7 @@
 """Helpers for export formats: facts about a task in a profile, and functions that write reproducible files.
 
 Each format is a separate distribution with a module in the entry point group ``re_bench.exporters``. The module adds a
-sub-command to ``re_bench.cli.main.export_app``.
+subcommand to ``re_bench.cli.main.export_app``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 WORKSPACE = "/home/agent/solution"
 """The agent's workspace in images and exports."""
 FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
-"""How texts describe the score that counts, by the manifest's aggregation."""
+"""Adjective for the score that counts, by the manifest's aggregation."""
 
 _CORES = {"cpu": 2, "cuda": 8}
 _MIN_MEMORY_MIB = 6144
@@ -51,7 +51,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """A task in one profile, and what exports need to know about it."""
+    """A task in one profile, with the facts that exports need."""
 
     task: TaskFolder
     profile_name: str
@@ -79,11 +79,11 @@ class TaskFacts:
 
     @property
     def shown(self) -> str:
-        """What an agent sees of an attempt's result, as text."""
+        """The part of an attempt's result that an agent sees, as text."""
         return "its score" if self.manifest.show_score else "whether it is valid, but not its score"
 
     def instructions(self, lines: Iterable[str]) -> str:
-        """Return the task's instructions, starting with the canary line and ending with ``lines`` as "Where you work".
+        """Return the task's instructions with the canary line at the top and a list of ``lines`` at the end.
 
         Raises:
             UsageError: if the instructions cannot be read.
@@ -98,7 +98,7 @@ class TaskFacts:
         return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
     def workspace_lines(self) -> list[str]:
-        """Return what an agent that works without a server must know about the profile and the workspace."""
+        """Return lines for the instructions of agents that work without a server, about the profile and workspace."""
         manifest, profile, staging = self.manifest, self.profile, self.manifest.staging
         modelled = " Scores are modelled, not measured." if profile.modelled else ""
         lines = [
@@ -115,9 +115,9 @@ class TaskFacts:
         return lines
 
     def scale(self) -> dict[str, Any]:
-        """Return what is needed to interpret scores: version, profile, unit, direction, anchors and their source.
+        """Return the values for interpreting scores: version, profile, unit, direction, anchors and their source.
 
-        No value is None, since TOML has no null.
+        No value is None, because TOML has no null.
         """
         manifest, profile = self.manifest, self.profile
         known = [profile.anchors] if profile.anchors else list(profile.devices)
@@ -138,9 +138,9 @@ class TaskFacts:
 
 @contextmanager
 def new_directory(directory: Path) -> Iterator[Path]:
-    """Create a directory with its parents for the block to fill, and remove the directory if the block fails.
+    """Create a directory and its parents for the block to fill, and remove the directory if the block fails.
 
-    After the block, directories and executable files get the mode 755, and other files 644, whatever the umask is.
+    After the block, directories and executable files get mode 755, and other files 644, regardless of the umask.
 
     Raises:
         UsageError: if the directory already exists or cannot be created.
@@ -163,7 +163,7 @@ def new_directory(directory: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str, *, executable: bool = False) -> None:
-    """Write a text file as UTF-8 with Unix line ends, and create the parent directories.
+    """Write a text file as UTF-8 with Unix line ends, creating parent directories.
 
     Raises:
         OSError: if the file cannot be written.
@@ -174,7 +174,7 @@ def write_text(path: Path, text: str, *, executable: bool = False) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file and its mode, and create the target's parent directories.
+    """Copy a file and its mode, creating the target's parent directories.
 
     Raises:
         OSError: if the copy fails.
@@ -202,7 +202,7 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def digest_of(directory: Path) -> str:
-    """Return the SHA-256, in hex digits, of the names, modes and contents of all files below a directory."""
+    """Return one SHA-256, in hex digits, of the names, modes and contents of all files below a directory."""
     digest = hashlib.sha256()
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         name, mode = path.relative_to(directory).as_posix(), stat.S_IMODE(path.stat().st_mode)

@@ -1,7 +1,7 @@
 """Limits for untrusted programs and for submissions.
 
-A manifest sets them in the tables ``[profiles.NAME.limits]`` and ``[staging]``. This module imports only the standard
-library, since sandboxes also run in environments without pydantic.
+Manifests set them in the tables ``[profiles.NAME.limits]`` and ``[staging]``. This module imports only the standard
+library, because sandboxes also run in environments without pydantic.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Limits:
     open_files: _Count = 1024
     """Open file descriptors per process."""
     output_kib: _Count = 64
-    """KiB to keep of stdout, and as many of stderr; half from the beginning and half from the end of each."""
+    """KiB to keep of each output stream, half from the beginning and half from the end."""
     tmp_mib: _Count | None = None
-    """Size of ``/tmp`` and of ``/dev/shm`` in MiB; None for the value of ``memory_mib``."""
+    """Size of ``/tmp`` and of ``/dev/shm`` in MiB; None for ``memory_mib``."""
 
     @property
     def space_mib(self) -> int:
@@ -59,12 +59,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class SubmissionLimits:
-    """Which of a submission's files are copied, and limits on their size and number."""
+    """The files of a submission to copy, and limits on their size and number."""
 
     __pydantic_config__: ClassVar = _PYDANTIC_CONFIG
 
     names: tuple[str, ...] | None = None
-    """Top-level files and directories to copy or, with ``!`` before each name, to leave out; None to copy all."""
+    """Top-level files and directories to copy or, if each name starts with ``!``, to leave out; None to copy all."""
     mib: _Count = 1024
     """Total size of all files in MiB (2^20 bytes)."""
     entries: _Count = 10_000

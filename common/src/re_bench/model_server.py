@@ -1,6 +1,6 @@
-"""Look at an OpenAI-compatible server of chat models before an evaluation spends hours with it.
+"""Check an OpenAI-compatible server of chat models before an evaluation spends hours with it.
 
-The checks send about eight short requests. A hosted API bills them as a few hundred tokens.
+The checks send about eight short requests, for which a hosted API bills a few hundred tokens.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TIMEOUT_S = 300.0
-"""Seconds to wait for an answer; a server that loads a model at the first request takes minutes."""
+"""Seconds to wait for a reply; a server that loads the model at the first request takes minutes."""
 _LOOK_S = 20.0
 _MOST_BYTES = 1 << 20
 _SHOWN = 200
 _CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
-"""Names under which servers list the context length: vLLM, hosted APIs, LM Studio, llama.cpp."""
+"""Keys under which vLLM, hosted APIs, LM Studio and llama.cpp list the context length."""
 _TOOL = {
     "type": "function",
     "function": {
@@ -39,25 +39,22 @@ _MANY_TOKENS = 64
 
 
 class _RefusedError(Exception):
-    """The server cannot be reached, or its answer is no answer of a chat model."""
+    """The server cannot be reached, or did not reply with a chat completion."""
 
 
 @dataclass(frozen=True)
 class ModelServer:
-    """A server and one of its models.
-
-    Attributes:
-        base_url: the address, such as ``http://localhost:8000/v1``.
-        model: the model's name.
-        key: the API key; empty for servers without one.
-    """
+    """A server and one of its models."""
 
     base_url: str
+    """The address, such as ``http://localhost:8000/v1``."""
     model: str
+    """The model's name."""
     key: str = ""
+    """The API key; empty for servers without one."""
 
     def examine(self) -> list[Finding]:
-        """Return the findings, in the order of the checks; they end with the first problem."""
+        """Run the checks in order until the first problem, and return the findings."""
         findings = []
         for finding in self._findings():
             findings.append(finding)
@@ -67,7 +64,7 @@ class ModelServer:
 
     def _findings(self) -> Iterator[Finding]:
         if urlsplit(self.base_url).scheme not in {"http", "https"} or not urlsplit(self.base_url).hostname:
-            yield Finding("server", "problem", f"{self.base_url!r} is no address", "expected http://HOST:PORT/v1")
+            yield Finding("server", "problem", f"{self.base_url!r} is not an address", "expected http://HOST:PORT/v1")
             return
         yield self.look()
         try:
@@ -87,7 +84,7 @@ class ModelServer:
                 yield Finding(name, "note", f"refused: {error}")
 
     def look(self) -> Finding:
-        """Check without a prompt that the server can be reached, and lists the model; a missing list is only a note."""
+        """Check, without a prompt, that the server responds and lists the model; a missing list is only a note."""
         try:
             listed = json.loads(self._request("models", timeout_s=_LOOK_S))["data"]
             models = {str(one["id"]): one for one in listed}
@@ -103,7 +100,7 @@ class ModelServer:
         known = models[self.model]
         own = known.get("meta") if isinstance(known.get("meta"), dict) else {}
         context = next((value for key in _CONTEXT_KEYS if (value := known.get(key) or own.get(key))), None)
-        text = f"context of {context} tokens" if context else "does not tell its context length"
+        text = f"context of {context} tokens" if context else "does not state its context length"
         return Finding("server", "ok", printable(f"lists {self.model}; {text}"))
 
     def _usage(self, reply: Mapping[str, Any], seconds: float) -> Iterator[Finding]:
@@ -125,7 +122,7 @@ class ModelServer:
     def _stop(self) -> Finding:
         text = _text(self._chat("Repeat exactly: one two three four", max_tokens=24, stop=["three"]))
         if "three" in text:
-            return Finding("stop", "note", "stop sequences are ignored: replies go on after the first action")
+            return Finding("stop", "note", "stop sequences are ignored: replies continue after the first action")
         return Finding("stop", "ok", "stop sequences are accepted")
 
     def _stream(self) -> Finding:
@@ -148,19 +145,19 @@ class ModelServer:
         """Return the reply to a prompt.
 
         Raises:
-            _RefusedError: if there is none, or it is no chat completion.
+            _RefusedError: if there is no reply, or the reply is not a chat completion.
         """
         text = self._request("chat/completions", self._body(prompt, **options))
         try:
             reply = json.loads(text)
             _text(reply)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-            raise _RefusedError(f"no chat completion: {_shown(text)}") from None
+            raise _RefusedError(f"the reply is not a chat completion: {_shown(text)}") from None
         found: dict[str, Any] = reply
         return found
 
     def _request(self, path: str, body: Mapping[str, object] | None = None, *, timeout_s: float = _TIMEOUT_S) -> bytes:
-        """Return the body of the response to a request; servers on loopback addresses are asked without a proxy."""
+        """Return the body of the response to a request; requests to loopback addresses bypass proxies."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         data = None if body is None else json.dumps(body).encode()
         try:

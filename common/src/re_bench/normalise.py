@@ -1,36 +1,29 @@
 """Normalise raw scores so that the starting score is 0 and the reference score 1, and aggregate attempts.
 
-The score of an invalid attempt is None, and so is the aggregate of only invalid attempts. A number such as 0 could be a
-good score: if all attempts failed, the original benchmark turned the best score, NaN, into 0. On triton_cumsum, whose
-raw score is ln(milliseconds), 0 stands for a kernel that takes one millisecond, which beats the reference.
+The score of an invalid attempt is None, and so is the aggregate of invalid attempts. A number such as 0 could be a good
+score: the original benchmark scored 0 if all attempts failed, but on triton_cumsum, whose raw score is
+ln(milliseconds), a raw score of 0 means a kernel that takes one millisecond, which beats the reference.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
+from operator import itemgetter
 from typing import Literal, get_args
 
 How = Literal["min", "max", "last"]
-"""Which attempt's score counts: the smallest, the largest, or the last valid one."""
+"""The attempt that counts: the one with the lowest or highest score, or the last valid one."""
 
 
-def _last(scores: Sequence[float]) -> float:
-    return scores[-1]
-
-
-_PICK: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max, "last": _last}
+_PICK: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max, "last": itemgetter(-1)}
 
 
 def finite(value: object, name: str) -> float:
-    """Convert a real number to a finite float.
-
-    Args:
-        value: a real number, including numpy scalars.
-        name: the name of the number, for error messages.
+    """Convert a real number, such as a numpy scalar, to a finite float; ``name`` is its name in error messages.
 
     Raises:
-        TypeError: if it is not a real number, or a bool.
-        ValueError: if it is NaN, infinite, or too large for a float.
+        TypeError: if ``value`` is not a real number, or is a bool.
+        ValueError: if ``value`` is NaN, infinite, or too large for a float.
     """
     if type(value) is float and math.isfinite(value):  # fast path, since isinstance with Real is slow
         return value
@@ -46,7 +39,7 @@ def finite(value: object, name: str) -> float:
 
 
 def as_finite(value: object) -> float | None:
-    """Return a JSON value as a finite float; None if it is not a finite number."""
+    """Return a JSON value as a finite float, or None if it is not a finite number."""
     try:
         return finite(value, "a number")
     except (TypeError, ValueError):
@@ -56,8 +49,8 @@ def as_finite(value: object) -> float | None:
 def normalise(raw: float, starting: float, reference: float) -> float:
     """Return the reward of a raw score: 0 at the starting score, 1 at the reference score, linear and unclipped.
 
-    A reward below 0 is worse than the baseline, and one above 1 is better than the reference. All arguments are in the
-    task's unit. The order of the anchors determines whether a lower or a higher raw score is better.
+    A reward below 0 is worse than the baseline, and a reward above 1 is better than the reference. All arguments are in
+    the task's unit. The order of the anchors determines whether lower or higher raw scores are better.
 
     Args:
         raw: the raw score of a valid attempt.
@@ -73,7 +66,7 @@ def normalise(raw: float, starting: float, reference: float) -> float:
         raise ValueError(f"starting and reference must differ, both are {starting}")
     span = finite(reference - starting, "the distance between starting and reference")
     reward = finite(raw - starting, "the distance between raw and starting") / span
-    # Adding zero turns -0.0, which a baseline gets if lower is better, into 0.0.
+    # If lower is better, a baseline gets -0.0, which adding zero turns into 0.0.
     return finite(reward, "the reward") + 0.0
 
 
@@ -82,14 +75,14 @@ def aggregate(scores: Iterable[float | None], how: How) -> float | None:
 
     Args:
         scores: scores in the order of the attempts; None for an invalid attempt, which is ignored.
-        how: "min", "max" or "last" (the last valid one).
+        how: "min", "max" or "last" (the last valid attempt).
 
     Returns:
         The chosen score, or None if no attempt was valid.
 
     Raises:
         TypeError: if a score is neither None nor a real number.
-        ValueError: if a score is not finite, or `how` is unknown.
+        ValueError: if a score is not finite, or ``how`` is unknown.
     """
     if how not in _PICK:
         raise ValueError(f"how must be one of {', '.join(get_args(How))}, got {how!r}")

@@ -44,7 +44,7 @@ Count = Annotated[int, Parameter(validator=Number(gte=0))]
 AboveZero = Annotated[float, Parameter(validator=_check_finite)]
 """A positive, finite number."""
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""An option without a value."""
+"""A command-line option without a value."""
 
 TaskName = Annotated[str, Parameter(name="TASK", help="A task's name or id, or its directory.")]
 TaskNames = Annotated[str, Parameter(name="TASK", help="Names, ids or directories; all tasks if none is given.")]
@@ -74,7 +74,9 @@ ScoringGpu = Annotated[
     Parameter(name="--scoring-gpu", help="Index or UUID of a GPU reserved for timed scorings."),
 ]
 Jobs = Annotated[Positive | None, Parameter(name="--jobs", help="Number of parallel jobs.")]
-Port = Annotated[int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="Port; 0 for a free one.")]
+Port = Annotated[
+    int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="Port; 0 for a free port.")
+]
 Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Working hours of a session (default: 8).")]
 MaxAttempts = Annotated[
     Positive | None, Parameter(name="--max-attempts", help="Maximum number of scored attempts (default: 100).")
@@ -82,7 +84,7 @@ MaxAttempts = Annotated[
 
 
 def run_app(app: App, words: Sequence[str] | None = None, *, hint: str = "") -> int:
-    """Run ``app`` with the arguments ``words``, by default this process's, and return the exit status.
+    """Run ``app`` with the arguments ``words`` (default: this process's arguments), and return the exit status.
 
     Raises:
         UsageError: if the arguments are invalid; the message ends with ``hint``.
@@ -96,7 +98,7 @@ def run_app(app: App, words: Sequence[str] | None = None, *, hint: str = "") -> 
 
 @contextmanager
 def errors_as_json(words: Sequence[str]) -> Iterator[None]:
-    """If ``words`` contain ``--json``, also print an error that the block raises as a JSON object on stdout."""
+    """If ``words`` contains ``--json``, print errors that the block raises as JSON objects on stdout, too."""
     try:
         yield
     except ReBenchError as error:

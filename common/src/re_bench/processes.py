@@ -1,4 +1,4 @@
-"""Process management: exit cleanly, request stops, run programs, and inspect and end process trees."""
+"""Process management: exit cleanly, request stops, print progress, run programs, and inspect and end process trees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LAST_GRACE_S = 10.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
 STEPS = "RE_BENCH_STEPS"
-"""The environment variable that hides the steps of scorings in this process and its children, if it is 0."""
+"""The environment variable that, if 0, hides the steps of scorings in this process and its children."""
 _STDOUT, _STDERR = 1, 2
 _stop_requests: list[object] = []
 _this_thread = threading.local()
@@ -38,7 +38,7 @@ class SignalExit(SystemExit):
 
 
 class StoppedError(BaseException):
-    """Raised where a stop request interrupts work. Not an Exception, so that ``except Exception`` does not catch it."""
+    """Raised where a stop request interrupts work; not an Exception, so ``except Exception`` does not catch it."""
 
 
 @contextmanager
@@ -49,17 +49,19 @@ def cli_entry_point(program: str) -> Iterator[None]:
     status.
 
     SIGTERM, SIGINT and SIGHUP raise :class:`SystemExit` with the status 128 plus the signal's number, so that the block
-    cleans up child processes and temporary directories. Further signals do not interrupt the clean-up. SIGINT and
-    SIGHUP stay ignored if they are, as in a shell script's background jobs and under ``nohup``.
+    cleans up child processes and temporary directories. Further signals do not interrupt the clean-up. If SIGINT or
+    SIGHUP is already ignored, as in a shell script's background jobs and under ``nohup``, it stays ignored.
 
-    Root's sandboxes run as other users, which must be able to read files: root's umask becomes 022.
+    Root's umask becomes 022, because root's sandboxes run as other users, which must be able to read files.
 
-    If the reader of stdout (such as ``head``) has exited, exit silently with the status of SIGPIPE. Standard streams
-    that are closed are opened to ``/dev/null``, so that no other file gets their numbers.
+    If the reader of stdout (such as ``head``) has exited, exit silently with the status of SIGPIPE. Redirect closed
+    standard streams to ``/dev/null``, so that no other file gets their numbers.
     """
     _open_standard_streams()
-    if not _has_working_directory():
-        print_progress(f"{program}: the working directory no longer exists; change to another one")
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        print_progress(f"{program}: the working directory no longer exists; change to another directory")
         sys.exit(2)
     maybe_ignored = (signal.SIGINT, signal.SIGHUP)
     numbers = [signal.SIGTERM, *(each for each in maybe_ignored if signal.getsignal(each) is not signal.SIG_IGN)]
@@ -77,7 +79,7 @@ def cli_entry_point(program: str) -> Iterator[None]:
             raise
         sys.exit(128 + signal.SIGPIPE)
     except ReBenchError as error:
-        print_lines(f"{program}: {error}".replace("\n", "\n  "))  # indented, since a name in it may be untrusted
+        print_lines(f"{program}: {error}".replace("\n", "\n  "))  # indented, since the message may be untrusted
         sys.exit(error.exit_status)
     finally:
         for number, handler in before.items():
@@ -96,16 +98,8 @@ def _open_standard_streams() -> None:
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
-def _has_working_directory() -> bool:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def _exit_on_signal(number: int, _frame: object) -> None:
-    """Raise :class:`SignalExit`, unless the process is already cleaning up after one."""
+    """Raise :class:`SignalExit`, unless the process is already cleaning up after a signal."""
     error = sys.exception()
     while error is not None:
         if isinstance(error, SignalExit):
@@ -139,7 +133,7 @@ def _has_lost_reader() -> bool:
 def temporary_directory(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """Create a temporary directory, and remove it after the block even if a signal arrives during the removal.
 
-    It is in ``parent``, if given, otherwise in ``TMPDIR``.
+    The directory is in ``parent``, by default in ``TMPDIR``.
     """
     directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
@@ -156,8 +150,8 @@ def temporary_directory(prefix: str, parent: Path | None = None) -> Iterator[Pat
 def request_stop() -> Iterator[None]:
     """Request all threads to stop while the block waits for them.
 
-    Threads that wait for a program end the program and raise :class:`StoppedError`. Several requests may be active at a
-    time. If the block raises an exception, the request stays active.
+    Threads that wait for a program end the program and raise :class:`StoppedError`. Several requests may be active at
+    the same time. If the block raises an exception, its request stays active.
     """
     request = object()
     _stop_requests.append(request)
@@ -167,7 +161,7 @@ def request_stop() -> Iterator[None]:
 
 @contextmanager
 def stop_thread_on(event: threading.Event | None) -> Iterator[None]:
-    """Let ``event`` stop this thread during the block, in addition to requests to all threads; None for no event."""
+    """Let ``event``, if any, stop this thread during the block; requests to all threads still stop it too."""
     before = getattr(_this_thread, "stop", None)
     _this_thread.stop = event
     try:
@@ -177,28 +171,24 @@ def stop_thread_on(event: threading.Event | None) -> Iterator[None]:
 
 
 def stop_requested() -> bool:
-    """Return whether this thread should stop, because of :func:`request_stop` or :func:`stop_thread_on`."""
+    """Return whether this thread should stop because of :func:`request_stop` or :func:`stop_thread_on`."""
     event = getattr(_this_thread, "stop", None)
     return bool(_stop_requests) or (event is not None and event.is_set())
 
 
 def raise_if_stop_requested() -> None:
-    """Raise if this thread should stop.
-
-    Raises:
-        StoppedError: if :func:`stop_requested` returns True.
-    """
+    """Raise a :class:`StoppedError` if this thread should stop."""
     if stop_requested():
         raise StoppedError
 
 
 def print_progress(line: str) -> None:
-    """Print a progress message on stderr; escape control characters, since it may contain untrusted text."""
+    """Print a progress message on stderr, with control characters escaped because the message may be untrusted."""
     print(_printable(line), file=sys.stderr, flush=True)
 
 
 def print_lines(text: str) -> None:
-    """Print a trusted text of several lines like :func:`print_progress`."""
+    """Print each line of a text like :func:`print_progress`; the text's line ends must be trusted."""
     print("\n".join(map(_printable, text.split("\n"))), file=sys.stderr, flush=True)
 
 
@@ -208,7 +198,10 @@ def _printable(line: str) -> str:
 
 @contextmanager
 def steps_shown(*, shown: bool) -> Iterator[None]:
-    """Show or hide the lines of :func:`print_step` of this process and its new children during a ``with`` block."""
+    """Show or hide the output of :func:`print_step` in this process and new children during a ``with`` block.
+
+    If ``RE_BENCH_STEPS`` is already set, it decides instead of ``shown``.
+    """
     before = os.environ.get(STEPS)
     os.environ[STEPS] = before or str(int(shown))
     try:
@@ -219,7 +212,7 @@ def steps_shown(*, shown: bool) -> Iterator[None]:
 
 
 def print_step(line: str) -> None:
-    """Print progress within one scoring or preparation like :func:`print_progress`, unless ``RE_BENCH_STEPS=0``."""
+    """Print a step of a scoring or preparation like :func:`print_progress`, unless ``RE_BENCH_STEPS=0``."""
     if os.environ.get(STEPS) != "0":
         print_progress(line)
 
@@ -232,18 +225,17 @@ def run_program(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run a Python program until it exits. After a stop request or the time limit, it gets time to clean up.
+    """Run a Python program until it exits, and return its exit status and, if captured, stdout.
+
+    After a stop request or the time limit, the program gets time to clean up.
 
     Args:
-        program: the program's path and its arguments.
-        capture: whether to return the program's stdout. If not, it goes to this process's stderr, as the program's
-            stderr always does.
+        program: the program's path and arguments.
+        capture: whether to capture the program's stdout. If not, stdout goes to this process's stderr, like the
+            program's stderr.
         time_limit_s: wall-clock limit in seconds; None for no limit.
-        directory: the program's working directory; None for the current one.
+        directory: the program's working directory; None for the current directory.
         environment: additional environment variables.
-
-    Returns:
-        The exit status and, if captured, stdout.
 
     Raises:
         subprocess.TimeoutExpired: if the program exceeded its time limit.
@@ -275,7 +267,7 @@ def run_program(
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """Ask a child process to exit, and kill it if it does not; do not wait after killing it."""
+    """Ask a child process to exit, and kill it if it does not exit in time; do not wait after killing it."""
     process.terminate()
     try:
         process.wait(_GRACE_S)
@@ -286,8 +278,7 @@ def terminate(process: subprocess.Popen[bytes]) -> None:
 def process_tree(root: int) -> Iterator[int]:
     """Yield the PIDs of ``root`` and of its descendants that ``/proc`` shows, parents first.
 
-    This does not use psutil, which would read files of all processes on the machine: sandboxes call it several times a
-    second.
+    Sandboxes call this several times a second, so it does not use psutil, which would read files of all processes.
     """
     waiting = [root]
     while waiting:
@@ -305,14 +296,14 @@ def all_processes() -> list[int]:
 
 
 def command_line(pid: int) -> list[str]:
-    """Return a process's command line; [] if the process has ended or may not be inspected."""
+    """Return a process's command line, or [] if the process has ended or may not be inspected."""
     with suppress(psutil.Error, OSError):
         return [str(word) for word in psutil.Process(pid).cmdline()]
     return []
 
 
 def initial_environment(pid: int, variable: str) -> str | None:
-    """Return the value that an environment variable had when a process started; None if unset or unreadable."""
+    """Return an environment variable's value at the start of a process, or None if unset or unreadable."""
     with suppress(psutil.Error, OSError):
         value: str | None = psutil.Process(pid).environ().get(variable)
         return value
@@ -327,10 +318,10 @@ def is_running(pid: int) -> bool:
 
 
 def end_processes(pids: Iterable[int], *steps: tuple[signal.Signals, float]) -> None:
-    """End processes, which need not be children of this one.
+    """End processes, which need not be children of this process.
 
     Each step is a signal and a time in seconds: send the signal to the processes that are still running, and wait up to
-    this time for them to end. Processes that this user may not signal are skipped.
+    that time for them to end. Processes to which this user may not send signals are skipped.
     """
     left = set(pids)
     for number, seconds in steps:

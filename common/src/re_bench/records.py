@@ -2,7 +2,7 @@
 
 ``evaluation.json`` describes the plan and the machine. Each run has a directory in ``runs/`` with ``run.json``, the
 agent's files, and the state directory of the run's server. For scores, the attempt log in the state directory is
-authoritative; ``run.json`` only has a copy.
+authoritative; ``run.json`` contains only a copy.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MAX_BYTES = 32 << 20
 PLAN = "plan.toml"
 """In an evaluation's directory: the plan, as the user wrote it."""
 EVENTS = "events.jsonl"
-"""In an evaluation's directory: a line of JSON for each event."""
+"""In an evaluation's directory: one line of JSON per event."""
 RUNS = "runs"
-"""In an evaluation's directory: a directory for each run."""
+"""In an evaluation's directory: one directory per run."""
 AGENT = "agent"
-"""In a run's directory: the agent's own directory, which may have a ``trace.jsonl``."""
+"""In a run's directory: the agent's own directory, which may contain a ``trace.jsonl``."""
 AGENT_LOG = "agent.log"
 """In a run's directory: the agent's output."""
 SERVER = "server"
@@ -38,7 +38,7 @@ SERVER = "server"
 SERVER_LOG = "server.log"
 """In a run's directory: the server's output."""
 SESSIONS = "sessions"
-"""In a server's state directory: a directory for each session."""
+"""In a server's state directory: one directory per session."""
 SESSION = "session.json"
 """In a session's directory: the session's record."""
 ATTEMPTS = "attempts.jsonl"
@@ -46,22 +46,22 @@ ATTEMPTS = "attempts.jsonl"
 TRANSCRIPT = "transcript.jsonl"
 """In a session's directory: the agent's tool calls."""
 TRACE = "trace.jsonl"
-"""In an agent's directory: the agent's trace, with a line of JSON for each event."""
+"""In an agent's directory: the agent's trace, one line of JSON per event."""
 WAITS = "waits.jsonl"
-"""In a run's directory: a line of JSON for each time that the agent waited for an external server:
+"""In a run's directory: one line of JSON per wait of the agent for an external server,
 ``{"began": s, "ended": s, "reason": "..."}``, with times in seconds since 1970."""
 
 _MAX_NUMBER = 1 << 53
 Amount = Annotated[float, Field(ge=0, le=_MAX_NUMBER)]
-"""Seconds or dollars, with an upper bound that keeps sums exact enough."""
+"""Seconds or dollars; an upper bound keeps sums exact enough."""
 Count = Annotated[int, Field(ge=0, le=_MAX_NUMBER)]
 
 RunState = Literal["waiting", "running", "ended", "failed"]
-"""``ended``: the agent exited, or a limit was reached. ``failed``: an internal error, and no tries are left."""
+"""``ended``: the agent exited, or a limit was reached. ``failed``: the last allowed try had an internal error."""
 
 
 class Record(BaseModel):
-    """The content of a JSON file, which is replaced atomically. Unknown keys are ignored."""
+    """The content of a JSON file that is replaced atomically. Unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
@@ -69,7 +69,7 @@ class Record(BaseModel):
     """The version of the file format."""
 
     def save(self, directory: Path) -> None:
-        """Write the record into ``directory``; return once it is on disk.
+        """Write the record into ``directory``, and return once it is on disk.
 
         Raises:
             OSError: if writing fails.
@@ -113,9 +113,9 @@ class TaskRecord(BaseModel):
     aggregation: Literal["min", "max", "last"]
     unit: str
     anchors: dict[str, Any] | None = None
-    """The profile's anchors as in ``anchors.toml``; None if it has none or every scoring measures them."""
+    """The profile's anchors as in ``anchors.toml``; None if the profile has none or every scoring measures them."""
     modelled: bool = False
-    """Whether the raw score is modelled, not measured."""
+    """Whether the raw score is modelled instead of measured."""
     model: str | None = None
     """The chat model that submissions use, if the task has one."""
     stand_in: bool = False
@@ -125,7 +125,7 @@ class TaskRecord(BaseModel):
     def of(cls, task: TaskFolder, profile: str, model: str = "") -> Self:
         """Return the record of a task in one of its profiles.
 
-        The anchors are those of the chat model ``model`` instead of the task's own, if the profile uses a real one.
+        If ``model`` is given and the profile uses a real chat model, ``model`` replaces that model and its anchors.
 
         Raises:
             UsageError: if the task has no such profile.
@@ -197,7 +197,7 @@ class RunRecord(Record):
     reason: str | None = None
     """Why the run ended: ``finished``, ``time``, ``steps``, ``dollars``, ``tokens``, or an error message."""
     wall_s: Amount | None = None
-    """Seconds that the run took, excluding stops of the evaluation."""
+    """Seconds that the run took, excluding time during which the evaluation was stopped."""
     working_s: Amount | None = None
     """``wall_s``, excluding waits for the model's server, a GPU or the scoring queue."""
     dollars: Amount | None = None
@@ -211,10 +211,10 @@ class RunRecord(Record):
     failures: int = 0
     """Number of consecutive internal errors."""
     tokens: Count | None = None
-    """Tokens used by all calls to the agent's model."""
+    """Number of tokens in all calls to the agent's model."""
     steps: Count | None = None
     session: str | None = None
-    """The name of the run's session. ``server/sessions/NAME`` has its attempt log and transcript."""
+    """The name of the run's session; ``server/sessions/NAME`` contains its attempt log and transcript."""
     attempts: int = 0
     valid: int = 0
     raw: float | None = None
@@ -228,19 +228,19 @@ class RunRecord(Record):
         return "run.json"
 
     def session_in(self, run: Path) -> Path | None:
-        """Return the session's directory in the run's directory; None if there is no session or its name is invalid."""
+        """Return the session's directory in the run's directory; None if the session is missing or its name invalid."""
         name = self.session or "."
         impossible = name in (".", "..") or "/" in name or "\0" in name
         return None if impossible else run / SERVER / SESSIONS / name
 
     def attempt_log(self, run: Path) -> Path | None:
-        """Return the path of the attempt log in the run's directory; None if there is no session."""
+        """Return the path of the attempt log in the run's directory, or None if there is no session."""
         session = self.session_in(run)
         return session and session / ATTEMPTS
 
 
 def run_directories(evaluation: Path) -> Iterator[Path]:
-    """Yield the directories of an evaluation's runs, sorted by name; skip those without a record."""
+    """Yield the directories of an evaluation's runs that have a record, sorted by name."""
     for directory in sorted((evaluation / RUNS).glob("*")):
         if (directory / RunRecord.file_name()).is_file():
             yield directory

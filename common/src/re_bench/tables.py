@@ -34,7 +34,7 @@ def printable(text: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with fixed digits, or None as a dash."""
+    """Format a number with a fixed number of decimals, or None as a dash."""
     return "-" if value is None else f"{value:z.{digits}f}"  # z: no negative zero
 
 

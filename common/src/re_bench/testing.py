@@ -92,7 +92,7 @@ if __name__ == "__main__":
 
 
 class Command(Protocol):
-    """The type of a function that runs ``re-bench``; see :func:`run_command`."""
+    """The type of :func:`run_command`."""
 
     def __call__(
         self, *arguments: str | Path, cwd: Path | None = None, **environment: str
@@ -103,12 +103,9 @@ class Command(Protocol):
 def run_command(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``re-bench`` in this process; return the exit status and the output, which includes child processes' output.
+    """Run ``re-bench`` in this process, and return the exit status and output, including child processes' output.
 
-    Args:
-        arguments: the command line.
-        cwd: the working directory; None for this process's.
-        environment: additional environment variables.
+    ``environment`` contains additional environment variables.
     """
     with contextlib.ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -136,7 +133,7 @@ def run_process(
 
 @contextlib.contextmanager
 def _captured(number: int, name: str) -> Iterator[io.TextIOWrapper]:
-    """Redirect a standard stream of this process and of its child processes to the file that this yields."""
+    """Redirect a standard stream of this process and its child processes to a temporary file, and yield the file."""
     before, kept = getattr(sys, name), os.dup(number)
     with tempfile.TemporaryFile() as binary, io.TextIOWrapper(binary, encoding="utf-8", line_buffering=True) as file:
         os.dup2(binary.fileno(), number)
@@ -163,16 +160,14 @@ def re_bench() -> Command:
 
 @pytest.fixture(scope="session")
 def backend() -> Backend:
-    """Return the bubblewrap backend. Tests that use this fixture fail if bubblewrap does not work."""
+    """Return the bubblewrap backend; the fixture fails if bubblewrap does not work."""
     return open_backend("bubblewrap")
 
 
 def write_number_task(task: Path, anchors: str = "") -> Path:
-    """Create a task directory; the task's score is the number in a submitted file, and scoring takes 0.1 s.
+    """Create the directory of a task whose score is the number in a submitted file; scoring takes 0.1 s.
 
-    Args:
-        task: the directory to create.
-        anchors: the anchors of profile ``cpu``, such as :data:`NUMBER_ANCHORS`.
+    ``anchors`` are the anchors of profile ``cpu``, such as :data:`NUMBER_ANCHORS`.
     """
     for name, value in (("baseline", "0"), ("reference", "10"), ("cheats/letters", "ten")):
         (task / name).mkdir(parents=True)
@@ -196,7 +191,7 @@ def write_exportable_task(directory: Path) -> Path:
 
 
 def keep_submission(log: Path, submission: Path) -> Path:
-    """Put a submission into the store next to an attempt log, as a scorer does; return the copy's path."""
+    """Store a submission next to an attempt log, as a scorer does, and return the copy's path."""
     store = Store(log)
     with tempfile.TemporaryDirectory() as directory:
         staged = stage(submission, Path(directory) / "copy")
@@ -205,7 +200,7 @@ def keep_submission(log: Path, submission: Path) -> Path:
 
 
 def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
-    """Put the tiny text, made of random words from the vocabulary ``words``, into a cache; return the cache."""
+    """Put the tiny text, which consists of random words from ``words``, into a cache, and return the cache."""
     spec, wheels = TextSpec.named(TINY_TEXT), pinned_wheels()
     directory = wheel_text_entry(spec, wheels, cache).directory
     directory.mkdir(parents=True)
@@ -226,7 +221,7 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
     return cache
 
 
-@pytest.fixture(scope="module")  # not session: each task's tests define their own `tiny`
+@pytest.fixture(scope="module")  # not "session", since each task's tests define their own `tiny`
 def template_workspace(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a workspace of the task ``tiny`` in profile ``cpu``, which tests must not change."""
     target = tmp_path_factory.mktemp("template_workspace") / "workspace"

@@ -1,8 +1,8 @@
 """Walk, measure and remove directory trees that untrusted programs have written.
 
-Such a tree may be thousands of levels deep, have paths that are longer than the system allows, names of any bytes and
-unreadable directories, and may change during a walk. These functions use neither recursion nor long paths, and never
-follow links.
+Such a tree may be thousands of levels deep, may contain names of any bytes, unreadable directories and paths that are
+longer than the system allows, and may change during a walk. These functions use neither recursion nor long paths, and
+never follow links.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PATH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BATCH = 10_000
-"""Entries that are read at a time during a removal."""
+"""Number of entries that a removal reads at a time."""
 _OPEN_LEVELS = 64
 _BLOCK = 512
 _ENTRY = 4096
-"""Bytes that count for a file or directory at least."""
+"""Minimum number of bytes that count for a file or directory."""
 
 
 def walk(top: Path) -> Iterator[tuple[int, Sequence[os.DirEntry[str]]]]:
-    """Yield each directory of a tree, parents first: an open descriptor, valid until the next step, and its entries.
+    """Yield each directory of a tree, parents first, as an open descriptor (valid until the next step) and its entries.
 
     Directories that disappear during the walk are left out.
 
     Raises:
-        OSError: if a directory cannot be read, or one deeper than :data:`_OPEN_LEVELS` is moved during the walk.
+        OSError: if a directory cannot be read, or a directory with many levels below it is moved during the walk.
     """
     levels = [_Level(os.open(top, _DIRECTORY))]
     try:
@@ -52,7 +52,7 @@ def walk(top: Path) -> Iterator[tuple[int, Sequence[os.DirEntry[str]]]]:
                 level.identity = _identity(level.descriptor)
             child = level.open_next()
             if child is not None:
-                if len(levels) >= _OPEN_LEVELS:  # opened again as the parent of its child
+                if len(levels) >= _OPEN_LEVELS:  # will be opened again as the parent of its child
                     level.close()
                 levels.append(_Level(child))
                 continue
@@ -66,18 +66,18 @@ def walk(top: Path) -> Iterator[tuple[int, Sequence[os.DirEntry[str]]]]:
 
 @dataclass
 class _Level:
-    """A directory on the way from the top of a walk to its current directory."""
+    """A directory on the path from the top of a walk to its current directory."""
 
     descriptor: int
-    """Open, or -1."""
+    """An open descriptor, or -1."""
     visited: bool = False
     waiting: list[str] = field(default_factory=list)
-    """Subdirectories still to visit."""
+    """Names of subdirectories still to visit."""
     identity: tuple[int, int] = (0, 0)
     """Device and inode."""
 
     def open_next(self) -> int | None:
-        """Open the next subdirectory that still exists; None if there is none."""
+        """Open the next subdirectory that still exists; return None if there is none."""
         while self.waiting:
             with suppress(FileNotFoundError, NotADirectoryError):
                 return os.open(self.waiting.pop(), _DIRECTORY, dir_fd=self.descriptor)
@@ -95,12 +95,12 @@ class _Level:
 
 
 def disk_usage(directories: Iterable[Path], most_entries: int | None = None) -> int:
-    """Return the bytes on disk of all files under ``directories``, at least 4096 for each file and directory.
+    """Return the bytes on disk of all files under ``directories``; each file and directory counts at least 4096 bytes.
 
     Files with several links count once.
 
     Raises:
-        OSError: if a part cannot be read, or there are more than ``most_entries`` files, directories and links.
+        OSError: if a directory cannot be read, or there are more than ``most_entries`` files, directories and links.
     """
     seen: dict[tuple[int, int], int] = {}
     left = math.inf if most_entries is None else most_entries
@@ -118,9 +118,9 @@ def disk_usage(directories: Iterable[Path], most_entries: int | None = None) -> 
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file or a directory with all its contents, if it exists. What cannot be removed stays.
+    """Remove a file or a directory with all its contents, if it exists. Entries that cannot be removed stay.
 
-    Nested directories are first moved to the top, so that the depth does not matter. This needs no room on the disk.
+    Nested directories are moved to the top first, so that the depth does not matter. This needs no disk space.
     """
     with suppress(OSError):
         if not stat.S_ISDIR(path.lstat().st_mode):
@@ -132,7 +132,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _empty_tree(top: int) -> None:
-    """Remove everything in ``top``. Directories are moved to ``top`` under a random prefix, and emptied there."""
+    """Remove everything in ``top``: move nested directories to ``top`` under a random prefix, and empty them there."""
     prefix, numbers = secrets.token_hex(8), count()
     waiting: list[str] = []
 
@@ -153,7 +153,7 @@ def _empty_tree(top: int) -> None:
 
 
 def _empty(directory: int, move: Callable[[int, str], None], *, moved: str) -> None:
-    """Unlink files and move subdirectories, except names that begin with ``moved``, as long as this succeeds."""
+    """Unlink files and move subdirectories, except for names that start with ``moved``, until nothing more succeeds."""
     while True:
         with os.scandir(directory) as found:
             batch = list(islice((entry for entry in found if not entry.name.startswith(moved)), _BATCH))
@@ -171,11 +171,11 @@ def _empty(directory: int, move: Callable[[int, str], None], *, moved: str) -> N
 
 @contextmanager
 def _opened(name: str, parent: int | None = None) -> Iterator[int]:
-    """Open a directory and make it accessible to its owner, which it may not have been."""
+    """Open a directory, after making it accessible to its owner if it is not."""
     descriptor = os.open(name, _PATH, dir_fd=parent)
     try:
         with suppress(OSError):
-            os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IRWXU)  # noqa: PTH101 - of the open directory
+            os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IRWXU)  # noqa: PTH101 - the open directory
         readable = os.open(".", _DIRECTORY, dir_fd=descriptor)
     finally:
         os.close(descriptor)

@@ -1,9 +1,9 @@
 """Define the file format of bundles, and unpack untrusted ones.
 
 A bundle is a gzip-compressed tar archive of regular files. Its first file, ``manifest.json``, lists all other files
-with their checksums, and the number and size of the files that were left out. Paths are relative to the evaluation's
-directory, with ``%`` and bytes other than printable ASCII percent-encoded. Empty directories and symbolic links in
-submissions are listed in the manifest and have no archive member.
+with their checksums, and states the number and size of omitted files. Paths are relative to the evaluation's directory;
+``%`` and bytes other than printable ASCII are percent-encoded. Empty directories and symbolic links in submissions are
+listed in the manifest only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_FILES = 200_000
 SUBMISSIONS = f"{ATTEMPTS}.submissions"
 _MAX_MANIFEST = 64 << 20
 _MAX_HEADER = 1 << 20
-"""Maximum size of an extended (pax) header in bytes; ``tarfile`` reads such headers into memory."""
+"""Maximum size in bytes of an extended (pax) header, which ``tarfile`` reads into memory."""
 _PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) != "%")
 
 
@@ -56,7 +56,7 @@ class Packed(_Part):
 
 
 class LeftOut(_Part):
-    """The number and total size of the files that were left out for one reason."""
+    """The number and total size of the files that were omitted for one reason."""
 
     reason: str
     files: int = Field(ge=0)
@@ -70,14 +70,14 @@ class Manifest(_Part):
     v: Literal[1] = 1
     evaluation: str
     created: str
-    """When the evaluation started. The time of packing is not recorded, which makes bundles reproducible."""
+    """When the evaluation started. The time of packing is not recorded, so that bundles are reproducible."""
     files: dict[str, Packed]
     directories: tuple[str, ...] = Field(default=(), strict=False)
     """Empty directories in submissions."""
     links: dict[str, str] = Field(default_factory=dict)
     """Symbolic links in submissions, with their encoded targets."""
     changed: dict[str, str] = Field(default_factory=dict)
-    """Files that were changed during packing, such as redacted logs, each with a description of the change."""
+    """For each file that packing changed, such as a redacted log, a description of the change."""
     left_out: tuple[LeftOut, ...] = Field(default=(), strict=False)
     packed_by: dict[str, str] = Field(default_factory=dict)
     """Versions of the packages that created the bundle."""
@@ -95,7 +95,7 @@ class Unpacked:
     """The temporary directory with the unpacked evaluation."""
     manifest: Manifest
     problems: list[str] = field(default_factory=list)
-    """A text for each file that is missing or does not match the manifest."""
+    """A message for each file that is missing or does not match the manifest."""
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def read_path(text: str) -> PurePosixPath:
 
 
 def run_part(path: PurePosixPath) -> tuple[str, ...]:
-    """Return the part of a path below its run's or earlier try's directory; empty for paths outside runs."""
+    """Return the part of a path below the directory of its run or earlier try; empty for paths outside runs."""
     parts = path.parts[2:] if path.parts[:1] == (RUNS,) else ()
     return parts[2:] if parts[:1] == (TRIES,) else parts
 
@@ -159,7 +159,7 @@ def submission_of(path: PurePosixPath) -> PurePosixPath:
 
 
 class _Member(tarfile.TarInfo):
-    """A tar header that must be a regular file's or the extended (pax) header of one; others raise UsageError."""
+    """The header of a regular file, or its extended (pax) header; other tar headers raise UsageError."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -172,7 +172,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _unpack(file: Path, target: Path, max_bytes: int, max_files: int) -> Unpacked:
-    """Write the files listed in the manifest, and the links last, so that no file is written through a link."""
+    """Write the files listed in the manifest, then the links, so that no file is written through a link."""
     with tarfile.open(file, "r|gz", tarinfo=_Member, errors="strict") as archive:
         members = iter(archive)
         manifest = _manifest(archive, next(members, None))

@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
     """Return the tasks of a plan with their profiles.
 
-    Args:
-        plan: the plan.
-        here: whether the runs execute on this machine, which must then have the devices of the profiles; False for
-            runs on a cluster.
+    If the runs execute ``here``, rather than on a cluster, this machine must have the devices that the profiles need.
 
     Raises:
         ManifestError: if a manifest is malformed.
-        UsageError: if tasks are unknown or listed twice, or profiles are missing; with one line per problem.
+        UsageError: if tasks are unknown or listed twice, or profiles are missing. The message has one line per problem.
     """
     tasks, problems = {}, []
     for index, name in enumerate(plan.tasks):
@@ -55,7 +52,7 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
     """Check the prerequisites of a plan's runs: packages, API keys, agents' programs, sandbox and resources.
 
     Raises:
-        UsageError: if any is missing; with one line per problem.
+        UsageError: if any of them is missing. The message has one line per problem.
     """
     problems = [*_task_problems(plan, tasks), *_key_problems(plan), *_agent_problems(plan, plan_directory)]
     if importlib.util.find_spec("re_bench_server") is None:
@@ -73,7 +70,7 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
 
 
 def prepare(tasks: list[PlannedTask]) -> None:
-    """Prepare the data of all tasks; data that already exist are reused.
+    """Prepare the data of all tasks; existing data is reused.
 
     Raises:
         ReBenchError: if the preparation fails.
@@ -94,7 +91,7 @@ def _check_resources(plan: Plan, ray: str | None) -> None:
 
 
 def _server_problems(plan: Plan) -> Iterator[str]:
-    """Yield the models' servers that cannot be reached from here."""
+    """Yield a problem for each model server that this machine cannot reach."""
     for name, model in plan.models.items():
         if model.base_url is not None:
             key = os.environ.get(model.key_variable or "", "")

@@ -83,7 +83,7 @@ def run_name(agent: str, model: str | None, task: str, seed: int) -> str:
 
 
 def utc() -> str:
-    """Return the current time in ISO 8601."""
+    """Return the current time in UTC as ISO 8601."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
 
 
@@ -91,15 +91,11 @@ def utc() -> str:
 def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[PlannedTask]) -> Iterator[Evaluation]:
     """Create or reopen an evaluation's directory, and lock it during the ``with`` block.
 
-    Args:
-        directory: the evaluation's directory.
-        plan: the plan.
-        text: the contents of the plan file, which are copied to the directory.
-        tasks: the plan's tasks.
+    ``text`` is the content of the plan's file, which is copied to the directory.
 
     Raises:
-        UsageError: if the directory cannot be used, another process uses it, or the plan has changes that are not
-            allowed.
+        UsageError: if the directory cannot be used, another process uses it, or the plan has changed in a way that is
+            not allowed.
         ReBenchError: if the evaluation's record is damaged.
     """
     try:
@@ -125,7 +121,7 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
 
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
-    """Create or update ``evaluation.json``; return the records of the tasks, unchanged for those already in it."""
+    """Create or update ``evaluation.json``; return the records of the plan's tasks, preferring the file's records."""
     now = plan.record()
     before = check_changes(directory, plan, tasks)
     if before is None:
@@ -147,10 +143,10 @@ def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[
 
 
 def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> EvaluationRecord | None:
-    """Return the record of an evaluation, after checking that the plan can continue it; None if there is no record.
+    """Check that a plan can continue an evaluation; return the evaluation's record, or None if there is none.
 
     Raises:
-        UsageError: if the plan has changes that are not allowed.
+        UsageError: if the plan has changed in a way that is not allowed.
         ReBenchError: if the record is damaged.
     """
     if not (directory / EvaluationRecord.file_name()).exists():
@@ -174,7 +170,7 @@ def gpu_names() -> tuple[str, ...]:
 
 
 def _changed_tasks(earlier: dict[str, TaskRecord], tasks: Sequence[TaskRecord]) -> list[str]:
-    """Return a description of each change of a task that makes scores incomparable."""
+    """Return a description of each change to a task that makes scores incomparable."""
     return [
         f"{key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
         for task in tasks

@@ -1,4 +1,4 @@
-"""Read the runs of an evaluation with their attempts and kept submissions."""
+"""Read the runs of an evaluation, with their attempts and the kept copies of submissions."""
 
 from __future__ import annotations
 
@@ -115,10 +115,7 @@ def task_here(name: str) -> TaskFolder | None:
 
 
 def plain_files(submission: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of each regular file in a submission, sorted, to a limited depth.
-
-    Symbolic links are not followed.
-    """
+    """Yield the name and path of each regular file in a submission, sorted, without following symbolic links."""
     for directory, folders, names in os.walk(submission):
         below = Path(directory).relative_to(submission)
         folders[:] = sorted(folders) if len(below.parts) < _MAX_DEPTH else []

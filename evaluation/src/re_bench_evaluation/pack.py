@@ -1,4 +1,4 @@
-"""Pack the records, logs, traces and submissions of an evaluation into a bundle, with API keys removed."""
+"""Pack the records, logs, traces and submissions of an evaluation into a bundle without API keys."""
 
 from __future__ import annotations
 
@@ -73,21 +73,18 @@ _OPTIONAL_OF_SESSION: dict[str, Optional] = {
     "experiments": "workspaces",
 }
 _GIVES_ACCESS = "home"
-"""Never packed: a directory in an agent's directory that may contain the session's id, which grants access."""
+"""A subdirectory of an agent's directory that is never packed: it may contain the session's id, which grants access."""
 _WITHHELD = "withheld"
-"""Key in an attempt's ``details`` whose value may quote held-out data."""
+"""The key in an attempt's ``details`` whose value may quote held-out data."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _NAMES_VARIABLES = re.compile(r"(?:^|_)(?:variables?|secrets?)$")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST = 8
-"""Minimum length of values that count as secrets only because of their variable's name, and of server tokens.
-
-Shorter values are likely to occur elsewhere by chance.
-"""
+"""Minimum length of server tokens and guessed secrets; shorter texts are likely to occur elsewhere by chance."""
 _MAX_TOKEN = 1 << 10
 _MAX_TEXT_MIB = 1024
-"""Maximum size of a log or record; they are redacted in memory."""
+"""Maximum size of a log or record, which is redacted in memory."""
 _CHUNK = 1 << 20
 
 
@@ -101,7 +98,7 @@ class PackedBundle:
     unfinished: tuple[str, ...]
     """Names of the runs that are waiting or running."""
     unknown_variables: tuple[str, ...]
-    """Environment variables that the plan names as keys but that are not set here; their values are not redacted."""
+    """Environment variables that the plan names for keys but that are not set here; their values are not redacted."""
 
     @property
     def bytes(self) -> int:
@@ -111,32 +108,27 @@ class PackedBundle:
 
 @dataclass
 class _Contents:
-    """The contents of a bundle to be written; paths are relative to the evaluation's directory."""
+    """The planned contents of a bundle; paths are relative to the evaluation's directory."""
 
     files: dict[PurePosixPath, Path] = field(default_factory=dict)
-    """For each path, the file to pack: the original or a redacted copy."""
+    """The file to pack at each path: the original or a redacted copy."""
     directories: list[PurePosixPath] = field(default_factory=list)
     """Empty directories in submissions."""
     links: dict[PurePosixPath, str] = field(default_factory=dict)
     """Symbolic links in submissions, with their targets."""
     changed: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
-    """For each reason, the number of ``files`` left out and their total ``bytes``."""
+    """The number of omitted ``files`` and their total ``bytes``, by reason."""
 
     def leave_out(self, reason: str, size: int = 0) -> None:
         self.left_out.setdefault(reason, Counter()).update(files=1, bytes=size)
 
 
 def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), max_mib: int = 4096) -> PackedBundle:
-    """Pack an evaluation into a bundle. The same evaluation gives the same bytes.
+    """Pack an evaluation into a bundle; packing the same evaluation again gives the same bytes.
 
-    Keys are redacted in logs and records; submissions that contain a key are left out.
-
-    Args:
-        evaluation: the evaluation's directory.
-        out: the file to write, which must not exist.
-        optional: the optional contents to include.
-        max_mib: limit on the total size of the packed files, in MiB.
+    Keys in logs and records are redacted, and submissions that contain a key are omitted. ``out`` must not exist;
+    ``max_mib`` limits the total size of the packed files.
 
     Raises:
         UsageError: if the directory is not an evaluation or is too large, or the bundle cannot be written.
@@ -203,7 +195,7 @@ def _add_file(contents: _Contents, top: Path, path: PurePosixPath, optional: Col
 
 
 def _reason_against(path: PurePosixPath, optional: Collection[Optional]) -> str:
-    """Return the reason why a file is left out; empty if it is packed."""
+    """Return the reason why a file is omitted; empty if the file is packed."""
     top, of_run, of_session = path.parts[0], run_part(path), session_part(path)
     kind = _OPTIONAL_OF_SESSION.get(of_session[0]) if of_session else None
     if top == RUNS and of_run[:1] == (AGENT,) and of_run[1:2] != (_GIVES_ACCESS,):
@@ -250,7 +242,7 @@ def _packed(path: PurePosixPath, source: Path) -> Packed:
 
 
 def _write(manifest: Manifest, contents: _Contents, out: Path) -> None:
-    """Write the archive; its headers contain no owners or times, which makes it reproducible."""
+    """Write the archive, with headers that contain no owners or times, so that it is reproducible."""
     head = manifest.model_dump_json(indent=1).encode() + b"\n"
     with out.open("xb") as file:
         try:
@@ -281,7 +273,7 @@ def _member(name: str, size: int, *, executable: bool = False) -> tarfile.TarInf
 
 
 def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield each string in a plan with the path of keys that leads to it."""
+    """Yield each string in a plan with the path of keys to the string."""
     if isinstance(value, str):
         yield keys, value
     elif isinstance(value, dict):
@@ -293,15 +285,15 @@ def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def _variables(texts: Iterable[tuple[tuple[str, ...], str]]) -> set[str]:
-    """Return the names of the environment variables that a plan names as keys or secrets."""
+    """Return the environment variables that a plan names as keys or secrets."""
     return {text for keys, text in texts if any(map(_NAMES_VARIABLES.search, keys)) and _VARIABLE.fullmatch(text)}
 
 
 def _secrets(evaluation: Path, texts: Iterable[tuple[tuple[str, ...], str]], variables: Iterable[str]) -> list[str]:
     """Return all values that the bundle must not contain.
 
-    They are the values of the environment variables that the plan names, the values of environment variables and plan
-    keys whose names look like those of a key, token or password, and the tokens of the runs' servers.
+    They are the values of the environment variables that the plan names, the tokens of the runs' servers, and guessed
+    secrets: values of environment variables and plan keys whose name suggests a key, token or password.
     """
     chosen = [os.environ.get(name, "") for name in sorted(variables)]
     named = [*sorted(os.environ.items()), *((keys[-1], text) for keys, text in texts if keys)]
@@ -325,7 +317,7 @@ def _leave_out_secret_submissions(contents: _Contents, secrets: Sequence[str]) -
 
 
 def _contains_any(path: Path, secrets: Sequence[str]) -> bool:
-    """Return whether a file contains one of these secrets, as plain UTF-8 text or escaped as in JSON."""
+    """Return whether a file contains a secret, either as plain UTF-8 text or with the escapes of JSON."""
     wanted = [form.encode("utf-8", "surrogateescape") for secret in secrets for form in forms(secret)]
     overlap, rest = max(map(len, wanted), default=0), b""
     with path.open("rb") as file:

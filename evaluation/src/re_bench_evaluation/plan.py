@@ -23,13 +23,13 @@ from re_bench_evaluation.plan_tables import (
 )
 
 Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-"""A seed; bounded because it is part of the name of the run's directory."""
+"""A seed, bounded because it is part of the name of the run's directory."""
 
 _SESSION_MIB = 8192
 
 
 class Plan(StrictModel):
-    """A plan, which runs every agent with each of its models on every task, once per seed."""
+    """A plan: every agent runs with each of its models on every task, once per seed."""
 
     name: Name | None = None
     """Defaults to the file name without suffix."""
@@ -79,7 +79,7 @@ class Plan(StrictModel):
                     yield f"agents.{name}.models[{index}]: unknown model {model!r}; add a table [models.{model}]"
 
     def _kind_problems(self, agent: Agent) -> Iterator[str]:
-        """Yield the problems of an agent's table that depend on its kind, each as ``key: problem``."""
+        """Yield the problems of an agent's table that depend on its kind, each in the form ``key: problem``."""
         try:
             kind = kind_named(agent.kind)
         except UsageError as error:
@@ -156,7 +156,7 @@ def load_plan(path: Path) -> Plan:
     """Read a plan.
 
     Raises:
-        UsageError: if the plan is invalid; with one line per problem, which starts with the file and the key.
+        UsageError: if the plan is invalid. Each line of the message is a problem, with the file and the key.
     """
     try:
         plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -182,10 +182,10 @@ def _lines(error: ValidationError) -> Iterator[str]:
 
 
 def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a plan that have changed but must not change after an evaluation has started.
+    """Return the changed keys of a plan that must not change after an evaluation has started.
 
-    Allowed changes are: more tasks, models, agents, models per agent, and seeds; a higher or no cap on dollars; the
-    number of ``tries``; and the ``base_url`` and ``key_variable`` of a model.
+    These changes are allowed: more tasks, models, agents, models per agent, and seeds; a higher cap on dollars, or
+    none; the number of ``tries``; and the ``base_url`` and ``key_variable`` of a model.
     """
     changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
     return ["seeds" if key == "all_seeds" else key for key in changed]

@@ -28,7 +28,7 @@ class Model(StrictModel):
     base_url: Annotated[Line, Field(pattern="^https?://")] | None = None
     """URL of an OpenAI-compatible server; None for OpenAI's server."""
     key_variable: Line | None = None
-    """Environment variable with the server's API key; None if no key is needed."""
+    """The environment variable with the server's API key; None if no key is needed."""
     price: Price | None = None
     """The model's price; None means that costs are unknown."""
     context_tokens: int | None = Field(default=None, ge=1000)
@@ -44,7 +44,7 @@ class Agent(StrictModel):
     command: Words | None = None
     """Command line with placeholders in braces; only for the kind ``command``."""
     models: Names | None = None
-    """The agent's models: by default all models of the plan; an empty list for an agent without a model."""
+    """The agent's models; None for all models of the plan, empty for an agent without a model."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Additional environment variables."""
 
@@ -73,7 +73,7 @@ class RunResources(StrictModel):
     gpus: float = Field(default=0, ge=0)
     """Number of GPUs: an integer, or a number below 1 to share a GPU."""
     gpu_type: Line | None = None
-    """Part of the GPU's name; on Ray, the node's accelerator type."""
+    """A part of the GPU's name; on Ray, the node's accelerator type."""
 
 
 class TaskModel(StrictModel):
@@ -100,4 +100,4 @@ class ServerOptions(StrictModel):
     model: TaskModel | None = None
     """Replaces the chat model of tasks that call a real model in the plan's profile."""
     key_variable: Line | None = None
-    """Environment variable with the API key for the tasks' chat model."""
+    """The environment variable with the API key for the tasks' chat model."""

@@ -1,7 +1,7 @@
 """Execute one run of an evaluation: start its server and agent, enforce its limits, and record the result.
 
-A run that was interrupted resumes if its agent supports this. Otherwise the run restarts from the beginning, and the
-files of the previous try are moved to ``tries/N``.
+An interrupted run resumes if its agent supports this. Otherwise the run restarts from the beginning, and the files of
+the previous try are moved to ``tries/N``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 TRIES = "tries"
-"""Subdirectory of a run's directory that contains a directory for each earlier try."""
+"""The subdirectory of a run's directory that contains a directory for each earlier try."""
 
 _FILES = (AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, TOKEN)
 _TIMES = ("time", "wall-clock time")
@@ -55,15 +55,15 @@ _POLL_S = 0.5
 _SAVE_S = 10.0
 _SUSPEND_S = 20.0
 _FINISH_S = 900.0
-"""Seconds that an agent has for a last scoring after a time limit."""
+"""Maximum duration of an agent's last scoring after a time limit."""
 
 
 @dataclass(frozen=True)
 class RunJob:
-    """The inputs of :func:`execute_run`; can be pickled."""
+    """The inputs of :func:`execute_run`, which can be pickled."""
 
     run: Path
-    """The run's directory; on a cluster, its path is the same on all machines."""
+    """The run's directory, whose path is the same on all machines of a cluster."""
     plan: Plan
     plan_directory: Path
     task: TaskRecord
@@ -80,8 +80,7 @@ def execute_run(job: RunJob) -> RunRecord:
     """
     with _locked(job.run):
         end_leftovers(job.run, job.plan.kinds)
-        run = _Run(job)
-        return run.record_crash() if run.crashed() else run.execute()
+        return _Run(job).execute()
 
 
 class _Run:
@@ -93,18 +92,9 @@ class _Run:
         self._started: float | None = None
         self._saved = time.monotonic()
 
-    def crashed(self) -> bool:
-        """Return whether the run was interrupted without a record of its end and cannot resume.
-
-        A restart then spends money again.
-        """
-        return self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan)
-
-    def record_crash(self) -> RunRecord:
-        """Record the crash as an internal error, so that the scheduler retries only within the cap on dollars."""
-        return self._failed("its machine was lost")
-
     def execute(self) -> RunRecord:
+        if self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan):
+            return self._failed("its machine was lost")  # the scheduler restarts it only within the cap on dollars
         resume = self._mark_running()
         try:
             end = self._work(resume=resume)
@@ -180,7 +170,7 @@ class _Run:
             while agent.process.poll() is None:
                 raise_if_stop_requested()
                 if server.process.poll() is not None:
-                    raise ServerError(f"server ended: {server.exit_reason()}")  # noqa: TRY301 - as by address()
+                    raise ServerError(f"server ended: {server.exit_reason()}")  # noqa: TRY301 - like address()
                 if (limit := self._limit()) is not None:
                     self._end_at_limit(agent, limit)
                     return AgentExit("ended", limit)
@@ -272,7 +262,7 @@ def _set_aside(run: Path, number: int) -> None:
 
 @contextmanager
 def _locked(run: Path) -> Iterator[None]:
-    """Lock a run's directory during the ``with`` block, waiting for an earlier process that is still shutting down."""
+    """Lock a run's directory during the ``with`` block; wait if an earlier process is still shutting down."""
     lock = FileLock(run / _LOCK, preserve_lock_file=True)
     try:
         lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested)
@@ -300,7 +290,7 @@ def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> 
 
 
 def cost_so_far(run: Path, record: RunRecord, plan: Plan) -> float:
-    """Return the cost in dollars of all tries of a run that is not active; an unknown cost counts as its maximum."""
+    """Return the cost in dollars of all tries of an inactive run; an unknown cost counts as its maximum."""
     return record.earlier_dollars + cost_of_try(run, record, plan) + (record.task_dollars or 0.0)
 
 
@@ -308,7 +298,7 @@ def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
     """Return the cost of the agent's model in the latest try, in dollars.
 
     An unknown cost counts as the whole budget, because an agent that reported nothing or was killed may have spent it.
-    Reports of agents with ``keeps_budget`` are trusted: they include the maximum cost of a call before it is made.
+    Reports of agents with ``keeps_budget`` are trusted: they include the maximum cost of each call before it is made.
     """
     reported = Usage.of_run(run).dollars if plan.kind_of(record.agent).keeps_budget else None
     if reported is not None:

@@ -34,12 +34,12 @@ OVER_CAP = "dollar cap: not enough left for its budget"
 class DollarCap:
     """Keep the total cost of runs below a cap by reserving the maximum cost of each run before the run starts.
 
-    The total never exceeds the cap, in whatever order runs start, end and fail, if each run stays within its own
-    budget.
+    If each run stays within its own budget, the total never exceeds the cap, whatever the order in which runs start,
+    end and fail.
     """
 
     def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
-        """Start with the cost so far of each run; a ``cap`` of None is unlimited."""
+        """Start with the cost of each run so far; if ``cap`` is None, there is no limit."""
         self.cap = cap
         self._amounts = dict(spent)
 
@@ -49,7 +49,7 @@ class DollarCap:
         return math.fsum(self._amounts.values())
 
     def start(self, run: str, most: float) -> bool:
-        """Reserve ``most`` dollars for a run, including its earlier tries; return whether the cap allows this."""
+        """Reserve ``most`` dollars for all tries of a run; return False if the cap does not allow this."""
         others = [amount for name, amount in self._amounts.items() if name != run]
         if self.cap is not None and math.fsum([*others, most]) > self.cap:
             return False
@@ -72,14 +72,8 @@ def evaluate(
     """Execute the remaining runs of an evaluation; return the records of all runs by name.
 
     Starts, ends and retries are logged to stderr. If an exception or signal stops the process, another call continues
-    the active runs.
-
-    Args:
-        evaluation: the evaluation.
-        plan_directory: the directory that contains the plan file.
-        jobs: maximum number of concurrent runs; None means that only the resources limit it.
-        ray: address of a Ray cluster; None runs everything on this machine.
-        show: called repeatedly with the records of all runs, for displays.
+    the active runs. ``jobs`` limits the number of concurrent runs. ``ray`` is the address of a Ray cluster; None runs
+    everything on this machine. To display progress, ``show`` is called repeatedly with the records of all runs.
 
     Raises:
         UsageError: if no machine has the resources of a run, or the cluster does not exist.
@@ -101,15 +95,12 @@ def evaluate(
 
 class _Scheduler:
     def __init__(
-        self,
-        evaluation: Evaluation,
-        plan_directory: Path,
-        show: Callable[[Mapping[str, RunRecord]], None] | None,
+        self, evaluation: Evaluation, plan_directory: Path, show: Callable[[Mapping[str, RunRecord]], None] | None
     ) -> None:
         self._evaluation, self._plan, self._plan_directory = evaluation, evaluation.plan, plan_directory
         self._show = show or len
         self._waiting: dict[str, float] = {}
-        """Earliest start of each waiting run, as a value of ``time.monotonic``."""
+        """The earliest start of each waiting run, as a value of ``time.monotonic``."""
         self._running: dict[str, Future[RunRecord]] = {}
         self.records: dict[str, RunRecord] = {}
         for record in evaluation.planned_runs():
@@ -118,7 +109,7 @@ class _Scheduler:
         self._cap = DollarCap(self._plan.dollars, spent)
 
     def _enqueue(self, record: RunRecord) -> None:
-        """Queue a run unless it has ended. The count of internal errors is reset, so failed runs are retried."""
+        """Queue a run unless it has ended; reset its count of internal errors, so that a failed run is retried."""
         if record.state != "ended":
             directory = self._evaluation.runs / record.run
             directory.mkdir(exist_ok=True)

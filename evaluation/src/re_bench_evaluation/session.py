@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 TOKEN = "server.token"  # noqa: S105 - the name of a file
-"""File in a run's directory with the API key of the run's server."""
+"""The file in a run's directory with the API key of the run's server."""
 
 _RE_BENCH = (sys.executable, "-P", "-m", "re_bench.cli")
 _AGENT_MARK = "RE_BENCH_AGENT_OF"
 _SERVER_MARK = "RE_BENCH_SERVER_OF"
 _POLL_S = 0.1
 _START_S = 1800.0
-"""Timeout for the start of a server; it only catches hangs, because data are prepared before."""
+"""Timeout for starting a server. It only catches hangs, because the data is already prepared."""
 _DRAIN_S = 60
-"""Grace period in seconds for active commands and scorings when a server is shut down."""
+"""Grace period in seconds for active commands and scorings when a server shuts down."""
 _END_S = 30.0
 _TAIL = 4096
 _TEMPLATES = "templates"
@@ -59,7 +59,7 @@ class ServerError(ReBenchError):
 
 
 class Child:
-    """A process of a run: its server or its agent. Leaving the ``with`` block kills the process and its descendants."""
+    """The server or the agent of a run. Leaving the ``with`` block kills the process and its descendants."""
 
     def __init__(self, argv: Sequence[str], log: Path, cwd: Path | None, environment: Mapping[str, str]) -> None:
         with log.open("ab") as output:
@@ -110,7 +110,7 @@ class RunServer(Child):
     """The server of a run; its state directory is ``server`` in the run's directory."""
 
     def __init__(self, run: Path, task: str, profile: str, options: Sequence[str], environment: dict[str, str]) -> None:
-        """Start the server with a new API key; ``options`` are those of :func:`server_options`."""
+        """Start the server with a new API key; ``options`` is the result of :func:`server_options`."""
         self.token = secrets.token_urlsafe(32)
         token_file = run / TOKEN
         replace_file(token_file, self.token.encode() + b"\n")
@@ -143,7 +143,7 @@ class RunServer(Child):
         return f"exit status {self.process.returncode}: {self.last_line() or 'no output'}"
 
     def drain(self) -> None:
-        """Shut down when active commands and scorings have ended, but at most after the grace period."""
+        """Shut down once active commands and scorings have ended or the grace period is over."""
         self.signal(signal.SIGTERM, _DRAIN_S + _END_S)
 
     def suspend(self) -> None:
@@ -161,9 +161,9 @@ class RunAgent(Child):
 
 
 def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
-    """Stop the agents and servers of runs in a directory that a killed evaluation left behind; return their number.
+    """Stop the agents and servers that a killed evaluation left running in a directory; return their number.
 
-    Agents are killed. Servers are interrupted, and suspend their sessions.
+    Agents are killed. Servers are interrupted, so that they suspend their sessions.
     """
     agents, servers = [], []
     for pid in all_processes():
@@ -187,7 +187,7 @@ def _belongs_to(directory: Path, run: str | None) -> bool:
 
 
 def _is_hidden_agent(directory: Path, kinds: Collection[AgentKind], argv: list[str]) -> bool:
-    """Return whether a command line is that of a run's agent. Some agents hide their environment."""
+    """Return whether a command line belongs to an agent that hides its environment."""
     found = (kind.directory_of(argv) for kind in kinds)
     return any(path is not None and _belongs_to(directory, path) and Path(path).name == AGENT for path in found)
 
@@ -227,17 +227,14 @@ def server_options(plan: Plan, task: TaskRecord) -> list[str]:
 
 
 def session_of(run: Path) -> Path | None:
-    """Return the directory of a run's last session that has attempts, else of its last session; None if it has none."""
+    """Return the directory of a run's last session, preferring sessions with attempts; None without sessions."""
     sessions = sorted(path.parent for path in (run / SERVER / SESSIONS).glob(f"*/{SESSION}"))
     scored = [path for path in sessions if (path / ATTEMPTS).is_file()]
     return max(scored or sessions, default=None)
 
 
 def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
-    """Return the fields of a run's record that come from its session: attempts, score and the task model's cost.
-
-    Without a session, the result is empty.
-    """
+    """Return the fields of a run's record that come from its session; empty if the run has no session."""
     session = session_of(run)
     if session is None:
         return {}
@@ -254,8 +251,8 @@ def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
 def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
     """Return the working time of a run in seconds: its wall-clock time without waits.
 
-    Waits that the server causes are read from the session's record, which the server updates every half minute. Waits
-    that the agent reports are limited to the time since the run began, and exclude scorings.
+    Waits caused by the server come from the session's record, which the server updates every half minute. Waits
+    reported by the agent count only if they are after the run's start and outside scorings.
     """
     session = session_of(run)
     record = SessionSummary.read(session)
@@ -267,11 +264,11 @@ def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
 
 
 def end_session(run: Path) -> None:
-    """End a run's session after the server has exited, and remove the server's templates."""
+    """End the session of a run whose server has exited, and remove the server's templates."""
     session = session_of(run)
     record = SessionSummary.read(session)
     if session is not None and (record is None or record.state != "ended"):
         argv = [*_RE_BENCH, "sessions", "end", session.name, "--state", str(run / SERVER)]
-        with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # also during shutdown
+        with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # not interrupted by a shutdown
             subprocess.run(argv, stdout=log, stderr=log, timeout=_END_SESSION_S, check=False, process_group=0)
     remove_tree(run / SERVER / _TEMPLATES)

@@ -3,8 +3,8 @@
 Both files contain JSON lines (see docs/transcripts.md). Unknown kinds and fields are skipped, and values may have any
 type.
 
-In a trace, each reply of the model is a step, which includes the action and its observation. Replies for other
-purposes, such as an edit, have ``extra["purpose"]``. Steps that a rewind has undone remain in the list and have
+In a trace, each reply of the model is a step, which includes the action and its observation. Replies that do not choose
+an action have ``extra["purpose"]``. Steps that were undone by a rewind stay in the list and have
 ``extra["set_aside"]``. A transcript contains tool calls but no replies of the model.
 """
 
@@ -41,7 +41,7 @@ Entry = dict[str, Any]
 
 @dataclass(slots=True)
 class Spent:
-    """Tokens and cost of a model call as logged; the values are not validated and may have any type."""
+    """The tokens and cost of a model call as logged; the values are not validated and may have any type."""
 
     prompt_tokens: object
     completion_tokens: object
@@ -74,7 +74,7 @@ class Step:
 
 @dataclass(slots=True)
 class Trajectory:
-    """The steps of a run, and information about the run."""
+    """The steps of a run and information about the run."""
 
     kind: Literal["trace", "transcript"]
     steps: list[Step] = field(default_factory=list)
@@ -160,9 +160,9 @@ class _TraceReader:
     def __init__(self) -> None:
         self.trajectory = Trajectory("trace")
         self._reply: Step | None = None
-        """The last reply, while its action has not been read."""
+        """The last reply, until its action is read."""
         self._acting: Step | None = None
-        """The last step with an action, while its observation has not been read."""
+        """The last step with an action, until its observation is read."""
         self._done: list[Step] = []
         """The completed steps; rewinds refer to them by number."""
         self._rewards = 0

@@ -1,7 +1,7 @@
 """Export traces and transcripts as trajectories in ATIF, Harbor's format (its RFC 0001).
 
-Values for which ATIF has no field are stored in ``extra``. Scores and the end of a run are steps of the source
-``system`` whose ``extra.event`` is ``attempt`` or ``end``.
+Values for which ATIF has no field are stored in ``extra``. Scores and the end of a run are steps with the
+source ``system`` and the ``extra.event`` ``attempt`` or ``end``.
 """
 
 from __future__ import annotations
@@ -17,16 +17,7 @@ from re_bench.attempts.log import AttemptLog
 from re_bench.data.files import replace_file
 from re_bench.data.jsonl import LogError
 from re_bench.errors import UsageError
-from re_bench.records import (
-    AGENT,
-    ATTEMPTS,
-    SESSIONS,
-    TRACE,
-    TRANSCRIPT,
-    EvaluationRecord,
-    RunRecord,
-    run_directories,
-)
+from re_bench.records import AGENT, ATTEMPTS, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord, run_directories
 from re_bench_evaluation.report.text import plain_json
 from re_bench_evaluation.trajectory import UNKNOWN, Step, read_trajectory
 
@@ -39,12 +30,12 @@ if TYPE_CHECKING:
 
 VERSION = "ATIF-v1.7"
 _MAX_MIB = 512
-"""Maximum size of a trace or transcript; they are converted in memory."""
+"""Maximum size of a trace or transcript, which is converted in memory."""
 _TOKENS = ("prompt_tokens", "completion_tokens")
 _MAX_DOLLARS = 1e9
-"""Larger costs of a single call are ignored, so that sums stay finite."""
+"""Larger costs of a call are ignored, so that sums stay finite."""
 _ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
-"""Fields of the run's record that are copied to the document."""
+"""The fields of the run's record that are copied to the document."""
 
 
 @dataclass(frozen=True)
@@ -65,21 +56,17 @@ class _Source:
 
     path: Path
     name: str
-    """Path of the output file relative to the output directory, without suffix."""
+    """The path of the output file relative to the output directory, without suffix."""
     run: RunRecord | None = None
     attempts: Path | None = None
     """The path of the attempt log."""
 
 
 def write_trajectories(directory: Path, out: Path) -> list[Written]:
-    """Export all traces and transcripts in a directory.
+    """Export all traces and transcripts of an evaluation, a run, an agent, a session or a server's state directory.
 
     For a run, ``RUN/trajectory.json`` is made from the agent's trace and ``RUN/server.trajectory.json`` from the
     server's transcript. Without a trace, ``RUN/trajectory.json`` is made from the transcript.
-
-    Args:
-        directory: the directory of an evaluation, a run, an agent or a session, or a server's state directory.
-        out: the output directory.
 
     Raises:
         UsageError: if there is nothing to export, or ``out`` cannot be written.
@@ -152,15 +139,15 @@ def document_of(
 ) -> dict[str, Any]:
     """Convert a trajectory to an ATIF document.
 
-    A trajectory without steps gets one that says so, because ATIF requires a step.
+    If there are no steps, the document has a single step that says so, because ATIF requires at least one.
 
     Args:
         trajectory: the trajectory.
         session: the session's id in the document.
         agent: the agent's name and model according to the run's record.
         extra: values for the document's ``extra``.
-        attempts: the attempts in the log, which replace those in the trajectory because they include scores that were
-            hidden from the agent; None without a log.
+        attempts: the attempts in the log; they replace the trajectory's attempts, which lack the scores hidden from the
+            agent. None without a log.
     """
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
     if trajectory.agent:
@@ -185,7 +172,7 @@ def document_of(
 
 
 def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Yield the steps of a trace, with the attempts in it replaced by those of the log, inserted by time."""
+    """Yield the steps of a trace, with its attempts replaced by the log's attempts, which are inserted by time."""
     waiting = [_attempt_step(attempt) for attempt in attempts]
     for step in trajectory.steps:
         if step.event == "attempt":
@@ -197,7 +184,7 @@ def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[St
 
 
 def _by_number(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Yield the steps of a transcript, with the attempts in it replaced by those of the log with the same number."""
+    """Yield the steps of a transcript, with its attempts replaced by the log's attempts with the same numbers."""
     by_number = {attempt.n: attempt for attempt in attempts}
     for step in trajectory.steps:
         if step.event != "attempt":
@@ -252,7 +239,7 @@ def _fields(number: int, step: Step) -> dict[str, Any]:
 
 
 def _metrics(spent: Spent) -> dict[str, Any]:
-    """Return the valid ones of the tokens and cost of a model call."""
+    """Return the tokens and the cost of a model call as metrics; invalid values are left out."""
     metrics: dict[str, Any] = {}
     for name in _TOKENS:
         value = getattr(spent, name)
@@ -264,7 +251,7 @@ def _metrics(spent: Spent) -> dict[str, Any]:
 
 
 def _final_metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the number of steps, the total tokens, and the total cost if the costs of all calls are known."""
+    """Return the number of steps, the total tokens, and the total cost if the cost of every call is known."""
     calls = [step.get("metrics", {}) for step in steps if step.get("llm_call_count")]
     metrics: dict[str, Any] = {"total_steps": len(steps)}
     if calls:

@@ -36,13 +36,16 @@ if TYPE_CHECKING:
 Outcome = Literal["agrees", "differs", "not compared"]
 _ROUNDING = 1e-9
 OTHER_INSTANCE = 0.2
-"""Added to the tolerance of rewards if an attempt was made with an instance of another machine's secret. The rewards of
-one solution differ between secrets by a few hundredths, and in rust_codecontests by 0.06 (standard deviation)."""
+"""Additional tolerance for rewards of attempts at a task instance that was made with another machine's secret.
+
+The rewards of a solution differ between secrets by a few hundredths; their standard deviation in rust_codecontests is
+0.06.
+"""
 
 
 @dataclass(frozen=True)
 class Rescored:
-    """A sampled attempt, and the result of comparing its new score with the logged score."""
+    """The result of comparing the new score of a sampled attempt with the logged score."""
 
     run: str
     attempt: int
@@ -56,18 +59,18 @@ class Verification:
     """The result of verifying a bundle."""
 
     sha256: str
-    """Hash of the bundle's file."""
+    """The hash of the bundle's file."""
     evaluation: str
     files: int
     """Number of files that match the manifest."""
     problems: tuple[str, ...]
-    """A line for each failed check; the bundle is verified if there are none."""
+    """A line for each failed check."""
     notes: tuple[str, ...]
-    """What was not checked, and further information."""
+    """Further information, such as the contents that the bundle lacks."""
     seed: int
     rescored: tuple[Rescored, ...]
     unchecked: tuple[str, ...] = ()
-    """The runs with a score of which no deciding submission was scored again and compared."""
+    """Names of the runs whose score was not compared with a new score of the submission that decides it."""
 
     @property
     def verified(self) -> bool:
@@ -76,7 +79,7 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed; this does not require that any score was compared."""
+        """Whether no check failed, even if no score was compared."""
         return not self.problems
 
     @property
@@ -105,11 +108,11 @@ def verify(
 
     Args:
         file: the bundle.
-        sample: number of submissions to score again; submissions that determine the score of a run are chosen first.
+        sample: number of submissions to score again; submissions that decide the score of a run are chosen first.
         seed: seed of the sample.
         sandbox: name of the sandbox backend, if not the default.
-        spend: the most dollars that scorings may spend with the API key in the environment. The model is the bundle's,
-            at the prices of the package genai-prices.
+        spend: maximum dollars that scorings may spend on chat models with the API key in the environment. The bundle
+            names the model; its price comes from the package genai-prices.
         max_mib: maximum total size of the unpacked files, in MiB.
         max_files: maximum number of files, directories and links.
 
@@ -133,7 +136,7 @@ def verify(
             budget = Spending(spend)
             rescored = [_rescored(run, attempt, sandbox, budget) for run, attempt in chosen]
             checked = {(one.run, one.attempt) for one in rescored if one.outcome != "not compared"}
-            unchecked = tuple(name for name, ns in deciding.items() if not any((name, n) in checked for n in ns))
+            unchecked = tuple(name for name, n in deciding.items() if (name, n) not in checked)
     except DamagedBundleError as error:
         problems = [str(error)]
     problems += [f"{entry.run}: {entry.reason}" for entry in rescored if entry.outcome == "differs"]
@@ -142,14 +145,10 @@ def verify(
     return Verification(sha256_of(file), name, files, tuple(problems), tuple(notes), seed, tuple(rescored), unchecked)
 
 
-Deciding = dict[str, list[int]]
-"""For each run with a score, the numbers of its attempts that decide the score."""
-
-
 def _examine(
     unpacked: Unpacked, sample: int, seed: int
-) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]], Deciding]:
-    """Return the problems, the notes, the attempts to score again, and the attempts that decide scores.
+) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]], dict[str, int]]:
+    """Return the problems, the notes, the attempts to score again, and the number of each run's deciding attempt.
 
     If a file is damaged, no attempt is scored again.
     """
@@ -166,18 +165,17 @@ def _examine(
         found = [*_problems_of(run), *_problems_of_attempts(run)]
         problems += [f"{run.name}: {problem}" for problem in found]
         sound += [] if found else [run]  # only their attempts are scored again
-    scored = {run.name: [one.n for one in attempts] for run in evaluation.runs if (attempts := _deciding(run))}
-    return problems, _notes(unpacked.manifest, evaluation), _sample(sound, size, seed), scored
+    deciding = {run.name: attempt.n for run in evaluation.runs if (attempt := _deciding(run)) is not None}
+    return problems, _notes(unpacked.manifest, evaluation), _sample(sound, size, seed), deciding
 
 
-def _deciding(run: LoggedRun) -> list[Attempt]:
+def _deciding(run: LoggedRun) -> Attempt | None:
     """Return the attempt that decides a run's score, if any."""
-    chosen = None if run.task_record is None else run.contents.chosen(run.task_record.aggregation)
-    return [] if chosen is None else [chosen]
+    return None if run.task_record is None else run.contents.chosen(run.task_record.aggregation)
 
 
 def _problems_of_tasks(records: Sequence[TaskRecord]) -> Iterator[str]:
-    """Yield a problem for each task that occurs twice, or differs from the installed task of its version."""
+    """Yield the problems of the tasks: duplicates, and differences from the installed task of the same version."""
     names = [record.name for record in records]
     yield from (f"{name}: more than one record of the task" for name in sorted(set(names)) if names.count(name) > 1)
     for record in records:
@@ -190,7 +188,7 @@ def _problems_of_tasks(records: Sequence[TaskRecord]) -> Iterator[str]:
             if claimed != installed:
                 yield f"{record.name}: {name} is {claimed}, but {installed} in the installed task"
         if anchor_pair(own) != anchor_pair(record):
-            yield f"{record.name}: the anchors are not those of the installed task"
+            yield f"{record.name}: the anchors differ from the installed task's"
 
 
 def _problems_of(run: LoggedRun) -> Iterator[str]:
@@ -201,14 +199,14 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
     if [attempt.n for attempt in run.attempts] != [*range(1, len(run.attempts) + 1)]:
         yield "attempts are not numbered 1, 2, 3, ...: some are missing or out of order"
     if any((attempt.task, attempt.profile) != place for attempt in run.attempts):
-        yield f"the attempt log has attempts at another task or profile than {'/'.join(place)}"
+        yield f"the attempt log has attempts at a task or profile other than {'/'.join(place)}"
     if run.task_record is None:
         yield f"the evaluation has no task {record.task!r}"
         return
     if record.state not in ("ended", "failed"):
         return
     if record.session is None and any((run.directory / SERVER / SESSIONS).glob("*")):
-        yield "run.json names no session, but there is one"
+        yield "run.json names no session, but a session exists"
     try:
         yield from _contradictions(run, run.task_record)
     except ValueError as error:
@@ -225,12 +223,12 @@ def _contradictions(run: LoggedRun, task: TaskRecord) -> Iterator[str]:
         if not _agree(recorded, logged):
             yield f"{name} is {recorded} in run.json but {logged} in the attempt log"
     deciding = _deciding(run)
-    if deciding and not any(map(run.submission, deciding)):
+    if deciding is not None and run.submission(deciding) is None:
         yield "the submission that decides the score is not in the bundle; the score cannot be checked"
 
 
 def _problems_of_attempts(run: LoggedRun) -> Iterator[str]:
-    """Yield a problem for each attempt with a malformed chat model, no submission, or another reward than its score."""
+    """Yield the problems of a run's attempts, such as a reward that does not match the raw score."""
     anchors = anchor_pair(run.task_record) if run.task_record is not None else None
     for attempt in run.attempts:
         try:
@@ -242,19 +240,19 @@ def _problems_of_attempts(run: LoggedRun) -> Iterator[str]:
         if not attempt.submission:
             yield f"attempt {attempt.n}: valid without a submission"
         if run.task_record is not None and not _is_metr(attempt.details.get(METR_REWARD), run.task_record):
-            yield f"attempt {attempt.n}: its anchors of METR are not those of the installed task"
+            yield f"attempt {attempt.n}: its METR anchors differ from the installed task's"
         if anchors is None:
             continue
         own = attempt.details.get("anchors")
         claimed = (own.get("starting"), own.get("reference")) if isinstance(own, dict) else anchors
         if claimed != anchors:
-            yield f"attempt {attempt.n}: its anchors are not those of the task"
+            yield f"attempt {attempt.n}: its anchors differ from the task's"
         elif attempt.raw is not None and not _agree(attempt.reward, normalise(attempt.raw, *anchors)):
-            yield f"attempt {attempt.n}: the reward {attempt.reward} is not that of its raw score"
+            yield f"attempt {attempt.n}: the reward {attempt.reward} does not match the raw score"
 
 
 def _is_metr(claimed: object, record: TaskRecord) -> bool:
-    """Return whether METR's anchors in an attempt are those of the installed task, unless there are none to compare."""
+    """Return whether an attempt's METR anchors match the installed task's; True if there is nothing to compare."""
     task = task_here(record.name)
     if claimed is None or task is None or task.manifest.version != record.version:
         return True
@@ -288,13 +286,13 @@ def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
 
 
 def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[LoggedRun, Attempt]]:
-    """Choose random attempts to score again; attempts that determine a run's score come before all others."""
+    """Choose random attempts to score again; attempts that decide a run's score have priority."""
     ranked: list[tuple[bool, float, LoggedRun, Attempt]] = []
     generator = random.Random(seed)
     for run in runs:
-        deciding = {attempt.n for attempt in _deciding(run)}
+        deciding = _deciding(run)
         ranked += [
-            (attempt.n not in deciding, generator.random(), run, attempt)
+            (attempt is not deciding, generator.random(), run, attempt)
             for attempt in (run.attempts if run.task_record is not None else ())
             if attempt.status != "error" and run.submission(attempt)
         ]

@@ -1,9 +1,9 @@
 """Compute the wall-clock and working time of a run from its session's clock and its agent's waits.
 
 The session's clock excludes time in which the server was down or made the session wait (see
-:class:`re_bench.attempts.log.Attempt`). Agents report other waits, such as waits for an overloaded model server, in the
-file named by the environment variable ``RE_BENCH_WAITS``, as JSON lines ``{"began": s, "ended": s, "reason": "..."}``.
-Reported waits are not verified, so a dishonest agent can gain time. Waits outside the run or during scoring are
+:class:`re_bench.attempts.log.Attempt`). Agents report other waits, such as waits for an overloaded model server, as
+JSON lines ``{"began": s, "ended": s, "reason": "..."}`` in the file that the environment variable ``RE_BENCH_WAITS``
+names. These reports are not verified, so a dishonest agent can gain time. Waits outside the run or during scoring are
 ignored, and overlapping waits count once.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from re_bench.attempts.log import Attempt
 
 _MAX_BYTES = 4 << 20
-"""Maximum size of the file of waits, about 40,000 lines; it is limited because the file is read twice a second."""
+"""Maximum size of the file of waits, about 40,000 lines; the file is read twice a second."""
 
 
 class SessionSummary(Record):
@@ -40,7 +40,7 @@ class SessionSummary(Record):
     reason: str | None = None
     used_s: Amount | None = None
     waited_s: Amount | None = None
-    """Time in which the server made the session wait."""
+    """How long the server made the session wait."""
     model_dollars: Amount | None = None
     scoring_model_dollars: Amount | None = None
     periods: tuple[tuple[float, float], ...] = ()
@@ -73,8 +73,8 @@ def working_time(
         periods: the periods in which the run was active: not paused, and with a running server.
         at: the moment, in seconds since 1970.
         waits: waits reported by the agent; they count only within ``periods``.
-        clock: the value of the session's clock at that moment, which excludes waits caused by the server; None uses the
-            total length of ``periods``.
+        clock: the value of the session's clock at that moment, which excludes waits caused by the server; by default
+            the total length of ``periods``.
     """
     past = common(periods, [Interval(-math.inf, at)])
     if clock is None:
@@ -89,13 +89,8 @@ def attempt_times(
 ) -> list[Elapsed | None]:
     """Return the submission time of each attempt of a run; None if unknown. Times never decrease.
 
-    For attempts in old logs, which do not contain times of the session's clock, the submission time is computed from
-    ``time``, ``seconds`` and ``periods``.
-
-    Args:
-        attempts: the attempts in the order of the log.
-        periods: the result of :func:`session_periods`.
-        waits: the result of :func:`read_waits`.
+    Old logs lack the times of the session's clock; the submission times of their attempts are computed from ``time``,
+    ``seconds`` and ``periods``. ``periods`` is the result of :func:`session_periods`, ``waits`` of :func:`read_waits`.
     """
     attempts, waits, times, latest = list(attempts), list(waits), [], Elapsed(0.0, 0.0)
     waits = without(waits, scorings(attempts)) if waits else waits
@@ -108,7 +103,7 @@ def attempt_times(
 
 
 def scorings(attempts: Iterable[Attempt]) -> list[Interval]:
-    """Return the intervals in which attempts were scored; they do not count as waits of the agent."""
+    """Return the intervals in which attempts were scored, which do not count as waits of the agent."""
     scored = ((seconds_since_1970(attempt.time), attempt.seconds) for attempt in attempts)
     return [Interval(time - seconds, time) for time, seconds in scored if time is not None]
 
@@ -137,10 +132,9 @@ def read_waits(path: Path) -> list[Interval]:
 
 
 def session_periods(session: Path) -> list[Interval]:
-    """Return the periods in which a session was active.
+    """Return the periods in which a session was active; empty without a valid record.
 
-    The last period has no end unless the session is paused. Old records contain only the start of the session. Without
-    a record the result is empty.
+    The last period has no end unless the session is paused. Old records contain only the start of the session.
     """
     record = SessionSummary.read(session)
     if record is None:

@@ -72,13 +72,8 @@ def contents(directory: Path) -> dict[str, tuple[int, str]]:
 def hidden_files(name: str) -> list[Path]:
     """Return the files and held-out data of a task that no agent may see."""
     task, package = TOP / "tasks" / name, TOP / "tasks" / name / name
-    shown = [
-        task / "instructions.md",
-        task / "starter",
-        task / "baseline",
-        package / "sandboxed",
-        package / "profiles.py",
-    ]
+    shown = [task / "instructions.md", task / "starter", task / "baseline"]
+    shown += [package / "sandboxed", package / "profiles.py"]
     own = [path for path in task.rglob("*") if not any(path.is_relative_to(part) for part in shown)]
     cached = [path for part in ("text", name) for path in (cache_directory() / part).rglob("*")]
     held_out = [path for path in cached if path.name in {"heldout.bin", "test.jsonl"}]
@@ -103,24 +98,17 @@ def test_exports_are_reproducible_and_contain_no_secrets(name: str, tmp_path: Pa
     assert secret
     of_agents = {entry for entry in first if not entry.startswith("solution/")}
     assert {entry for entry in of_agents if first[entry][1] in secret} == set()
-    assert {entry for entry in of_agents if entry.startswith("tests/")} == {
-        "tests/Dockerfile",
-        "tests/docker-compose.yaml",
-        "tests/test.sh",
-    }
+    scripts = {"tests/Dockerfile", "tests/docker-compose.yaml", "tests/test.sh"}
+    assert {entry for entry in of_agents if entry.startswith("tests/")} == scripts
     lines = [tmp_path / "one" / file for file in ("instruction.md", "README.md", "task.toml", "solution/solve.sh")]
     assert [path for path in lines if CANARY not in path.read_text()] == []
 
 
 def test_contents_of_an_export(quick: Path, tmp_path: Path) -> None:
-    (directory,) = export(quick, tmp_path / "out", "--hours", "2", "--verifier-image", "example.org/scorer:3")
+    options = ("--hours", "2", "--verifier-image", "example.org/scorer:3", "--max-attempts", "4", "--cheats")
+    directory, cheat = export(quick, tmp_path / "out", *options)
     config = tomllib.loads((directory / "task.toml").read_text())
-    assert config["task"] | {"keywords": 0} == {
-        "name": "re-bench/quick",
-        "version": "1",
-        "description": "A number",
-        "keywords": 0,
-    }
+    assert (config["task"]["name"], config["task"]["version"]) == ("re-bench/quick", "1")
     about = config["metadata"]["re_bench"]
     assert (about["profile"], about["anchors"][0]["reference"], about["tolerance"]["baseline"]) == ("cpu", 10.0, 0.05)
     assert config["verifier"]["environment_mode"] == "separate"
@@ -128,13 +116,25 @@ def test_contents_of_an_export(quick: Path, tmp_path: Path) -> None:
     assert config["agent"] == {"timeout_sec": 7200.0, "user": "agent"}
     assert "ARG VERIFIER=example.org/scorer:3\n" in (directory / "tests" / "Dockerfile").read_text()
     dockerfile = (directory / "environment" / "Dockerfile").read_text()
-    assert "COPY pins.txt \\\n  /opt/\n" in dockerfile
-    assert "FROM scratch AS workspace\nCOPY workspace/ /\nFROM python:3.11-slim\n" in dockerfile
     assert "COPY --from=workspace --chown=agent:agent . /home/agent/solution/\n" in dockerfile
-    assert "Build it so" not in dockerfile
     assert (directory / "environment" / "pins.txt").is_file()
     assert (directory / "environment" / "workspace" / "number").read_text() == "0"
     assert (directory / "instruction.md").read_text().startswith(f"<!-- {CANARY} -->\nWrite a large number.\n")
+
+    # attempts are answered by a service
+    assert config["environment"]["mcp_servers"][0]["url"] == "http://answer:8000/mcp"
+    assert {"source": "/attempts", "service": "answer"} in config["artifacts"]
+    compose = (directory / "environment" / "docker-compose.yaml").read_text()
+    assert "answer_server, quick, --workspace, /workspace, --profile, cpu" in compose
+    assert "up to 4 times; you see its score" in (directory / "instruction.md").read_text()
+    assert "--log /attempts/attempts.jsonl" in (directory / "tests" / "test.sh").read_text()
+
+    # each cheat is a separate task
+    assert (directory.name, cheat.name) == ("quick", "quick-cheat-letters")
+    assert (directory / "solution" / "files" / "number").read_text() == "10"
+    assert (cheat / "solution" / "files" / "number").read_text() == "ten"
+    metadata = tomllib.loads((cheat / "task.toml").read_text())["metadata"]["re_bench"]
+    assert metadata["cheat"] == {"name": "letters", "expect": "invalid", "reason": "no number"}
 
 
 def config_of(task: str, profile: str) -> dict[str, Any]:
@@ -154,15 +154,6 @@ def test_config_requests_the_resources_of_the_profile() -> None:
     assert chosen["artifacts"] == [{"source": "/home/agent/solution/answer.json"}]
     staged = config_of("restricted_mlm", "cpu")["artifacts"]
     assert staged == [{"source": "/home/agent/solution", "exclude": ["./data"]}]
-
-
-def test_each_cheat_is_a_separate_task(quick: Path, tmp_path: Path) -> None:
-    own, cheat = export(quick, tmp_path / "out", "--cheats")
-    assert (own.name, cheat.name) == ("quick", "quick-cheat-letters")
-    assert (own / "solution" / "files" / "number").read_text() == "10"
-    assert (cheat / "solution" / "files" / "number").read_text() == "ten"
-    metadata = tomllib.loads((cheat / "task.toml").read_text())["metadata"]["re_bench"]
-    assert metadata["cheat"] == {"name": "letters", "expect": "invalid", "reason": "no number"}
 
 
 @pytest.mark.parametrize(
@@ -191,18 +182,12 @@ def test_usage_errors_of_an_export(quick: Path, tmp_path: Path) -> None:
         export_harbor(facts, tmp_path / "out", HarborOptions(), ["numbers"])
     with pytest.raises(UsageError, match="--verifier-image 'two words': expected an image's name"):
         export_harbor(facts, tmp_path / "out", HarborOptions(verifier_image="two words"))
+    with pytest.raises(UsageError, match="give a directory that does not exist yet"):
+        export_harbor(facts, tmp_path, HarborOptions())
     (quick / "Dockerfile").unlink()
     with pytest.raises(UsageError, match=r"Dockerfile: No such file or directory; write the agent's Dockerfile"):
         export_harbor(facts, tmp_path / "out", HarborOptions())
     assert not (tmp_path / "out").exists()
-
-
-def test_an_existing_directory_is_refused(quick: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        export(quick, tmp_path)
-    assert ended.value.code == 2
-    assert "give a directory that does not exist yet" in capfd.readouterr().err
-    assert quick.is_dir()
 
 
 def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]:
@@ -218,20 +203,13 @@ def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]
     return status, json.loads(out.read_text()) if out.exists() else None
 
 
-def test_the_verifier_exits_with_2_for_invalid_arguments(quick: Path) -> None:
-    command = [sys.executable, "-m", "re_bench_harbor.verifier", str(quick), "--profle", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.startswith("verifier: ")) == (2, True), done.stderr
-
-
 def test_rewards_are_finite_numbers_and_absent_after_an_internal_error(quick: Path) -> None:
     assert reward(quick, "5") == (0, {"reward": 0.5, "valid": 1.0, "raw": 5.0})
     assert reward(quick, "-30") == (0, {"reward": -3.0, "valid": 1.0, "raw": -30.0})
     assert reward(quick, "five") == (3, {"reward": 0.0, "valid": 0.0})
     assert reward(quick, "nan") == (3, {"reward": 0.0, "valid": 0.0})
     assert reward(quick, "bug") == (1, None)  # and the earlier file is gone
-    reward(quick, "5")
-    assert reward(quick, "5", "--sandbox", "container")[1] is None
+    assert reward(quick, "5", "--profle", "cpu") == (2, None)
 
 
 @contextmanager
@@ -277,14 +255,3 @@ def test_attempts_are_scored_during_the_run_and_the_best_counts(quick: Path, tmp
         assert re.search(r"Attempt 2: invalid.*that is no number.*0 attempts are left", text, re.DOTALL)
         assert "all 2 attempts are used up" in asyncio.run(answer(address))
     assert reward(quick, "3", "--log", log) == (0, {"reward": 0.7, "valid": 1.0, "raw": 7.0, "attempts": 3.0})
-
-
-def test_an_export_with_attempts_has_the_answer_service(quick: Path, tmp_path: Path) -> None:
-    (directory,) = export(quick, tmp_path / "out", "--max-attempts", "4")
-    config = tomllib.loads((directory / "task.toml").read_text())
-    assert config["environment"]["mcp_servers"][0]["url"] == "http://answer:8000/mcp"
-    assert {"source": "/attempts", "service": "answer"} in config["artifacts"]
-    compose = (directory / "environment" / "docker-compose.yaml").read_text()
-    assert "answer_server, quick, --workspace, /workspace, --profile, cpu" in compose
-    assert "up to 4 times; you see its score" in (directory / "instruction.md").read_text()
-    assert "--log /attempts/attempts.jsonl" in (directory / "tests" / "test.sh").read_text()

@@ -46,9 +46,8 @@ class InspectProcess:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start ``inspect`` with these arguments."""
         command, pipe = [sys.executable, str(Path(sys.executable).with_name("inspect")), *arguments], subprocess.PIPE
-        return subprocess.Popen(
-            command, env=self.environment, stdout=pipe, stderr=pipe, text=True, cwd=self.logs.parent
-        )
+        place = self.logs.parent
+        return subprocess.Popen(command, env=self.environment, stdout=pipe, stderr=pipe, text=True, cwd=place)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``inspect`` to its end."""
@@ -56,9 +55,9 @@ class InspectProcess:
             out, err = process.communicate()
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
-    def options(self, model: str = "model") -> list[str]:
+    def options(self) -> list[str]:
         """Return the options of ``eval`` for the scripted model, in profile ``cpu``."""
-        return ["--model", f"openai-api/scripted/{model}", "-T", "profile=cpu", "--log-dir", str(self.logs)]
+        return ["--model", "openai-api/scripted/model", "-T", "profile=cpu", "--log-dir", str(self.logs)]
 
     def eval(self, task: str, *options: str) -> EvalLog:
         """Run a task of re-bench and return the log."""
@@ -112,3 +111,4 @@ def collected_event_loops() -> Iterator[None]:
     yield
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         gc.collect()
+    gc.freeze()  # so that the next collection does not look at all modules again

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agents.mlab.tests.conftest import TRAIN
 from inspect_ai import Task
 from inspect_ai import eval as inspect_eval
 from inspect_ai.agent import as_solver
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, Model
     from inspect_ai.tool import ToolInfo
 
-TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
 TASK = "Make the loss small."
 
 
@@ -39,14 +38,6 @@ def output(text: str, call: tuple[str, Mapping[str, Any]] | None = None, stop: s
         reply.choices[0].stop_reason = stop  # type: ignore[assignment]
     reply.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
     return reply
-
-
-def step(action: str, arguments: Mapping[str, Any]) -> str:
-    """Return a reply in the text format."""
-    return (
-        "Reflection: none\nResearch Plan and Status: look, then improve\nFact Check: nothing new\nThought: go on\n"
-        f"Action: {action}\nAction Input: {json.dumps(arguments)}"
-    )
 
 
 @dataclass
@@ -124,13 +115,9 @@ def processes(mark: str) -> list[str]:
 
 
 def run_agent(place: Path, agent: Agent, replies: Sequence[Any], **options: Any) -> Evaluated:
-    """Run an agent on a workspace with ``train.py`` in Inspect's local sandbox.
+    """Run an agent on a workspace with ``train.py`` in Inspect's local sandbox; write logs to ``place``.
 
-    Args:
-        place: the directory of logs.
-        agent: the agent.
-        replies: the replies of its model, in turn.
-        options: ``files`` and ``setup`` of the sample, ``model_roles``, and options of the task.
+    ``options`` are ``files`` and ``setup`` of the sample, ``model_roles``, and options of the task.
     """
     scripted = Scripted(replies)
     files = {"train.py": TRAIN, **options.pop("files", {})}

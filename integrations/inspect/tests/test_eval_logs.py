@@ -14,7 +14,6 @@ import pytest
 
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
-from re_bench.processes import run_program
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
@@ -22,26 +21,26 @@ from re_bench_inspect import eval_logs, log_conversion
 
 sys.path.append(str(Path(__file__).parent / "support"))
 
-from write_logs import write_logs
+from logged_task import write_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from re_bench_evaluation.report.data import ReportData
 
 pytestmark = pytest.mark.integration
 
 
+def convert_all(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
+    """Convert logs in this process, which has imported Inspect already."""
+    assert (program[:3], capture, time_limit_s) == (["-P", "-m", log_conversion.__name__], False, 300)
+    for log, directory in zip(program[3::2], program[4::2], strict=True):
+        log_conversion.convert(Path(log), Path(directory))
+    return 0, b""
+
+
 @pytest.fixture(autouse=True)
 def convert_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Convert logs in this process, which has imported Inspect already; :func:`in_a_program` does not."""
-
-    def convert_all(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
-        assert (program[:3], capture, time_limit_s) == (["-P", "-m", log_conversion.__name__], False, 300)
-        for log, directory in batched(program[3:]):
-            log_conversion.convert(Path(log), Path(directory))
-        return 0, b""
-
     if "in_a_program" not in request.fixturenames:
         monkeypatch.setattr(eval_logs, "run_program", convert_all)
 
@@ -49,10 +48,6 @@ def convert_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def in_a_program() -> None:
     """Convert the logs in another process, as users do."""
-
-
-def batched(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return zip(words[::2], words[1::2], strict=True)
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +59,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_logs(top)
     (log,) = (top / "eval").iterdir()
     (top / "damaged.eval").write_bytes(log.read_bytes()[:2000])
-    with (
-        zipfile.ZipFile(top / "large.eval", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open("header.json", "w", force_zip64=True) as member,
-    ):
-        for _mib in range(600):
-            member.write(bytes(1 << 20))
+    with zipfile.ZipFile(top / "large.eval", "w") as archive:
+        archive.writestr("header.json", b"{}")
+        archive.filelist[0].file_size = 600 << 20  # as of a decompression bomb
     change(top, "unfinished.json", status="error", epochs=4)
     change(top, "another.json", message="another")
     change(top, "maintenance.json", kind="maintenance")
@@ -102,27 +94,12 @@ def test_each_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None
     (attempt,) = run.attempts
     assert (attempt.status, attempt.message, attempt.wall_s, attempt.working_s) == ("invalid", "it is refused", 1, 0.5)
     assert (run.reward, run.counted) == (None, 0.0)
-
-
-def test_diffs_come_from_kept_submissions_and_steps_from_tool_events(logs: Path) -> None:
-    run = read(logs / "retried").runs[0]
-    assert [attempt.reward for attempt in run.attempts] == [0.5, None, 0.8]
-    assert [attempt.diff.files[0].text for attempt in run.attempts if attempt.diff] == [
-        "@@ -0,0 +1 @@\n+SECONDS = 1.5",
-        "@@ -1 +1 @@\n-SECONDS = 1.5\n+SECONDS = -1.0",
-        "@@ -1 +1 @@\n-SECONDS = -1.0\n+SECONDS = 1.2",
-    ]
-    (step,) = run.attempts[0].steps
-    assert (step.title, step.text) == ("bash", "ls")
-    assert step.output.startswith("ran ls\na line of output")
-
-
-def test_steps_of_mlab_come_from_its_transcript(logs: Path) -> None:
-    (run,) = read(logs / "eval").runs
-    assert [(step.title, step.text, step.output) for step in run.attempts[0].steps] == [
+    assert [(step.title, step.text, step.output) for step in attempt.steps] == [
         ("Execute Script", "train.py", "train.py ran"),
         ("Execute Script", "-1", "-1 ran"),
     ]
+    (other,) = read(logs / "json" / "log.json").runs
+    assert (run.attempts, run.tokens, run.wall_s) == (other.attempts, other.tokens, other.wall_s)
 
 
 def test_samples_of_a_retried_task_count_once(logs: Path) -> None:
@@ -134,6 +111,16 @@ def test_samples_of_a_retried_task_count_once(logs: Path) -> None:
     ]
     assert data.problems == ()
     assert data.cells[0].reward.n == 3
+    attempts = data.runs[0].attempts
+    assert [attempt.reward for attempt in attempts] == [0.5, None, 0.8]
+    assert [attempt.diff.files[0].text for attempt in attempts if attempt.diff] == [
+        "@@ -0,0 +1 @@\n+SECONDS = 1.5",
+        "@@ -1 +1 @@\n-SECONDS = 1.5\n+SECONDS = -1.0",
+        "@@ -1 +1 @@\n-SECONDS = -1.0\n+SECONDS = 1.2",
+    ]
+    (step,) = attempts[0].steps
+    assert (step.title, step.text) == ("bash", "ls")
+    assert step.output.startswith("ran ls\na line of output")
     assert len(read(*sorted((logs / "retried").glob("*.eval")), logs / "retried").runs) == 3
 
 
@@ -156,12 +143,6 @@ def test_runs_with_different_limits_arguments_or_tasks_are_not_averaged(logs: Pa
     assert any("2 h, 4 h" in flag.text for board in data.leaderboards for flag in board.flags)
 
 
-def test_json_and_eval_logs_give_the_same_run(logs: Path) -> None:
-    (run,), (other,) = read(logs / "eval").runs, read(logs / "json" / "log.json").runs
-    assert run.attempts == other.attempts
-    assert (run.tokens, run.wall_s, run.reason) == (other.tokens, other.wall_s, other.reason)
-
-
 def test_a_sample_of_another_task_is_a_problem(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (log,) = (logs / "plain").iterdir()
     with pytest.raises(UsageError, match=r"plain_epoch_1\.json: not a sample of a re-bench task"):
@@ -178,22 +159,15 @@ def test_a_damaged_log_is_a_problem_with_exit_status_1(logs: Path, capsys: pytes
     assert len(data["runs"]) == 1
 
 
-def test_logs_of_maintenance_tasks_are_left_out(logs: Path) -> None:
+def test_missing_samples_maintenance_tasks_and_decompression_bombs_are_problems(logs: Path) -> None:
     with pytest.raises(UsageError, match="log of a maintenance task, which has no runs of an agent"):
         read(logs / "maintenance.json")
-
-
-def test_a_decompression_bomb_is_refused(logs: Path) -> None:
     with pytest.raises(UsageError, match="a part has 629,145,600 bytes; the limit is 536,870,912"):
         read(logs / "large.eval")
-
-
-def test_missing_samples_are_a_problem(logs: Path) -> None:
     data = read(logs / "unfinished.json")
     assert len(data.runs) == 1
-    assert [problem.text for problem in data.problems] == [
-        "only 1 of 4 samples: the evaluation ended with status error"
-    ]
+    (problem,) = data.problems
+    assert problem.text == "only 1 of 4 samples: the evaluation ended with status error"
 
 
 def test_private_scores_of_older_logs_are_read(logs: Path) -> None:
@@ -205,7 +179,6 @@ def test_private_scores_of_older_logs_are_read(logs: Path) -> None:
     assert (run.attempts[0].raw, run.attempts[0].private_raw) == (1.0, 2.0)
 
 
-@pytest.mark.usefixtures("in_a_program")
 def test_a_forged_log_is_validated(logs: Path) -> None:
     data = read(logs / "hostile.eval")
     (run,) = data.runs
@@ -226,7 +199,6 @@ def test_kept_submissions_are_shown_only_if_the_attempt_log_matches(logs: Path) 
     assert (changed.attempts[0].message, changed.attempts[0].kept) == ("another", False)
 
 
-@pytest.mark.usefixtures("in_a_program")
 def test_a_log_that_crashes_the_reader_does_not_hide_the_others(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +211,7 @@ def test_a_log_that_crashes_the_reader_does_not_hide_the_others(
 
     def crash_once(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
         calls.append([Path(word).name for word in program[3::2]])
-        return run_program(program, capture=capture, time_limit_s=time_limit_s) if len(calls) > 1 else (-9, b"")
+        return convert_all(program, capture=capture, time_limit_s=time_limit_s) if len(calls) > 1 else (-9, b"")
 
     monkeypatch.setattr(eval_logs, "run_program", crash_once)
     data = read(fatal, whole, running)

@@ -8,11 +8,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from agents.mlab.tests.conftest import say
 from agents.mlab.tests.test_every_action import ALL as ALL_BUT_SCORE
 from agents.mlab.tests.test_every_action import serve
-from integrations.inspect.tests.evaluations import TASK, Scripted, output, processes, step
+from integrations.inspect.tests.evaluations import TASK, Scripted, output, processes
 
-from mlab_agent.actions import ACTIONS, find
+from mlab_agent.actions import ACTIONS
 from re_bench_inspect.mlab import mlab
 
 if TYPE_CHECKING:
@@ -31,12 +32,35 @@ async def edit(request: Request) -> str:
     return serve(request.messages[0].text)
 
 
-def check(done: Evaluated) -> None:
+@pytest.mark.parametrize("tools", ["text", "native"])
+def test_every_action(evaluate: Callable[..., Evaluated], tools: str) -> None:
+    fast, editor = Scripted(["The rate is 0.1."]), Scripted([edit])
+    if tools == "text":
+        roles = {"fast": fast.model("cheap"), "edit": editor.model("editor")}
+        replies = [say(name, given) for name, given, _seen in ALL]
+        done = evaluate(mlab(tools="text", score=True), replies, model_roles=roles)
+        assert [event.role for event in done.events("model") if event.role] == ["fast", "edit", "edit"]
+        assert set(done.sample.model_usage) == {"mockllm/model", "mockllm/cheap", "mockllm/editor"}
+        assert done.sample.model_usage["mockllm/editor"].total_tokens == 220
+        assert (fast.given, editor.given, done.scripted.given) == (1, 2, len(ALL))
+        request = done.scripted.requests[0]
+        assert TASK in request.messages[1].text
+        assert request.config.stop_seqs == ["\nObservation:", "\nThe next message shows:"]
+        assert not request.tools
+        assert "Action: Score" in request.messages[0].text
+    else:
+        asked = Scripted(["The rate is 0.1.", edit, edit])
+        calls = [output("Thought: go on", (ACTIONS[name].tool_name, given)) for name, given, _seen in ALL]
+        done = evaluate(mlab(fast_model=asked.model("other"), score=True), calls)
+        request = done.scripted.requests[-1]
+        assert {tool.name for tool in request.tools} == {action.tool_name for action in ACTIONS.values()}
+        assert request.config.parallel_tool_calls is False
+        ids = [call.id for message in request.messages for call in getattr(message, "tool_calls", None) or ()]
+        assert ids == [message.tool_call_id for message in request.messages if message.role == "tool"]
+        assert {message.role for message in done.sample.messages[1:]} == {"assistant", "tool"}
     sample = done.sample
     assert (done.log.status, sample.error, sample.limit) == ("success", None, None)
-    observations = done.observations()
-    assert len(observations) == len(ALL)
-    for (name, _given, seen), observation in zip(ALL, observations, strict=True):
+    for (name, _given, seen), observation in zip(ALL, done.observations(), strict=True):
         assert seen in observation, name
         assert "[Budget left: " in observation
     assert sample.output.completion == "0.5: it is best"
@@ -47,76 +71,31 @@ def check(done: Evaluated) -> None:
     steps = [event.name for event in done.events("span_begin") if event.type == "mlab"]
     assert steps == [f"step {number + 1}" for number in range(len(ALL))]
     shown = "\n".join(done.shown())
-    for words in (
-        "**Thought**\n\ngo on",
-        "**Action: Undo Edit Script**",
-        "loss 0.8 --deep a b",
-        "**End: final answer**",
-    ):
-        assert words in shown
+    expected = ("**Thought**\n\ngo on", "**Action: Undo Edit Script**", "loss 0.8 --deep a b", "**End: final answer**")
+    assert [words for words in expected if words not in shown] == []
     assert len(sample.messages) == 1 + 2 * len(ALL)
 
 
-def test_every_action_in_the_text_format(evaluate: Callable[..., Evaluated]) -> None:
-    fast, editor = Scripted(["The rate is 0.1."]), Scripted([edit])
-    done = evaluate(
-        mlab(tools="text", score=True),
-        [step(name, given) for name, given, _seen in ALL],
-        model_roles={"fast": fast.model("cheap"), "edit": editor.model("editor")},
-    )
-    check(done)
-    assert (fast.given, editor.given, done.scripted.given) == (1, 2, len(ALL))
-    assert [event.role for event in done.events("model") if event.role] == ["fast", "edit", "edit"]
-    assert set(done.sample.model_usage) == {"mockllm/model", "mockllm/cheap", "mockllm/editor"}
-    assert done.sample.model_usage["mockllm/editor"].total_tokens == 220
-    request = done.scripted.requests[0]
-    assert TASK in request.messages[1].text
-    assert request.config.stop_seqs == ["\nObservation:", "\nThe next message shows:"]
-    assert not request.tools
-    assert "Action: Score" in request.messages[0].text
-
-
-def test_every_action_by_native_tools(evaluate: Callable[..., Evaluated]) -> None:
-    calls = []
-    for name, given, _seen in ALL:
-        action = find(name)
-        assert action
-        calls.append(output("Thought: go on", (action.tool_name, given)))
-    asked = Scripted(["The rate is 0.1.", edit, edit])
-    done = evaluate(mlab(fast_model=asked.model("other"), score=True), calls)
-    check(done)
-    request = done.scripted.requests[-1]
-    assert {tool.name for tool in request.tools} == {action.tool_name for action in ACTIONS.values()}
-    assert request.config.parallel_tool_calls is False
-    roles = [message.role for message in request.messages]
-    assert roles[:2] == ["system", "user"]
-    assert {"assistant", "tool"} == set(roles[2:])
-    ids = [call.id for message in request.messages for call in getattr(message, "tool_calls", None) or ()]
-    assert ids == [message.tool_call_id for message in request.messages if message.role == "tool"]
-    assert {message.role for message in done.sample.messages[1:]} == {"assistant", "tool"}
-
-
 def test_score_is_offered_only_with_scorers_and_on_request(evaluate: Callable[..., Evaluated]) -> None:
-    end = step("Final Answer", {"final_answer": "x"})
-    for done in (evaluate(mlab(score=True), [end], scorer=None), evaluate(mlab(), [end])):
+    end = say("Final Answer", {"final_answer": "x"})
+    for done in (evaluate(mlab(tools="text", score=True), [end], scorer=None), evaluate(mlab(tools="text"), [end])):
         assert "Action: Score" not in done.scripted.requests[0].messages[0].text
-        assert "score" not in {tool.name for tool in done.scripted.requests[0].tools}
         assert done.sample.output.completion == "x"
 
 
 def test_read_only_files_are_restored_and_long_outputs_are_saved(evaluate: Callable[..., Evaluated]) -> None:
     spoil = "echo spoilt > kept.txt\nseq 20000\nexit 3\n"
     before = [
-        step("Write File", {"filename": "./kept.txt", "content": "no"}),
-        step("Execute Script", {"filename": "spoil.sh"}),
-        step("Read File", {"filename": "kept.txt"}),
-        step("Read File", {"filename": "../../etc/passwd"}),
+        say("Write File", {"filename": "./kept.txt", "content": "no"}),
+        say("Execute Script", {"filename": "spoil.sh"}),
+        say("Read File", {"filename": "kept.txt"}),
+        say("Read File", {"filename": "../../etc/passwd"}),
     ]
     long = f"sleep 61.{os.getpid()}"  # unique to this test process
     files = {"kept.txt": "whole\n", "spoil.sh": spoil, "slow.sh": f"echo begun\nsetsid {long} &\n{long}\n"}
     for limit_s in (1, 20):  # on a busy machine the script may not start within the first limit
-        slowly = step("Execute Script", {"filename": "slow.sh", "time_limit_s": limit_s})
-        replies = [*before, slowly, step("Final Answer", {"final_answer": "x"})]
+        slowly = say("Execute Script", {"filename": "slow.sh", "time_limit_s": limit_s})
+        replies = [*before, slowly, say("Final Answer", {"final_answer": "x"})]
         done = evaluate(mlab(read_only="kept.txt, data/*"), replies, files=files)
         refused, ran, read, outside, slow, _end = done.observations()
         if "begun" in slow:
@@ -139,7 +118,7 @@ def test_many_read_only_files(evaluate: Callable[..., Evaluated]) -> None:
     name = f"data/{'x' * 200}"
     make = f"mkdir data; for i in $(seq 700); do echo whole > {name}$i; done\n"
     spoil = f"rm {name}7; echo spoilt > {name}600\n"
-    replies = [step("Execute Script", {"filename": "spoil.sh"}), step("Final Answer", {"final_answer": "x"})]
+    replies = [say("Execute Script", {"filename": "spoil.sh"}), say("Final Answer", {"final_answer": "x"})]
     done = evaluate(mlab(read_only="data"), replies, files={"spoil.sh": spoil}, setup=make)
     assert done.observations()[0].count("it was put back") == 2
 
@@ -149,10 +128,10 @@ def test_many_read_only_files(evaluate: Callable[..., Evaluated]) -> None:
 def test_contents_of_any_length(evaluate: Callable[..., Evaluated], length: int) -> None:
     text = json.dumps("é'\"$(x)\\\n" * (length // 8))
     replies = [
-        step("Write File", {"filename": "a 'b\" $(c)/é\n.txt", "content": text}),
-        step("Copy File", {"source": "a 'b\" $(c)/é\n.txt", "destination": "-copy"}),
-        step("Execute Script", {"filename": "size.py"}),
-        step("Final Answer", {"final_answer": "x"}),
+        say("Write File", {"filename": "a 'b\" $(c)/é\n.txt", "content": text}),
+        say("Copy File", {"source": "a 'b\" $(c)/é\n.txt", "destination": "-copy"}),
+        say("Execute Script", {"filename": "size.py"}),
+        say("Final Answer", {"final_answer": "x"}),
     ]
     size = "import hashlib\nprint(hashlib.sha256(open('-copy', 'rb').read()).hexdigest())\n"
     fast = Scripted(["Step 1: a summary"])  # for a step that exceeds the model's context
@@ -164,18 +143,14 @@ def test_malformed_replies_get_a_complaint(evaluate: Callable[..., Evaluated]) -
     replies: list[ModelOutput | str] = [
         output("", ("no_such_tool", {})),
         output("", ("write_file", {"filename": "a", "content": "half"}), stop="max_tokens"),
-        "no call at all",
         output("", ("final_answer", {"final_answer": "y"})),
     ]
     done = evaluate(mlab(), replies)
-    complaints = [event["text"] for event in done.trace if event["kind"] == "malformed"]
-    assert len(complaints) == 3
-    assert "no_such_tool" in complaints[0]
-    assert "cut off" in complaints[1]
-    assert "one tool" in complaints[2]
+    unknown, cut = (event["text"] for event in done.trace if event["kind"] == "malformed")
+    assert "no_such_tool" in unknown
+    assert "cut off" in cut
     assert done.sample.output.completion == "y"
-    steps = [event.name for event in done.events("span_begin") if event.type == "mlab"]
-    assert steps == ["step 1"]
+    assert [event.name for event in done.events("span_begin") if event.type == "mlab"] == ["step 1"]
     ended = evaluate(mlab(max_malformed=2), ["nothing"])
     assert ended.sample.store["MlabStore:reason"] == "malformed"
     assert ended.sample.error is None

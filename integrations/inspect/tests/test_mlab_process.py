@@ -6,18 +6,20 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from agents.mlab.tests.conftest import say
 from inspect_ai.log import read_eval_log
-from integrations.inspect.tests.evaluations import processes, step
+from integrations.inspect.tests.evaluations import processes
 
 from mlab_agent.trace import TRACE_FILE, has_begun, read_trace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from integrations.inspect.tests.conftest import InspectProcess
+
+pytestmark = pytest.mark.slow
 
 TASK_FILE = """
 from inspect_ai import Task, task
@@ -46,9 +48,8 @@ def start(inspect: InspectProcess, replies: list[str], *options: str) -> subproc
     return inspect.start("eval", "small.py", "--solver", "re_bench/mlab", "--log-dir", "logs", *options)
 
 
-@pytest.mark.slow
 def test_an_evaluation(inspect: InspectProcess, tmp_path: Path) -> None:
-    replies = [step("Execute Script", {"filename": "train.py"}), step("Final Answer", {"final_answer": "0.5"})]
+    replies = [say("Execute Script", {"filename": "train.py"}), say("Final Answer", {"final_answer": "0.5"})]
     process = start(inspect, replies, "-S", "max_steps=7", "-S", "tools=text", "-S", "read_only=train.py,slow.sh")
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, out + err
@@ -65,9 +66,8 @@ def test_an_evaluation(inspect: InspectProcess, tmp_path: Path) -> None:
     assert "6 of 7 steps" in shown.stdout
 
 
-@pytest.mark.slow
 def test_interrupt_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) -> None:
-    process = start(inspect, [step("Execute Script", {"filename": "slow.sh"})])
+    process = start(inspect, [say("Execute Script", {"filename": "slow.sh"})])
     end = time.monotonic() + 60
     while not processes("sleep 63.9"):
         assert time.monotonic() < end
@@ -82,3 +82,35 @@ def test_interrupt_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) 
     assert not processes("sleep 63.9")
     (log,) = (tmp_path / "logs").glob("*.eval")
     assert read_eval_log(str(log)).status == "cancelled"
+
+
+def test_scores_come_from_the_session(quick: InspectProcess) -> None:
+    improve = "(sleep 64.1 &)\npwd\necho -1 > answer.txt\n"
+    quick.script = [
+        ("list_files", {}),
+        ("write_file", {"filename": "improve.sh", "content": improve}),
+        ("execute_script", {"filename": "improve.sh"}),
+        ("score", {}),
+        ("write_file", {"filename": "answer.txt", "content": "nonsense\n"}),
+        ("score", {}),
+        ("undo_edit_script", {"filename": "answer.txt"}),
+        ("final_answer", {"final_answer": "-1 it is"}),
+    ]
+    (sample,) = quick.eval("quick", "--solver", "re_bench/mlab").samples or []
+    assert sample.error is None
+    scores = [event.score for event in sample.events if event.event == "score"]
+    assert scores[0].value == 0.5
+    assert scores[1].reason == "invalid"
+    assert [attempt["status"] for attempt in sample.store["SessionStore:attempts"]] == ["valid", "invalid", "valid"]
+    assert sample.scores
+    assert sample.scores["reward"].value == 0.5
+    assert sample.output.completion == "-1 it is"
+    trace = read_trace(Path(sample.store["MlabStore:directory"], TRACE_FILE))
+    observations = [event["text"] for event in trace if event["kind"] == "observation"]
+    assert "answer.txt  2 bytes" in observations[0]
+    assert "/workspace" in observations[2]
+    assert "Attempt 1: valid" in observations[3]
+    assert trace[-1]["final"]["final"]["reward"] == 0.5
+    assert [event["reward"] for event in trace if event["kind"] == "reward"] == [0.5, 0.0, 0.5]
+    assert len([event for event in sample.events if event.event == "model"]) == len(quick.script)
+    assert not quick.processes()

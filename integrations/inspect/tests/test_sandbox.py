@@ -6,16 +6,11 @@ import asyncio
 import os
 import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.util import (
-    ComposeConfig,
-    SandboxEnvironmentSpec,
-    SandboxUnavailableError,
-    SandboxUserUnsupportedError,
-)
+from inspect_ai.util import ComposeConfig, SandboxEnvironmentSpec, SandboxUnavailableError, SandboxUserUnsupportedError
 from integrations.inspect.tests.evaluations import processes
 
 from re_bench_inspect import sandboxes
@@ -23,7 +18,7 @@ from re_bench_inspect.provider import ReBenchSandbox
 from re_bench_inspect.sandboxes import SandboxConfig
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -41,16 +36,18 @@ _ASK = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the directory above those of sandboxes."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return tmp_path / "re-bench" / "inspect-sandboxes"
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(place))
+        yield place / "re-bench" / "inspect-sandboxes"
 
 
 @asynccontextmanager
@@ -66,8 +63,23 @@ async def opened(config: BaseModel | str | None = SMALL) -> AsyncIterator[ReBenc
         await ReBenchSandbox.task_cleanup("task", config, cleanup=True)
 
 
-def directories(state: Path) -> list[Path]:
-    return [path for path in state.iterdir() if path.is_dir()]
+@pytest.fixture(scope="module")
+async def sandbox(state: Path) -> AsyncIterator[ReBenchSandbox]:
+    """Return a sandbox that tests share if their programs end."""
+    assert state  # which the environment names
+    async with opened() as sandbox:
+        yield sandbox
+
+
+def directories(state: Path) -> set[Path]:
+    return {path for path in state.iterdir() if path.is_dir()}
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110 - of other processes
+        await asyncio.sleep(0.05)
+    assert condition()
 
 
 async def test_limits_apply_to_all_programs_together() -> None:
@@ -88,120 +100,100 @@ async def test_limits_apply_to_all_programs_together() -> None:
         assert await sandbox.read_file("kept") == "x"
 
 
-async def test_network_is_reachable_only_through_the_proxy() -> None:
+async def test_network_is_reachable_only_through_the_proxy(sandbox: ReBenchSandbox) -> None:
     interfaces = ["python3", "-c", "import socket; print(socket.if_nameindex())"]
-    async with opened() as sandbox:
-        assert (await sandbox.exec(interfaces)).stdout == "[(1, 'lo')]\n"
-    async with opened(SandboxConfig(network="proxy", allow=("allowed.example",))) as sandbox:
-        assert (await sandbox.exec(interfaces)).stdout == "[(1, 'lo')]\n"
-        assert (await sandbox.exec(["python3", "-c", _ASK])).stdout == "403 http://127.0.0.1:\n"
+    assert (await sandbox.exec(interfaces)).stdout == "[(1, 'lo')]\n"
+    async with opened(SandboxConfig(network="proxy", allow=("allowed.example",))) as with_proxy:
+        assert (await with_proxy.exec(interfaces)).stdout == "[(1, 'lo')]\n"
+        assert (await with_proxy.exec(["python3", "-c", _ASK])).stdout == "403 http://127.0.0.1:\n"
 
 
-async def test_a_timeout_returns_the_output_so_far() -> None:
-    async with opened() as sandbox:
-        for limit_s in (1, 10, 30):  # on a busy machine the program may not start within the first limit
-            with pytest.raises(TimeoutError) as caught:
-                await sandbox.exec(["sh", "-c", f"echo begun; : > begun; {LIMITED}"], timeout=limit_s)
-            if (await sandbox.exec(["ls", "begun"])).success:
-                break
-        assert vars(caught.value)["truncated_output"] == "begun\n"
-        assert processes(LIMITED) == []
+async def test_a_timeout_returns_the_output_so_far(sandbox: ReBenchSandbox) -> None:
+    for limit_s in (1, 10, 30):  # on a busy machine the program may not start within the first limit
+        with pytest.raises(TimeoutError) as caught:
+            await sandbox.exec(["sh", "-c", f"echo begun; : > begun; {LIMITED}"], timeout=limit_s)
+        if (await sandbox.exec(["ls", "begun"])).success:
+            break
+    assert vars(caught.value)["truncated_output"] == "begun\n"
+    assert processes(LIMITED) == []
 
 
-async def test_cancelling_ends_all_processes() -> None:
-    async with opened() as sandbox:
-        task = asyncio.ensure_future(sandbox.exec(["sh", "-c", f"setsid {CANCELLED} & {CANCELLED}"]))
-        while len(processes(CANCELLED)) < 2:  # noqa: ASYNC110 - of another process
-            await asyncio.sleep(0.05)
-        task.cancel()
-        await asyncio.wait([task])
-        deadline = time.monotonic() + 60
-        while processes(CANCELLED) and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
-            await asyncio.sleep(0.05)
-        assert processes(CANCELLED) == []
+async def test_cancelling_ends_all_processes(sandbox: ReBenchSandbox) -> None:
+    task = asyncio.ensure_future(sandbox.exec(["sh", "-c", f"setsid {CANCELLED} & {CANCELLED}"]))
+    await until(lambda: len(processes(CANCELLED)) >= 2)
+    task.cancel()
+    await asyncio.wait([task])
+    await until(lambda: processes(CANCELLED) == [])
 
 
-async def test_twenty_programs_run_concurrently() -> None:
-    async with opened() as sandbox:
-        script = 'echo $1 >> "at-$1"; until [ "$(ls at-* | wc -l)" = 20 ]; do sleep 0.1; done; echo $1'
-        results = await asyncio.gather(
-            *(sandbox.exec(["sh", "-c", script, "sh", str(n)], timeout=60, concurrency=False) for n in range(20))
-        )
+async def test_twenty_programs_run_concurrently(sandbox: ReBenchSandbox) -> None:
+    script = 'echo $1 >> "at-$1"; until [ "$(ls at-* | wc -l)" = 20 ]; do sleep 0.1; done; echo $1'
+    results = await asyncio.gather(
+        *(sandbox.exec(["sh", "-c", script, "sh", str(n)], timeout=60, concurrency=False) for n in range(20))
+    )
     assert [int(result.stdout) for result in results] == list(range(20))
 
 
-async def test_background_processes_end_with_the_sandbox() -> None:
-    async with opened() as sandbox:
-        await sandbox.exec(["sh", "-c", f"setsid {LEFT} & {LEFT} &"])
-        deadline = time.monotonic() + 60
-        while len(processes(LEFT)) != 2 and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
-            await asyncio.sleep(0.05)
-        assert len(processes(LEFT)) == 2
-    assert processes(LEFT) == []
-
-
-async def test_agent_is_the_only_user() -> None:
-    async with opened() as sandbox:
-        assert (await sandbox.exec(["whoami"], user="agent")).stdout == "agent\n"
-        assert (await sandbox.exec(["sh", "-c", "echo $HOME; pwd"])).stdout == "/home/agent\n/workspace\n"
-        for user in ("root", "0", "nobody"):
-            with pytest.raises(SandboxUserUnsupportedError, match="only user"):
-                await sandbox.exec(["true"], user=user)
-
-
-async def test_programs_that_cannot_start() -> None:
-    async with opened() as sandbox:
-        missing = await sandbox.exec(["no-such-program"])
-        assert (missing.returncode, missing.stderr) == (127, "no-such-program: No such file or directory\n")
-        nowhere = await sandbox.exec(["true"], cwd="nowhere")
-        assert (nowhere.returncode, nowhere.stderr) == (126, "/workspace/nowhere: No such file or directory\n")
-        assert (await sandbox.exec(["echo", "a\0b"])).returncode == 126
-        with pytest.raises(PermissionError):
-            await sandbox.exec(["true"], cwd="/proc/1/root")
-
-
-async def test_links_do_not_lead_outside(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("of the host")
-    async with opened() as sandbox:
-        await sandbox.exec(["ln", "-s", str(tmp_path / "secret"), "link"])
-        with pytest.raises(FileNotFoundError):
-            await sandbox.read_file("link")
-        with pytest.raises(FileNotFoundError):
-            await sandbox.write_file("link", "changed")
-        with pytest.raises(PermissionError):
-            await sandbox.write_file("/usr/bin/new", "x")
-        with pytest.raises(PermissionError):
-            await sandbox.write_file("/new/file", "x")
-    assert (tmp_path / "secret").read_text() == "of the host"
-
-
-async def test_hostile_file_names() -> None:
-    async with opened() as sandbox:
-        for name in ("-rf", "a\nb: Permission denied", "$(touch x)", "é\udcff", "a b/ c", "No such file or directory"):
-            await sandbox.write_file(name, b"\xff\r\n")
-            assert await sandbox.read_file(name, text=False) == b"\xff\r\n"
-            with pytest.raises(UnicodeDecodeError):
-                await sandbox.read_file(name)
-            with pytest.raises(FileNotFoundError):
-                await sandbox.read_file(f"{name}-not")
-
-
-async def test_a_closed_sandbox_is_unavailable(state: Path) -> None:
+async def test_the_end_of_a_sandbox_ends_its_processes_and_removes_its_files(state: Path) -> None:
+    before = directories(state)
     async with opened() as sandbox:
         await sandbox.write_file("file", "x")
-    assert directories(state) == []
+        await sandbox.exec(["sh", "-c", f"setsid {LEFT} & {LEFT} &"])
+        await until(lambda: len(processes(LEFT)) == 2)
+    assert processes(LEFT) == []
+    assert directories(state) <= before
     with pytest.raises(SandboxUnavailableError, match="has ended"):
         await sandbox.exec(["true"])
     with pytest.raises(SandboxUnavailableError):
         await sandbox.read_file("file")
 
 
-async def test_a_sandbox_restarts_after_all_its_processes_were_killed() -> None:
-    async with opened() as sandbox:
-        await sandbox.write_file("kept", "x")
-        result = await sandbox.exec(["sh", "-c", "touch /var/tmp/kept; kill -9 -1"])
-        assert (result.returncode, result.stderr) == (137, "all processes of the sandbox were killed\n")
-        assert (await sandbox.exec(["sh", "-c", "cat kept && ls /var/tmp/kept"])).success
+async def test_agent_is_the_only_user(sandbox: ReBenchSandbox) -> None:
+    assert (await sandbox.exec(["whoami"], user="agent")).stdout == "agent\n"
+    assert (await sandbox.exec(["sh", "-c", "echo $HOME; pwd"])).stdout == "/home/agent\n/workspace\n"
+    for user in ("root", "0", "nobody"):
+        with pytest.raises(SandboxUserUnsupportedError, match="only user"):
+            await sandbox.exec(["true"], user=user)
+
+
+async def test_programs_that_cannot_start(sandbox: ReBenchSandbox) -> None:
+    missing = await sandbox.exec(["no-such-program"])
+    assert (missing.returncode, missing.stderr) == (127, "no-such-program: No such file or directory\n")
+    nowhere = await sandbox.exec(["true"], cwd="nowhere")
+    assert (nowhere.returncode, nowhere.stderr) == (126, "/workspace/nowhere: No such file or directory\n")
+    assert (await sandbox.exec(["echo", "a\0b"])).returncode == 126
+    with pytest.raises(PermissionError):
+        await sandbox.exec(["true"], cwd="/proc/1/root")
+
+
+async def test_links_do_not_lead_outside(sandbox: ReBenchSandbox, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    await sandbox.exec(["ln", "-s", str(tmp_path / "secret"), "link"])
+    with pytest.raises(FileNotFoundError):
+        await sandbox.read_file("link")
+    with pytest.raises(FileNotFoundError):
+        await sandbox.write_file("link", "changed")
+    for path in ("/usr/bin/new", "/new/file"):
+        with pytest.raises(PermissionError):
+            await sandbox.write_file(path, "x")
+    assert (tmp_path / "secret").read_text() == "of the host"
+
+
+async def test_hostile_file_names(sandbox: ReBenchSandbox) -> None:
+    for name in ("-rf", "a\nb: Permission denied", "$(touch x)", "é\udcff", "a b/ c", "No such file or directory"):
+        await sandbox.write_file(name, b"\xff\r\n")
+        assert await sandbox.read_file(name, text=False) == b"\xff\r\n"
+        with pytest.raises(UnicodeDecodeError):
+            await sandbox.read_file(name)
+        with pytest.raises(FileNotFoundError):
+            await sandbox.read_file(f"{name}-not")
+
+
+async def test_a_sandbox_restarts_after_all_its_processes_were_killed(sandbox: ReBenchSandbox) -> None:
+    await sandbox.write_file("kept", "x")
+    result = await sandbox.exec(["sh", "-c", "touch /var/tmp/kept; kill -9 -1"])
+    assert (result.returncode, result.stderr) == (137, "all processes of the sandbox were killed\n")
+    assert (await sandbox.exec(["sh", "-c", "cat kept && ls /var/tmp/kept"])).success
 
 
 async def test_configurations(tmp_path: Path) -> None:
@@ -225,14 +217,12 @@ async def test_configurations(tmp_path: Path) -> None:
             await ReBenchSandbox.task_init("task", str(file))
 
 
-def test_only_abandoned_directories_are_removed(state: Path) -> None:
-    async def both() -> list[Any]:
-        abandoned = state / "123-abandoned"
-        (abandoned / "deep").mkdir(parents=True)
-        async with opened():
-            (mine,) = directories(state)
-            again = state / "124-abandoned"
-            again.mkdir()
-            return [abandoned.exists(), sandboxes.remove_abandoned(state), mine.exists()]
-
-    assert asyncio.run(both()) == [False, ["124-abandoned"], True]
+async def test_only_abandoned_directories_are_removed(state: Path) -> None:
+    abandoned = state / "123-abandoned"
+    (abandoned / "deep").mkdir(parents=True)
+    async with opened():
+        assert not abandoned.exists()
+        mine = directories(state)
+        (state / "124-abandoned").mkdir()
+        assert sandboxes.remove_abandoned(state) == ["124-abandoned"]
+        assert directories(state) == mine

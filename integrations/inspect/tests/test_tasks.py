@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 import signal
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from inspect_ai._util.error import PrerequisiteError
@@ -15,6 +13,7 @@ from inspect_ai._util.error import PrerequisiteError
 from re_bench.attempts.log import AttemptLog
 from re_bench.task.discovery import find_tasks
 from re_bench_inspect.registry import TASKS
+from re_bench_inspect.validate import validate
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSample
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from integrations.inspect.tests.conftest import Call, InspectProcess
 
 FINAL: Call = ("answer", {"get_final_score": True})
-README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def bash(command: str, **options: float) -> Call:
@@ -37,53 +35,37 @@ def outputs(sample: EvalSample) -> list[str]:
     return [message.text for message in sample.messages if message.role == "tool"]
 
 
-def test_readme_lists_exactly_the_registered_tasks_and_agents() -> None:
-    assert set(re.findall(r"re_bench/(\w+)", README.read_text())) == set(TASKS) | {"validate", "mlab"}
-
-
 @pytest.mark.integration
 def test_intermediate_and_final_scores(quick: InspectProcess) -> None:
     quick.script = [
-        ("answer", {}),
         bash("cd /tmp && export WHERE=here && echo -1 > /workspace/answer.txt"),
-        bash("echo $WHERE $PWD; exit 3"),
         ("answer", {}),
-        bash("echo nonsense > /workspace/answer.txt"),
+        bash("echo nonsense > /workspace/answer.txt; echo $WHERE $PWD; exit 3"),
         ("answer", {}),
         bash("echo -0.5 > /workspace/answer.txt"),
         FINAL,
     ]
     log = quick.eval("quick")
-    assert log.samples
-    sample = log.samples[0]
-    *attempts, final = scores(sample)
-    assert [score.value for score in attempts[:2]] == [0.0, 0.5]
-    assert math.isnan(attempts[2].as_float())
-    assert attempts[2].reason == "invalid"
-    assert "'nonsense' is no number" in (attempts[2].explanation or "")
+    assert (log.eval.task, log.eval.task_version) == ("re_bench/quick", 1)
+    (sample,) = log.samples or []
+    valid, invalid, final = scores(sample)
+    assert valid.value == 0.5
+    assert math.isnan(invalid.as_float())
+    assert invalid.reason == "invalid"
+    assert "'nonsense'" in (invalid.explanation or "")
     assert final.value == 0.5  # the best of all attempts, not the last
     assert final.metadata is not None
-    assert (final.metadata["raw"], final.metadata["attempts"], final.metadata["valid"]) == (-1.0, 4, 3)
+    assert (final.metadata["raw"], final.metadata["attempts"], final.metadata["valid"]) == (-1.0, 3, 2)
     assert "here /tmp" in outputs(sample)[2]
     assert "exit status 3" in outputs(sample)[2]
     assert "The episode has ended." in outputs(sample)[-1]
     kept = sample.store
-    assert [attempt["status"] for attempt in kept["SessionStore:attempts"]] == ["valid", "valid", "invalid", "valid"]
+    assert [attempt["status"] for attempt in kept["SessionStore:attempts"]] == ["valid", "invalid", "valid"]
     (attempt_log,) = quick.state.glob("*/sessions/*/attempts.jsonl")
     assert attempt_log.parent.as_posix() == kept["SessionStore:directory"]
-    assert len(AttemptLog(attempt_log).read().attempts) == 4
+    assert len(AttemptLog(attempt_log).read().attempts) == 3
     assert not (attempt_log.parent / "workspace").exists()
     assert not quick.processes()
-    assert log.eval.task == "re_bench/quick"
-    assert log.eval.task_version == 1
-    rescored = quick.run(
-        "score", log.location, "--scorer", "re_bench_inspect/reward", "--action", "append", "--overwrite"
-    )
-    assert rescored.returncode == 0, rescored.stdout + rescored.stderr
-    (again,) = quick.read_logs()
-    assert again.samples
-    assert again.samples[0].scores
-    assert [score.value for score in again.samples[0].scores.values()] == [0.5, 0.5]
 
 
 @pytest.mark.slow
@@ -110,6 +92,11 @@ def test_every_epoch_counts_and_samples_without_a_valid_attempt_are_unscored(qui
     (result,) = log.results.scores
     assert result.scored_samples == 2
     assert {name: metric.value for name, metric in result.metrics.items()} == {"mean": 0.0, "stderr": 0.0, "best": 0.0}
+    again = ("--scorer", "re_bench_inspect/reward", "--action", "append", "--overwrite")
+    rescored = quick.run("score", log.location, *again)
+    assert rescored.returncode == 0, rescored.stdout + rescored.stderr
+    for sample in quick.read_logs()[-1].samples or []:
+        assert [score.value for score in (sample.scores or {}).values()] == [0.0, 0.0]
 
 
 @pytest.mark.slow
@@ -121,30 +108,19 @@ def test_the_workspace_is_scored_when_a_limit_ends_the_agent(quick: InspectProce
     assert scores(sample)[-1].value == 1.0
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
+def test_invalid_options_raise_prerequisite_error() -> None:
+    for options, text in (
         ({"profile": "none"}, "triton_cumsum has no profile 'none'"),
-        ({"network": "some"}, "network: Input should be 'none', 'proxy' or 'open'"),
         ({"network": "proxy"}, "allow"),
         ({"hours": -1}, "hours: Input should be greater than 0"),
         ({"attempts": 0}, "max_attempts: Input should be greater than or equal to 1"),
-    ],
-)
-def test_invalid_options_raise_prerequisite_error(options: dict[str, Any], text: str) -> None:
-    with pytest.raises(PrerequisiteError) as refusal:
-        TASKS["triton_cumsum"](**{"profile": "cpu", **options})
-    assert text in str(refusal.value.message)
-    assert str(refusal.value.message).startswith("re_bench/triton_cumsum: ")
-
-
-@pytest.mark.integration
-def test_errors_have_no_traceback(inspect: InspectProcess) -> None:
-    done = inspect.run("eval", "re_bench/validate", "-T", "tasks=nothing")
-    assert done.returncode != 0
-    assert "nothing" in " ".join((done.stdout + done.stderr).split())
-    assert "Traceback" not in done.stdout + done.stderr
-    assert not inspect.state.exists()
+    ):
+        with pytest.raises(PrerequisiteError) as refusal:
+            TASKS["triton_cumsum"](**{"profile": "cpu", **options})
+        assert text in str(refusal.value.message)
+        assert str(refusal.value.message).startswith("re_bench/triton_cumsum: ")
+    with pytest.raises(PrerequisiteError, match="nothing"):
+        validate(tasks="nothing")
 
 
 @pytest.mark.slow

@@ -40,27 +40,13 @@ def python() -> Iterator[Path]:
         yield directory / "environment" / "bin" / "python"
 
 
-WITHOUT_MODEL = [path for path in TASKS if open_task(path).manifest.model is None]
-
-
-@pytest.mark.parametrize("directory", WITHOUT_MODEL, ids=lambda path: path.name)
-def test_as_another_user(directory: Path, python: Path, tmp_path: Path) -> None:
-    task = open_task(directory)
-    container = started(task, python, tmp_path, "user")
-    baseline = score_of(container, task, "baseline")
-    assert baseline["details"]["details"]["sandbox"] == "user"
-    assert baseline["score"] == pytest.approx(0, abs=task.profile(PROFILE).tolerance.baseline)
-    cheat = score_of(container, task, f"cheats/{first_invalid_cheat(task)}")
-    assert math.isnan(cheat["score"]), cheat
-    if build_spec_of(task, "reference") is None:  # the next test runs the others' commands
-        reference = score_of(container, task, "reference")
-        assert reference["score"] == pytest.approx(1, abs=task.profile(PROFILE).tolerance.reference)
-
-
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "user"])
 @pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
-def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: Path) -> None:
+def test_baseline_cheat_and_reference(directory: Path, sandbox: str, python: Path, tmp_path: Path) -> None:
     task = open_task(directory)
-    container = started(task, python, tmp_path, "bubblewrap")
+    if sandbox == "user" and task.manifest.model is not None:
+        pytest.skip("a task with a model needs bubblewrap")
+    container = started(task, python, tmp_path, sandbox)
     where = container.run(python, "-c", "import importlib.util as u; print(u.find_spec('re_bench'))")
     assert where.stdout == "None\n", "re_bench must only come from the export"
     secret = f"{FAMILY}/assets/tasks/{task.name}"
@@ -70,9 +56,12 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     tolerance = task.profile(PROFILE).tolerance
     log = [score_of(container, task, "baseline")]
     assert log[0]["score"] == pytest.approx(0, abs=tolerance.baseline)
+    assert log[0]["details"]["details"]["sandbox"].split()[0] == sandbox
     log.append(score_of(container, task, f"cheats/{first_invalid_cheat(task)}"))
     assert math.isnan(log[-1]["score"]), log[-1]
     assert log[-1]["message"]["status"] == "invalid"
+    if sandbox == "user" and build_spec_of(task, "reference") is not None:
+        return  # the other sandbox's test runs the command
     log.append(score_of(container, task, "reference"))
     assert log[-1]["score"] == pytest.approx(1, abs=tolerance.reference)
     shown = {"raw", "unit", "reward"} & log[-1]["message"].keys()

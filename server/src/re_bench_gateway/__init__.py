@@ -1,7 +1,4 @@
-"""Metered gateway between OpenAI clients and a model's server.
-
-:func:`serving` starts a gateway in a separate process. See docs/gateway.md.
-"""
+"""A metered gateway between OpenAI clients and a model's server; see docs/gateway.md."""
 
 from re_bench_gateway.budget import models_of
 from re_bench_gateway.process import Gateway, serving

@@ -66,7 +66,7 @@ def application(
 
 
 async def _read(request: Request, session: Session, settings: Settings, body: bytearray) -> None:
-    """Read a request's body into ``body`` within the limits on size and time, and count its bytes for the session."""
+    """Read a request into ``body`` within the limits on size and time; its bytes count as pending for the session."""
     most, all_most = settings.max_body_bytes, session.limits.request_bytes
     try:
         async with asyncio.timeout(settings.client_timeout_s):
@@ -98,10 +98,9 @@ async def _on_no_route(request: Request, _error: Exception) -> Response:
 
 
 async def _on_disconnect(_request: Request, _error: Exception) -> Response:
-    return Response(status_code=400)  # the client has gone
+    return Response(status_code=400)  # not delivered, since the client has disconnected
 
 
 async def _on_failure(request: Request, error: Exception) -> Response:
-    """Respond to an unexpected exception with a generic error in OpenAI's format."""
     traceback.print_exception(error)
     return await _on_api_error(request, internal())

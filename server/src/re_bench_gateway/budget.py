@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _UNITS = ("dollars", "tokens", "requests")
 _FRAME_TOKENS = 64  # overhead of the chat format
-_MAX_TOKENS = 1 << 31  # larger reports are wrong
+_MAX_TOKENS = 1 << 31  # larger reported counts are wrong
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -48,9 +48,9 @@ class Amount:
 
 
 class Ledger:
-    """The spent and reserved amounts of a budget. ``parent`` is the ledger of the budget that contains this one.
+    """The spent and reserved amounts of a budget, which together never exceed it unless a call exceeds its reservation.
 
-    The sum of both amounts never exceeds the budget, unless a call costs more than was reserved for it.
+    ``parent`` is the ledger of the budget that contains this budget.
     """
 
     def __init__(self, budget: Budget, parent: Ledger | None = None) -> None:
@@ -60,7 +60,7 @@ class Ledger:
         self.settled = asyncio.Event()
 
     async def reserve(self, amount: Amount) -> None:
-        """Reserve an amount, if necessary after running calls have settled. Raise ApiError if it can never fit."""
+        """Reserve an amount, after waiting for running calls if necessary. Raise ApiError if it can never fit."""
         # There must be no await between a successful check and the reservation.
         while not all(covers(each.budget, each.spent + each.reserved + amount) for each in self.chain):
             if not all(covers(each.budget, each.spent + amount) for each in self.chain):
@@ -81,7 +81,7 @@ class Ledger:
         whole.settled = asyncio.Event()
 
     def remaining(self) -> Budget:
-        """Return what is neither spent nor reserved."""
+        """Return the part of the budget that is neither spent nor reserved."""
         return Budget.model_validate(self._left())
 
     def _left(self) -> dict[str, Decimal | None]:
@@ -158,8 +158,8 @@ def terms_of(model: Model) -> Terms:
 def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
     """Return the maximum cost of a checked request of ``size`` bytes. Raise ApiError if it requests too much output.
 
-    A token is at least one byte of text, so a text prompt has no more tokens than its JSON has bytes. Images and audio
-    may have more: such a prompt is assumed to fill the context.
+    A token is at least one byte of text, so a text prompt has no more tokens than its JSON has bytes. A prompt with
+    images or audio may have more tokens, so it is assumed to fill the context.
     """
     prompt = min(size + _FRAME_TOKENS, terms.context) if _text_only(request["messages"]) else terms.context
     asked = {name: request[name] for name in _LIMITS if request.get(name) is not None}
@@ -183,7 +183,7 @@ def reported(usage: object, terms: Terms, choices: int = 1) -> Amount | None:
     prompt: Any = usage.get("prompt_tokens")
     completion: Any = usage.get("completion_tokens")
     right = all(type(count) is int and 0 <= count < _MAX_TOKENS for count in (prompt, completion))
-    return terms.cost(prompt, completion, choices) if right and prompt else None  # servers that do not count report 0
+    return terms.cost(prompt, completion, choices) if right and prompt else None  # 0: the server did not count
 
 
 def _text_only(messages: list[dict[str, Any]]) -> bool:

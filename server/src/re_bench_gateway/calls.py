@@ -72,12 +72,12 @@ class CallLog:
 
 
 def _cost(line: bytes) -> tuple[str, Amount]:
-    """Return the session's name and the cost in a log line; the name of an incomplete line is empty."""
+    """Return the session's name and the cost in a log line; for an incomplete line, the name is empty."""
     entry = json_object(line) or {}
     try:
         tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
         if entry["ending"] == "answered":
-            requests = len(entry["response"]["choices"])  # a server may ignore `n`
+            requests = max(1, len(entry["response"]["choices"]))  # a server may ignore `n`
         else:
             requests = choices_of(entry["request"]) if any(tokens.values()) else 0
         return str(entry["session"]), Amount(requests, tokens["prompt"], tokens["completion"], dollars)
@@ -91,7 +91,7 @@ class Call:
     def __init__(self, sessions: Sessions, log: CallLog, session: Session, body: bytes, name: str = "") -> None:
         """Parse and check a request. Only its bytes are kept, since parsed objects take many times the memory.
 
-        ``name`` is the ``x-request-id``; by default, a new one is created.
+        ``name`` is the ``x-request-id``; by default, a new ID is created.
         """
         self.state = CallState(session.key)
         self.session = session
@@ -106,7 +106,7 @@ class Call:
         model, self._terms = sessions.models[request["model"]]
         self.asked_for = model.asks_for or model.name
         """The upstream's name of the model."""
-        self.choices: int = request.get("n") or 1
+        self.choices = choices_of(request)
         self._worst = worst_case(request, len(body), self._terms)
         self._wants_stream = bool(request.get("stream"))
         self._wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
@@ -123,12 +123,12 @@ class Call:
         self._reserved = self._worst
 
     def upstream_request(self) -> dict[str, Any]:
-        """Return the request for the upstream, without streaming, so that the whole completion can be checked."""
+        """Return the upstream's request, without streaming, so that the whole completion can be checked."""
         request = {name: value for name, value in parse_object(self._body).items() if name not in _OF_STREAMS}
         return {**request, "model": self.asked_for}
 
     def single(self, index: int) -> Call:
-        """Return a new call for one of the choices. A seed is varied, since equal ones give equal choices."""
+        """Return a new call for one choice; ``index`` is added to the seed, since equal seeds give equal choices."""
         request = parse_object(self._body)
         request = {name: value for name, value in request.items() if name not in {"n", *_OF_STREAMS}}
         if isinstance(request.get("seed"), int):
@@ -138,7 +138,7 @@ class Call:
 
     def answered(self, completion: dict[str, Any]) -> None:
         """Settle and log the answered call."""
-        spent = reported(completion.get("usage"), self._terms, len(completion["choices"])) or self._reserved
+        spent = reported(completion.get("usage"), self._terms, max(1, len(completion["choices"]))) or self._reserved
         self._close("answered", spent, response=completion)
 
     def respond(self, completion: dict[str, Any]) -> Response:
@@ -173,7 +173,7 @@ class Call:
         self._closed = True
         self.session.ledger.settle(self._reserved, spent)
         if spent == Amount() and self.session.log_bytes >= self.session.limits.log_bytes:
-            return  # counted in usage(), not logged
+            return  # usage() counts the call, but it is not logged
         entry = {
             "v": 1,
             "time": self._time,

@@ -1,6 +1,6 @@
-"""Requests for several choices: upstreams that refuse or ignore ``n`` are called once for each missing choice.
+"""Answer requests, including requests for several choices from upstreams that refuse or ignore ``n``.
 
-Each call has its own reservation, charge and log line.
+Such an upstream is called once for each missing choice; each call has its own reservation, charge and log line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from re_bench_gateway.upstreams import OpenAIServer, PlugInUpstream
 
 _CONCURRENT = 8
-"""Maximum concurrent calls for one request, which bounds the copies of its body."""
+"""Maximum concurrent calls for one request, which limits the memory for copies of its body."""
 
 
 class Caller:
@@ -36,7 +36,7 @@ class Caller:
         """The upstream's names of models that have refused a request for several choices."""
 
     async def respond(self, session: Session, body: bytes) -> Response:
-        """Return the response for a request. Raise ApiError if the request or one of its calls is refused or fails."""
+        """Return the response to a request. Raise ApiError if the request or one of its calls is refused or fails."""
         call = Call(self._sessions, self._log, session, body)
         completion = await (self._ask(call) if call.choices == 1 else self._several(call))
         return call.respond(completion)
@@ -77,7 +77,7 @@ class Caller:
 
 
 def merged(completions: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return one completion with the choices of all, numbered in order, and the sum of their usage."""
+    """Return one completion with the choices of all ``completions``, numbered in order, and their total usage."""
     if len(completions) == 1:
         return completions[0]
     choices = [choice for completion in completions for choice in completion["choices"]]
@@ -89,7 +89,7 @@ def merged(completions: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _total(values: Sequence[Any]) -> Any:
-    """Return the sum of usage reports, with their nested objects; None if one is missing."""
+    """Return the sum of usage reports, including nested objects; None if a report is missing."""
     if all(isinstance(value, dict) for value in values):
         return {name: _total([value.get(name) for value in values]) for name in values[0]}
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _Tokens = Annotated[int, Field(ge=1, le=1 << 31)]
-# These parameters are forwarded, because they cost only tokens, unlike service_tier, web_search_options, audio, ...
+# These parameters are forwarded because they cost only tokens, unlike, for example, service_tier or web_search_options.
 _PASSED_ON = frozenset({
     "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "parallel_tool_calls",
     "presence_penalty", "prompt_cache_key", "reasoning_effort", "response_format", "safety_identifier", "seed", "stop",
@@ -61,7 +61,7 @@ def parse_object(data: bytes | str) -> dict[str, Any]:
     """Return the JSON object in ``data``.
 
     Raises:
-        ValueError: if there is no JSON object, or it has more than 200 levels or numbers that are not finite.
+        ValueError: if ``data`` is not a JSON object, or has more than 200 levels or numbers that are not finite.
     """
     value = from_json(data, allow_inf_nan=False)
     if not isinstance(value, dict):

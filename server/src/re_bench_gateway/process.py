@@ -40,7 +40,7 @@ class Gateway:
         self._channel, self._process = channel, process
         self._file = channel.makefile("rwb")
         self._lock = threading.Lock()
-        # Sent over the channel, because a proxy's password would be visible in the process's environment.
+        # These are sent over the channel, because a proxy's password would be visible in the process's environment.
         network = {name: value for name, value in os.environ.items() if name.lower() in _NETWORK}
         try:
             ready = self._ask({"settings": settings.model_dump(mode="json"), "environment": network}, _START_S)
@@ -74,8 +74,8 @@ class Gateway:
         Args:
             budget: maximum spending of the session.
             name: the session's name in the log.
-            key: the upstream's key for this session; default: the gateway's.
-            calls: maximum concurrent calls upstream; default: from the settings.
+            key: the upstream's key for this session; default: the gateway's key.
+            calls: maximum concurrent calls upstream; default: the limit in the settings.
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
@@ -87,7 +87,7 @@ class Gateway:
         return str(session["token"])
 
     def socket_of(self, token: str) -> Path:
-        """Return the Unix socket of an open session; the limit on connections applies to each socket separately."""
+        """Return the Unix socket of an open session; each socket has a separate limit on connections."""
         return self._sockets[token]
 
     def close_session(self, token: str) -> Usage:
@@ -145,7 +145,7 @@ def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=2,  # keep a plug-in's prints off our stdout
         env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-        start_new_session=True,  # Ctrl-C in a terminal must not reach it
+        start_new_session=True,  # Ctrl-C in a terminal must not reach the gateway
     )
 
 

@@ -1,4 +1,4 @@
-"""The gateway process: its sockets, and its side of the control channel."""
+"""The gateway process, with its sockets and its end of the control channel."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def _serve(channel: socket.socket, place: Path) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server with one socket per session, which stops when the parent process exits."""
+    """A uvicorn server that has one socket per session and stops when the parent process exits."""
 
     def __init__(self, app: Any, directory: Path, connections: int) -> None:
         self._parent, self._directory, self._connections = os.getppid(), directory, connections
@@ -97,20 +97,20 @@ class _Server(uvicorn.Server):
         self.config.load()
 
     async def listen(self) -> Path:
-        """Listen on a new Unix socket with a separate limit on connections."""
+        """Listen on a new Unix socket, which has its own limit on connections, and return its path."""
         path = self._directory / str(next(self._numbers))
         try:
             protocol = partial(_Connection, self, set(), self._connections)
             loop = asyncio.get_running_loop()
             self._listening[path] = await loop.create_unix_server(protocol, path, backlog=_BACKLOG)
-            # Sandboxes run as other users; the private directory keeps everybody else out.
+            # Sandboxes run as other users; the private directory keeps all others out.
             path.chmod(0o666)
         except OSError as error:
             raise ReBenchError(f"{path}: the gateway cannot listen ({error})") from None
         return path
 
     async def listen_tcp(self) -> str:
-        """Listen on 127.0.0.1, for scorers (sandboxes cannot reach it), and return the base URL."""
+        """Listen on 127.0.0.1, which scorers can reach but sandboxes cannot, and return the base URL."""
         protocol = partial(_Connection, self, set(), None)
         listener = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=_BACKLOG)
         address = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
@@ -123,7 +123,6 @@ class _Server(uvicorn.Server):
         path.unlink(missing_ok=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close all sockets and connections."""
         for listener in self._listening.values():
             listener.close()
         await super().shutdown(sockets)
@@ -134,21 +133,19 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One connection, which is aborted if its socket already has the maximum number of connections."""
+    """A connection that is aborted if its socket already has the maximum number of connections."""
 
     def __init__(self, server: _Server, others: set[_Connection], most: int | None) -> None:
         super().__init__(server.config, server.server_state, {}, asyncio.get_running_loop())
         self._others, self._most = others, most
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection."""
         super().connection_made(transport)
         self._others.add(self)
         if self._most is not None and len(self._others) > self._most:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the connection."""
         self._others.discard(self)
         super().connection_lost(exc)
 

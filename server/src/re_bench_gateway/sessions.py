@@ -1,4 +1,4 @@
-"""The gateway's sessions: each has a token, and a budget within the gateway's budget."""
+"""The gateway's sessions, each with a token and with a budget within the gateway's budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRONG_KEY = "Incorrect API key provided. The key of this server is the token of
 
 @dataclass(eq=False)
 class Session:
-    """The holder of a token. The log contains the session's ``name``, but never its token or key."""
+    """A session of the gateway. The log contains the session's ``name``, but never its token or key."""
 
     name: str
     ledger: Ledger
@@ -78,8 +78,8 @@ class Sessions:
         self._limits = settings.limits
         self.main = self._add("main", self._total, self._key, settings.upstream.concurrency)
 
-    def open(self, name: str, budget: Budget, key: str | None, calls: int | None = None) -> Session:
-        """Open a session with a separate budget; ``key`` and ``calls`` default to the gateway's settings."""
+    def open(self, name: str, budget: Budget, key: str | None, calls: int | None) -> Session:
+        """Open a session with its own budget. If ``key`` or ``calls`` is None, the gateway's setting is used."""
         session = self._add(name, Ledger(budget, self._total), key or self._key, calls or self._limits.calls)
         session.ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
         return session
@@ -97,7 +97,7 @@ class Sessions:
         """Return the session with a token, or raise UsageError."""
         session = self._by_token.get(token)
         if session is None:
-            raise UsageError("no session has this token; it was closed or belongs to another gateway")
+            raise UsageError("no session has this token; its session was closed, or it is another gateway's token")
         return session
 
     def authenticated(self, authorization: str | None) -> Session:
@@ -111,7 +111,7 @@ class Sessions:
         return session
 
     def keys_of(self, session: Session) -> tuple[str, ...]:
-        """Return the upstream keys that the session's client must never see."""
+        """Return the upstream keys, which the session's client must never see."""
         return tuple(filter(None, (session.key, self._key)))
 
     def _add(self, name: str, ledger: Ledger, key: str | None, calls: int) -> Session:

@@ -25,14 +25,14 @@ class Budget(_Frozen):
     tokens: _Count | None = None
     """Prompt and completion tokens together."""
     requests: _Count | None = None
-    """Answers: a call counts as its number of choices (``n``); failed calls are free."""
+    """Answers; each choice (``n``) of a call counts as one answer, and failed calls are free."""
 
 
 class Usage(_Frozen):
-    """What has been spent, and what is left."""
+    """The spending so far, and the remaining budget."""
 
     requests: int
-    """Answers of all calls: a call counts as its number of choices."""
+    """Answers of all calls; each choice counts as one answer."""
     failed: int
     """Calls that failed upstream."""
     refused: int
@@ -46,7 +46,7 @@ class Usage(_Frozen):
 
 
 class Model(_Frozen):
-    """A model that clients may use. For None, the value in :data:`re_bench_gateway.budget.KNOWN` is used, if any."""
+    """A model that clients may use. Values that are None come from :data:`re_bench_gateway.budget.KNOWN`, if any."""
 
     name: str
     """The name that clients use."""
@@ -74,7 +74,7 @@ class OpenAICompatible(_Frozen):
     attempts: _Positive = 8
     """Maximum attempts of a call."""
     patience_s: _Seconds = 120.0
-    """Seconds after which a failed call is not retried any more."""
+    """Seconds after which a failed call is no longer retried."""
     timeout_s: _Seconds = 600.0
     """Maximum seconds without data from the server."""
 
@@ -116,9 +116,9 @@ class Settings(_Frozen):
     budget: Budget = Budget()
     """Limit for all sessions together."""
     resume: tuple[str, ...] = ()
-    """Names of sessions of an earlier gateway; when they are opened again, their logged spending counts."""
+    """Names of an earlier gateway's sessions, whose logged spending counts when they are opened again."""
     tcp: bool = False
-    """Whether to listen also on 127.0.0.1."""
+    """Whether to also listen on 127.0.0.1."""
     limits: SessionLimits = SessionLimits()
     client_timeout_s: _Seconds = 30.0
     """Maximum seconds for a client to send the body of a request."""

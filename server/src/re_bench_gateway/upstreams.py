@@ -46,7 +46,7 @@ class CallState:
     """The real key for the upstream."""
     retries: int = 0
     begun: bool = False
-    """Whether the upstream may have produced output, which must be paid for."""
+    """Whether the upstream may have produced output, which it may charge for."""
 
 
 def open_upstream(settings: Settings) -> OpenAIServer | PlugInUpstream:
@@ -67,8 +67,8 @@ class FailedAttemptError(Exception):
 def retrying(settings: OpenAICompatible) -> AsyncRetrying:
     """Return the retry policy of a call.
 
-    The pause is the one that the server requests plus random exponential backoff, so that calls are not retried all at
-    the same time.
+    The pause is the server's requested pause plus a random exponential backoff, so that calls are not all retried
+    together.
     """
     return AsyncRetrying(
         retry=retry_if_exception(lambda error: isinstance(error, FailedAttemptError) and error.retryable),
@@ -91,7 +91,7 @@ def requested_pause(headers: Mapping[str, str]) -> float:
 def is_retryable(status: int, code: object, headers: Mapping[str, str]) -> bool:
     """Return whether another attempt may succeed.
 
-    An exhausted quota (``insufficient_quota``) is not retryable, although its status is 429 like that of a rate limit.
+    An exhausted quota (``insufficient_quota``) is not retryable, although rate limits have the same status, 429.
     """
     advice = headers.get("x-should-retry")
     if advice in {"true", "false"}:
@@ -124,7 +124,7 @@ class OpenAIServer:
                     try:
                         return await self._attempt(body, state.key)
                     except FailedAttemptError:
-                        state.begun = False  # a call that is aborted during the pause is free
+                        state.begun = False  # if the call is aborted during the pause, it is free
                         raise
         except FailedAttemptError as failed:
             raise failed.final from None
@@ -145,7 +145,7 @@ class OpenAIServer:
         request = self._client.build_request("POST", self._url, content=body, headers=headers)
         try:
             response = await self._client.send(request)
-        except _BROKEN as error:  # clients must not see hosts and proxies in its text
+        except _BROKEN as error:  # its text may name hosts and proxies, which clients must not see
             message = f"the model's server cannot be reached or broke off ({type(error).__name__})"
             raise FailedAttemptError(upstream_failed(message)) from None
         try:

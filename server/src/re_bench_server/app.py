@@ -1,4 +1,4 @@
-"""State that all sessions of a server share: settings, catalog, sandbox backend, queues and gateways."""
+"""The shared state of a server: settings, catalog, sandbox backend, queues and gateways."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class AppState:
-    """The shared state of a server."""
+    """The state that all sessions share."""
 
     settings: Settings
     started: float = field(default_factory=time.monotonic)
@@ -54,7 +54,7 @@ class AppState:
         self.gpus = None
         if plan is not None:
             self.gpus = SessionGpus(plan)
-            hide_timed_gpus(plan)  # from the processes that prepare tasks
+            hide_timed_gpus(plan)  # hidden from the processes that prepare tasks
         self.scoring_queue = Queue(self.settings.scorings)
         self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
         scoring_gpu = plan.timed[0] if plan is not None else None
@@ -80,7 +80,7 @@ class AppState:
         return self._hidden[served.id]
 
     def gpu(self, served: ServedTask, session: str) -> str | None:
-        """Return the UUID of the GPU for a session's commands and experiments; None if its profile needs none."""
+        """Return the UUID of the GPU for a session's commands and experiments; None if its profile needs no GPU."""
         return self.gpus.assign(session) if self.gpus is not None and served.profile.device == "cuda" else None
 
     def release_gpu(self, session: str) -> None:

@@ -55,7 +55,7 @@ class SessionAttempts:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path, clock: SessionClock
     ) -> None:
-        """Set up. Attempts update ``record`` and save it in the session's ``directory``."""
+        """Set up; each attempt updates ``record`` and saves it in the session's ``directory``."""
         self.best_reward: float | None = None
         """The highest public reward of the attempts so far; private scores do not count."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
@@ -142,7 +142,7 @@ class SessionAttempts:
         return asdict(final) if final.attempts else None
 
     async def _score(self, key: str | None, submitted_at: Elapsed) -> ScoredAttempt:
-        # The next server to start removes the files that killed scorers left in TMPDIR.
+        # When the next server starts, it removes the files that killed scorers left in TMPDIR.
         variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
         variables |= self._served.instance_environment(self._record.instance)
         access = None
@@ -247,12 +247,12 @@ class SessionAttempts:
         self.best_reward = max(known, default=None)
 
     def _is_last_failed_final(self) -> bool:
-        """Count a failed final answer; return whether there were so many that the episode ends anyway."""
+        """Count a failed final answer, and return whether the maximum is reached, after which the episode ends."""
         self._failed_finals += 1
         return self._failed_finals >= _MAX_FAILED_FINALS
 
     async def _save_outcome(self) -> None:
-        """Save the record after a call was logged. If saving fails, :meth:`settle` restores it from the log later."""
+        """Save the record after a call was logged; if that fails, :meth:`settle` later restores it from the log."""
         try:
             await self._save()
         except ReBenchError as error:

@@ -1,4 +1,4 @@
-"""The catalog: the tasks of a server, each in one profile."""
+"""The catalog of a server's tasks, each in one profile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServedTask:
     task: TaskFolder
     profile_name: str
     instance: Instance | None = None
-    """The instance for new sessions; restored sessions keep their own."""
+    """The instance for new sessions; restored sessions keep their own instances."""
 
     @property
     def manifest(self) -> Manifest:
@@ -70,7 +70,7 @@ class ServedTask:
         return meter if meter is None or meter.profiles is None or self.profile_name in meter.profiles else None
 
     def instance_environment(self, instance: Instance | None) -> dict[str, str]:
-        """Return the environment variables that select an instance in meters and scorers."""
+        """Return the environment variables that tell meters and scorers which instance to use."""
         return instance_environment(self.task, self.profile_name, instance)
 
     @property
@@ -89,26 +89,23 @@ class Catalog:
     def lookup(self, spec: Mapping[str, Any]) -> ServedTask:
         """Return the task with the ID of a spec, or raise UsageError."""
         task_id = spec.get("id")
-        served = self.by_id.get(task_id) if isinstance(task_id, str) else None
-        if served is None:
-            reason = self.not_served.get(task_id, "") if isinstance(task_id, str) else ""
-            raise UsageError(
-                f"unknown task id {repr(task_id)[:_SHOWN_ID]}{f' ({reason})' if reason else ''}; "
-                f'task_spec is {{"id": ID}} with one of: {", ".join(self.by_id)}'
-            )
-        return served
+        name = task_id if isinstance(task_id, str) else ""
+        if name in self.by_id:
+            return self.by_id[name]
+        reason = f" ({self.not_served[name]})" if name in self.not_served else ""
+        raise UsageError(
+            f"unknown task id {repr(task_id)[:_SHOWN_ID]}{reason}; "
+            f'task_spec is {{"id": ID}} with one of: {", ".join(self.by_id)}'
+        )
 
 
 def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | None = None) -> Catalog:
-    """Return the tasks of the repository and of installed packages that can be served in a profile.
+    """Return the tasks, from the repository and installed packages, that can be served in a profile (or ``auto``).
 
-    Args:
-        profile: ``auto``, or a profile's name.
-        names: names or IDs of the tasks to serve; default: all.
-        model: the chat model that replaces the tasks' real one.
+    ``names`` are the names or IDs of the tasks to serve (default: all); ``model`` replaces the tasks' real chat models.
 
     Raises:
-        UsageError: if two tasks have the same ID, a name is unknown, no task can be served, or none uses the model.
+        UsageError: if two tasks have the same ID, a name is unknown, no task can be served, or no task uses ``model``.
     """
     by_id: dict[str, ServedTask] = {}
     not_served: dict[str, str] = {}
@@ -136,7 +133,7 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
 
 
 def _selected(names: Collection[str]) -> list[TaskFolder]:
-    """Return the tasks with these names or IDs, each once; all tasks if there are no names."""
+    """Return the tasks with the given names or IDs, without duplicates; all tasks if no names are given."""
     if not names:
         return list(find_tasks().values())
     named = {task.name: task for task in map(task_named, sorted(names))}

@@ -1,4 +1,4 @@
-"""The command ``re-bench serve``. It imports the server only when it runs, because that takes seconds."""
+"""The command ``re-bench serve``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from re_bench.options import Flag, Positive
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
 from re_bench_server.options import ADDRESS, NO_OPTIONS, RECORDS, ServeOptions
 
-_BASH_REWARDS = {"0": 0.0, "none": None}
-
 State = Annotated[
     Path | None,
     Parameter(name="--state", help="Directory for sessions and attempt logs (default: in the user's state directory)."),
@@ -28,14 +26,14 @@ class NetworkOptions:
     """Options for the agents' network access."""
 
     network: Annotated[
-        Literal["none", "proxy", "open"], Parameter(help="proxy: only --allow hosts; open: this machine's network.")
+        Literal["none", "proxy", "open"], Parameter(help="proxy: only hosts in --allow; open: this machine's network.")
     ] = "none"
     allow: Annotated[
         tuple[str, ...],
         Parameter(
             negative=(),
             help="Allowed hosts of the proxy: example.org, *.example.org (subdomains), .example.org (both), "
-            "with :PORT (default: 80 and 443); @packages: common package indexes; '*': all public hosts.",
+            "optionally with :PORT (default: 80 and 443); @packages: common package indexes; '*': all public hosts.",
         ),
     ] = ()
     network_mib: Annotated[Positive | None, Parameter(help="Maximum traffic of a session (default: 10240).")] = None
@@ -51,7 +49,7 @@ def serve(
     ] = "0",
     state: State = None,
     token_file: Annotated[
-        Path | None, Parameter(group=ADDRESS, help="File with the token that clients must send as API key.")
+        Path | None, Parameter(group=ADDRESS, help="File with the token that clients must send as their API key.")
     ] = None,
     insecure: Annotated[Flag, Parameter(group=ADDRESS, help="Allow a public --host without a token.")] = False,
     network: NetworkOptions = NetworkOptions(),
@@ -59,7 +57,7 @@ def serve(
     model: ModelOptions = NO_MODEL,
 ) -> int:
     """Serve the tasks to agents over the Open Reward Standard."""
-    from re_bench_server.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
+    from re_bench_server.network.policy import NetworkPolicy  # noqa: PLC0415 - imported late to keep --help fast
     from re_bench_server.settings import Settings, check_address, default_state, read_token  # noqa: PLC0415
 
     settings = Settings(
@@ -67,13 +65,13 @@ def serve(
         state=state or default_state(),
         token=read_token(token_file) if token_file else None,
         chat_model=model.chosen(),
-        bash_reward=_BASH_REWARDS[bash_reward],
+        bash_reward=0.0 if bash_reward == "0" else None,
         network=NetworkPolicy.from_options(network.network, list(network.allow), network.network_mib),
         transcripts=not no_transcripts,
     )
     check_address(settings, insecure=insecure)
     try:
-        from re_bench_server.server import serve as run  # noqa: PLC0415 - takes seconds
+        from re_bench_server.server import serve as run  # noqa: PLC0415 - its import takes seconds
     except ModuleNotFoundError as error:
         raise UsageError(
             f"package {error.name} is missing; run: pip install -c constraints.txt -e common -e 'server[ors]'"

@@ -1,4 +1,4 @@
-"""The ORS environment ``rebench``: one split, the served tasks, two tools."""
+"""The ORS environment ``rebench``, which has one split, the served tasks and two tools."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SERVER_ERROR, _UNAVAILABLE = 500, 503
 _STATUSES = {TooManySessionsError: 429, OtherTaskError: 400, UsageError: 404, ReBenchError: _SERVER_ERROR}
 """HTTP statuses of errors during a session's creation; the first match applies."""
 COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
-"""Headers of a 503 that make the client `openreward` retry."""
+"""Headers that make the client ``openreward`` retry after a 503 response."""
 
 
 class Arguments(BaseModel):
@@ -87,7 +87,7 @@ class Answer(Arguments):
 
 
 def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first ten validation errors, with only ``type``, ``loc`` and ``msg``, and long names truncated."""
+    """Return ``type``, ``loc`` and ``msg`` of the first ten validation errors, with long names truncated."""
     return [
         {
             "type": error["type"],
@@ -142,7 +142,7 @@ class ReBench(Environment):
             self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"cannot open the session: {_public_message(error)}") from None
-        self._episode_finished = self.session.record.state == "finished"  # the SDK forgets it at a restart
+        self._episode_finished = self.session.record.state == "finished"  # the SDK loses this flag at a restart
         self.recorder.opened(self.session, time.monotonic() - began)
         instance = instance_details(self.session.record.instance)
         log.info("session_opened", session=self.session.name, task=self.session.served.id, **instance)
@@ -158,7 +158,7 @@ class ReBench(Environment):
 
     @tool
     async def bash(self, params: Bash) -> ToolOutput:
-        """Run a command in the workspace's shell. Directory, variables and background processes stay between calls."""
+        """Run a command in the workspace's shell, whose directory, variables and background processes persist."""
         return await self._respond("bash", params, _bash(self.session, params))
 
     @tool(exclusive=True)
@@ -168,7 +168,6 @@ class ReBench(Environment):
         return await self._respond("answer", params, answering)
 
     async def _respond(self, tool: str, arguments: Bash | Answer, responding: Awaitable[ToolResponse]) -> ToolOutput:
-        """Return a tool's response, and record it."""
         began = time.monotonic()
         response = await _response(self.session, responding)
         response = with_sent_reward(response, self.registry.app.settings)
@@ -189,15 +188,15 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
 
 
 async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
-    """Return a tool's response; exceptions are turned into responses."""
-    queued_s = time.monotonic() - request_time.get()  # the SDK lets some calls of a session wait for others
+    """Return a tool's response, converting exceptions into responses."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK makes some calls of a session wait for others
     try:
         response = await responding
     except ServerEndingError as error:
         response = interrupted_response(str(error))
     except SessionClosedError as error:
         response = _closed_response(session, error)
-    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - an uncaught cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
         response = error_response(f"Internal error of the server: {_public_message(error)}")
     response = with_queue_time(response, queued_s)
@@ -205,7 +204,6 @@ async def _response(session: Session, responding: Awaitable[ToolResponse]) -> To
 
 
 def _closed_response(session: Session, error: SessionClosedError) -> ToolResponse:
-    """Return the response to a call after its session was closed."""
     record = session.record
     if record.state != "ended":
         return error_response(str(error))
@@ -229,7 +227,7 @@ def _task_id() -> str | None:
 
 
 def _public_message(error: BaseException) -> str:
-    """Return what clients may see of an error: the message of a ReBenchError, otherwise only the class name."""
+    """Return the message of a ReBenchError; for any other error, only the class name, since clients see the result."""
     return str(error) if isinstance(error, ReBenchError) else type(error).__name__
 
 

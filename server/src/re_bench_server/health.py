@@ -39,7 +39,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
 
 
 def is_ready(registry: SessionRegistry) -> bool:
-    """Return whether new sessions are accepted and would not wait for the preparation of their task."""
+    """Return whether new sessions are accepted and need not wait for the preparation of their task."""
     return registry.app.preparations.ready and not registry.draining
 
 

@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 _SDK = ("openreward.environments.server", "openreward.environments.environment", "openreward.environments.session")
 _DROPPED_FIELDS = ("method", "userId", "organisationId", "logger_name")
 _DROPPED_EVENTS = ("request_handled", "tool_call_started")
-"""Events that repeat ``tool_call_completed``; writing them takes a tenth of a call's time."""
+"""Events that repeat ``tool_call_completed``; writing them would take a tenth of a call's time."""
 _EVENTS_WITH_INPUT = ("request_error", "tool_input_validation_error")
 
 
 def _drop_redundant(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Drop redundant events of the SDK."""
     if event.get("event") in _DROPPED_EVENTS:
         raise structlog.DropEvent
     return event
 
 
 def _clean(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove what grants access: keys, session IDs, and invalid input, which may be a key in the wrong place."""
+    """Remove everything that could grant access: keys, session IDs, and invalid input, which may contain a key."""
     if event.get("event") in _EVENTS_WITH_INPUT and "ValidationError" in event.get("error_type", "ValidationError"):
         event.pop("error", None)
         event.pop("exception", None)
@@ -74,7 +73,6 @@ log: Any = structlog.wrap_logger(
     processors=_PROCESSORS,
     wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
 )
-"""The server's logger."""
 
 
 class _ForwardingHandler(logging.Handler):
@@ -88,7 +86,7 @@ class _ForwardingHandler(logging.Handler):
 
 
 def write_to(file: TextIO) -> None:
-    """Write the log to a file from now on, for example because another program uses stderr for its display."""
+    """Write the log to a file from now on, for example if another program uses stderr for its display."""
     _output.file = file
 
 

@@ -94,7 +94,6 @@ class _State(Collector):
         self._sessions, self._app = sessions, app
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the gauges."""
         open_sessions = GaugeMetricFamily("re_bench_sessions", "Sessions by activity.", labels=["task", "state"])
         sessions = list(self._sessions.values())
         tally = Tally((session.served.id, session.activity.replace(" ", "_")) for session in sessions)

@@ -58,8 +58,8 @@ class AccessMiddleware:
         await (answer or self._application)(scope, receive, send_repaired)
 
     def _own_answer(self, path: str, *, authorized: bool) -> ASGIApp | None:
-        """Return the response to a request that the application must not handle; None for all other requests."""
-        if path == "/health":  # without a token too, for process supervisors
+        """Return the response to a request that must not reach the application; None for all other requests."""
+        if path == "/health":  # works without a token, for process supervisors
             return JSONResponse(self._health() if authorized else {"status": "ok"})
         if path == "/ready":
             ready = self._ready()
@@ -83,7 +83,7 @@ def _escape_leading_space(message: Message) -> Message:
     r"""Escape white space at the beginning of a streamed chunk as ``\u....``.
 
     The SDK splits results every 4096 characters, and both official clients strip white space at the beginning of a
-    chunk. Such white space is always inside a JSON string, because the SDK's JSON has none outside of strings.
+    chunk. Such white space is always inside a JSON string, because the SDK's JSON has no spaces elsewhere.
     """
     if message["type"] == "http.response.body" and message.get("body", b"").startswith(b"event: "):
         text = message["body"].decode()

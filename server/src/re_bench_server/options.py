@@ -39,7 +39,7 @@ class ServeOptions:
         Parameter(name="--task", negative=(), help="Serve this task, by name or ID; may be repeated (default: all)."),
     ] = ()
     prepare_first: Annotated[Flag, Parameter(name="--prepare", help="Prepare all tasks before listening.")] = False
-    link_data: Annotated[Flag, Parameter(help="Share large unchanged files between sessions by hard links.")] = False
+    link_data: Annotated[Flag, Parameter(help="Share large unchanged files between sessions via hard links.")] = False
     withhold_rewards: Annotated[
         Flag, Parameter(help="For tasks that hide their score: send rewards only at the end.")
     ] = False
@@ -47,7 +47,7 @@ class ServeOptions:
         float | None,
         Parameter(
             validator=Number(gte=-1e9, lte=0),
-            help="Lowest reward to send; also that of invalid attempts (default: none, and 0).",
+            help="Lowest reward to send, also sent for invalid attempts (default: no floor; 0 for invalid attempts).",
         ),
     ] = None
     profile: ProfileName = "auto"
@@ -61,7 +61,7 @@ class ServeOptions:
     ] = 600.0
     reclaim_s: Annotated[
         AboveZero,
-        _restart(name="--reclaim", help="Seconds after a restart until sessions end whose client has not returned."),
+        _restart(name="--reclaim", help="Seconds in which clients must return after a restart to keep their sessions."),
     ] = 900.0
 
     max_sessions: Annotated[Positive, _limit(help="Concurrent sessions.")] = 64
@@ -75,7 +75,9 @@ class ServeOptions:
         float, _limit(validator=Number(gte=0, lte=_YEAR_H), help="Additional hours for waiting, hidden from agents.")
     ] = 0.0
     memory_mib: Annotated[Positive, _limit(help="Memory of a session; more if the task needs it.")] = 8192
-    disk_mib: Annotated[Positive, _limit(help="Maximum disk growth of a session, and size of its submissions.")] = 16384
+    disk_mib: Annotated[
+        Positive, _limit(help="Maximum disk growth of a session, and maximum size of its stored submissions.")
+    ] = 16384
     model_dollars: Annotated[AboveZero, _limit(help="Budget of a session for its task's model.")] = 10.0
 
     transcript_mib: Annotated[Positive, Parameter(group=RECORDS, help="Maximum size of a session's transcript.")] = 64

@@ -1,7 +1,7 @@
 """Prepare the served tasks in the background, and create their workspaces.
 
-At each start of the server, a worker process per task (:mod:`re_bench.task.prepare`) creates a template: the files with
-which all workspaces of the task begin. For randomized tasks the worker keeps running and modifies each new workspace.
+When the server starts, one worker process per task (:mod:`re_bench.task.prepare`) creates a template: the initial files
+of all workspaces of the task. For randomized tasks the worker keeps running and modifies each new workspace.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Preparation:
         self._ended = 0.0
 
     def start(self) -> None:
-        """Start the preparation in the background, unless it is running, is done or has just failed."""
+        """Start the preparation in the background, unless it is running, has succeeded or has just failed."""
         may_retry = self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S
         if self._running is None or (self._running.done() and may_retry):
             self._running = asyncio.get_running_loop().create_task(self._run())
@@ -114,7 +114,7 @@ class Preparation:
         await self._in_thread(create)
 
     async def stop(self) -> None:
-        """Wait for the threads, which the caller must have requested to stop, and stop the worker."""
+        """Stop the worker after all threads have ended; the caller must have requested the threads to stop."""
         if self._running is not None:
             await asyncio.gather(self._running, return_exceptions=True)
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
@@ -141,14 +141,13 @@ class Preparation:
     def _make(self) -> None:
         remove_tree(self._template)
         self._template.mkdir()
-        task = self.served.task
         try:
             self._worker.start()
             if self._logged_progress and self._worker.randomized:
                 # Restart the worker, because preparing may have left it with a GPU and much memory.
                 self._worker.close()
                 self._worker.start()
-            make_template(task, self._template, self._worker.create_workspace)
+            make_template(self.served.task, self._template, self._worker.create_workspace)
             for name in self.served.meter.keeps if self.served.meter else ():
                 remove_tree(self._template / name)
         except BaseException:
@@ -162,7 +161,7 @@ class Preparation:
             raise_if_stop_requested()
         try:
             raise_if_stop_requested()
-            with stop_thread_on(None):  # one session's stop must not kill the worker, which all share
+            with stop_thread_on(None):  # the end of one session must not kill the worker, which all sessions share
                 self._worker.randomize_workspace(workspace)
         finally:
             self._worker_lock.release()
@@ -181,7 +180,7 @@ class Preparations:
     def __init__(
         self, tasks: Iterable[ServedTask], directory: Path, start: StartServices, *, link: bool = False
     ) -> None:
-        """Replace the templates in ``directory`` and start all preparations; see :class:`Preparation`."""
+        """Remove old templates from ``directory`` and start all preparations; see :class:`Preparation`."""
         self._directory = directory
         self._loop = asyncio.get_running_loop()
         try:

@@ -1,4 +1,4 @@
-"""The prompt of a session: the task's instructions, and what this server offers."""
+"""The prompt of a session: the task's instructions, and a description of the sandbox, services and tools."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Remainder:
-    """What is left of a session after a restart of the server."""
+    """The remaining hours and the used attempts of a session that continues after a restart of the server."""
 
     hours: float
-    """Remaining hours."""
     scored: int
-    """Attempts already used."""
 
 
 def prompt(
@@ -27,12 +25,8 @@ def prompt(
 ) -> str:
     """Return the prompt of a session.
 
-    Args:
-        served: the task.
-        settings: the server's settings.
-        workspace: the workspace's path, as the session's commands see it.
-        stand_in: whether the task's model, if any, is the stand-in.
-        remainder: what is left of a session that continues after a restart; None for a new session.
+    ``workspace`` is the path that the session's commands see. ``stand_in`` is true if the task's model is the stand-in.
+    ``remainder`` is None for a new session.
     """
     text = (served.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     lines = [

@@ -29,7 +29,7 @@ class Queue:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """Wait for a slot, and hold it during the block; yields the seconds waited."""
+        """Wait for a slot, and hold it during a ``with`` block; yield the seconds waited."""
         began = time.monotonic()
         self.waiting += 1
         try:
@@ -47,8 +47,8 @@ class Queue:
 class GpuGate:
     """Keeps this server's other work off the GPU while a scoring run measures time on it.
 
-    Such scoring runs take turns. If sessions use the same GPU, no command starts during a scoring run, but running
-    commands continue.
+    Only one such scoring run holds the GPU at a time. If sessions use the same GPU, no command starts during a scoring
+    run, but running commands continue.
     """
 
     def __init__(self, *, separate: bool = False) -> None:
@@ -60,7 +60,7 @@ class GpuGate:
 
     @asynccontextmanager
     async def scoring(self) -> AsyncIterator[float]:
-        """Wait for the GPU, and hold it during the block; yields the seconds waited."""
+        """Wait for the GPU, and hold it during a ``with`` block; yield the seconds waited."""
         async with self.scorings.slot() as waited_s:
             if not self._separate:
                 self._idle.clear()

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 VERSION = 1
 """Version of the transcript format, in a transcript's first line."""
 MAX_TEXT, BRIEF_TEXT = 256 << 10, 1000
-"""Maximum characters of a field: while there is enough space, and when most of the space is used."""
+"""Maximum characters of a field: at first, and after most of the transcript's space is used."""
 
 _STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
-"""For each stage: maximum text length, share of the space at which the stage ends, and what the next stage keeps."""
+"""For each stage: maximum text length, share of the space at which it ends, and the content kept in the next stage."""
 _LIMIT_MARK = b'{"kind":"limit"'
 _MIB = 1 << 20
 _RECORDED_SETTINGS = (
@@ -58,13 +58,13 @@ class Transcript:
         self._failed = False
 
     def append(self, entry: Mapping[str, Any], secrets: Iterable[str]) -> None:
-        """Append an entry, redacted, and shortened if little space is left. Only the first failure is logged."""
+        """Append a redacted entry, shortened if little space is left. Log only the first failure."""
         clean = redacted_value(dict(entry), secrets, similar=True)
         try:
             with locked_log(self.path) as file:
                 self._append(file, clean)
         except OSError as error:
-            if error.errno != errno.ENOENT and not self._failed:  # it may be gone with its session
+            if error.errno != errno.ENOENT and not self._failed:  # the session's directory may have been removed
                 self._failed = True
                 log.error("transcript_not_written", path=str(self.path), reason=error.strerror)
 
@@ -96,7 +96,7 @@ class Transcript:
 
 
 def _shortened(entry: Mapping[str, Any], longest: int) -> dict[str, Any]:
-    """Return an entry with long texts cut, and their original lengths in ``cut``."""
+    """Return an entry with long texts cut; ``cut`` contains their original lengths."""
     cut: dict[str, int] = {}
 
     def shorten(value: object, name: str) -> object:
@@ -112,7 +112,7 @@ def _shortened(entry: Mapping[str, Any], longest: int) -> dict[str, Any]:
 
 
 class Recorder:
-    """Records what the sessions of a server do. Its methods are called by one event loop."""
+    """Records the activity of a server's sessions. Call its methods from one event loop."""
 
     def __init__(self, settings: Settings, sandbox: str) -> None:
         self.metrics = Metrics(sandbox)
@@ -122,7 +122,7 @@ class Recorder:
         """The costs of each session that the metrics already include: the agent's calls, and scoring."""
 
     def opened(self, session: Session, setup_s: float) -> None:
-        """Record that a session begins or continues after a restart; ``setup_s`` is the duration of the setup."""
+        """Record that a session begins, after a setup of ``setup_s`` seconds, or continues after a restart."""
         if session.restored:
             self._write(session, "resumed", {})
         else:
@@ -130,7 +130,7 @@ class Recorder:
             self._write(session, "begin", _beginning(session, self._settings, self._sandbox))
 
     def restored(self, session: Session) -> None:
-        """Exclude the past cost of a restored session from the metrics, since the earlier server's included it."""
+        """Exclude the past cost of a restored session from the metrics, since the earlier server counted it."""
         self._counted[session] = _costs(session)
 
     async def called(
@@ -140,18 +140,14 @@ class Recorder:
 
         Also add the session's model cost so far to the response's metadata.
         """
-        await self.refresh_cost(session)
+        await session.shell.refresh_cost()
+        self._count_cost(session)
         if session.served.manifest.model is not None:
             response.metadata["model_dollars"] = session.record.model_dollars
         self.metrics.called(session.served.id, tool, response.metadata)
         call = {"tool": tool, "arguments": arguments, "output": response.text, "reward": response.reward}
         call |= {"finished": response.finished, "metadata": response.metadata}
         self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
-
-    async def refresh_cost(self, session: Session) -> None:
-        """Update the cost of a session's model calls, and add it to the metrics."""
-        await session.shell.refresh_cost()
-        self._count_cost(session)
 
     def ended(self, session: Session) -> None:
         """Record that a session has ended or is suspended; its directory may have been removed."""
@@ -190,7 +186,6 @@ def _costs(session: Session) -> tuple[float, float]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions to record in a transcript."""
     packages = {name: version(name) for name in ("re-bench-server", "openreward")}
     return packages | {"python": platform.python_version()}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")
-"""SHA-256 of the session ID in the request that is being handled."""
+"""SHA-256 of the session ID in the current request."""
 
 _CHECKPOINT_S, _END_PERIOD_S = 30.0, 0.5
 _POLL_S = 0.1
@@ -40,7 +40,7 @@ class TooManySessionsError(UsageError):
 
 
 class OtherTaskError(UsageError):
-    """A client requests its existing session, but with another task."""
+    """A client requested its existing session with a different task."""
 
 
 class SessionRegistry:
@@ -74,7 +74,7 @@ class SessionRegistry:
         self._run_in_background(_repeat(_CHECKPOINT_S, self._write_checkpoints))
 
     def begin_serving(self) -> None:
-        """Start the background work of a server that listens."""
+        """Start the background work that requires a listening server."""
         self._run_in_background(self._close_unclaimed())
         self._run_in_background(_repeat(_END_PERIOD_S, self._end_as_requested))
 
@@ -122,7 +122,7 @@ class SessionRegistry:
         return client in self._restored and not self._restored[client].claimed
 
     def restored(self, client: str) -> Session | None:
-        """Return the client's restored session, unless it has ended."""
+        """Return the client's restored session; None if there is none or it has ended."""
         session = self._restored.get(client)
         return None if session is None or session.closing else session
 
@@ -146,7 +146,7 @@ class SessionRegistry:
             raise errors[0]
 
     async def close(self) -> None:
-        """Suspend all sessions, and close everything that they share."""
+        """Suspend all sessions, and close the state that they share."""
         try:
             await self.suspend()
         finally:
@@ -213,11 +213,11 @@ def client_of(session_id: bytes) -> str:
 
 
 async def _repeat(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Do some work every few ``seconds`` forever; failures are logged."""
+    """Call ``work`` forever, with a pause of ``seconds`` between calls, and log failures."""
     while True:
         try:
             await work()
-        except Exception as error:  # noqa: BLE001 - the work goes on
+        except Exception as error:  # noqa: BLE001 - the next call may succeed
             log.error("periodic_work_failed", work=getattr(work, "__name__", ""), reason=repr(error))
         await asyncio.sleep(seconds)
 

@@ -6,7 +6,6 @@ reward field, which is meant for trainers and evaluators, is sent anyway unless 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,18 +35,13 @@ class ToolResponse:
     reward: float | None = None
     """None if nothing was scored: after a command or an internal error."""
     valid: bool = True
-    """Whether the reward is that of a valid attempt, or withheld; False if it stands for the lack of one."""
+    """Whether the reward is withheld or comes from a valid attempt; False if there is no valid attempt."""
     finished: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Raise ValueError if the reward is not finite, which JSON would turn into null."""
-        if self.reward is not None and not math.isfinite(self.reward):
-            raise ValueError(f"a reward must be finite, got {self.reward}")
-
 
 def with_sent_reward(response: ToolResponse, settings: Settings) -> ToolResponse:
-    """Return a response with the reward that the server sends, by its settings ``bash_reward`` and ``reward_floor``."""
+    """Return a response whose reward is adjusted to the settings ``bash_reward`` and ``reward_floor``."""
     reward, floor = response.reward, settings.reward_floor
     if reward is None:
         reward = settings.bash_reward
@@ -133,7 +127,7 @@ def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolRespon
 
 
 def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
-    """Return the response to a call after the session has ended; ``final_fields`` is None without a final score."""
+    """Return the response to a call after the session has ended; ``final_fields`` is None if no final score exists."""
     final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
     text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
     metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
@@ -162,7 +156,6 @@ def _final_fields(manifest: Manifest, final: FinalScore) -> dict[str, Any]:
 
 
 def _command_text(output: Output) -> str:
-    """Return the output and the exit status of a command."""
     if not output.ran:
         return output.text
     if output.timed_out:
@@ -181,7 +174,7 @@ def _headline(attempt: ScoredAttempt) -> str:
 
 
 def _message(score: Score) -> str:
-    """Return the score's message, or a general one for an internal error, whose text may contain hidden data."""
+    """Return the score's message; for an internal error, a generic text, since the message may contain hidden data."""
     return _SERVER_FAULT if score.status == "error" else score.message
 
 
@@ -206,7 +199,7 @@ def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
         "reward": score.reward,
         "attempt": attempt.final.attempt,
         "submission": score.submission or None,
-        "seconds": round(score.seconds),  # rounded, since a submission controls them
+        "seconds": round(score.seconds),  # rounded, since a submission could leak data through its run time
         "waited_s": round(attempt.waited_s, 3),
         "network": score.details.get("network"),
     }

@@ -1,8 +1,8 @@
-"""Score the attempts of sessions by running the task's ``score.py``, a scorer, in a separate process.
+"""Score the attempts of sessions by running the task's scorer, ``score.py``, in a separate process.
 
-The scorer keeps a copy of the submission, and appends the attempt to the session's log on disk before the server reads
-the result. The scorer stops when its stdin closes, that is, when the server exits for any reason. Before each scoring
-run, the server removes the oldest copies if they take too much space.
+The scorer stores a copy of the submission, and appends the attempt to the session's log before the server reads the
+result. The scorer stops when its stdin closes, that is, when the server exits for any reason. Before each scoring run,
+the server removes the oldest copies if they take too much space.
 """
 
 from __future__ import annotations
@@ -72,14 +72,9 @@ class Scorer:
     ) -> ScoredAttempt:
         """Score a copy of the workspace when a slot is free, or raise ReBenchError.
 
-        Args:
-            served: the task.
-            workspace: the submission.
-            log: the session's attempt log.
-            variables: additional environment variables of the scorer.
-            instance: the session's instance, for the log entry of a failed scorer.
-            clock: the session's clock, whose working time excludes the waiting.
-            submitted_at: the clock's times when ``answer`` was called, for the log.
+        The scorer gets ``variables`` as additional environment variables. The attempt is logged with ``submitted_at``,
+        the time of the session's ``clock`` at the call of ``answer``, and, if the scorer fails, with ``instance``.
+        Waiting does not count as working time.
         """
         async with AsyncExitStack() as stack:
             with clock.waiting():
@@ -95,7 +90,7 @@ class Scorer:
                 )
                 score = await asyncio.to_thread(fail, details={**instance_details(instance), "network": self._network})
         final = await asyncio.to_thread(final_so_far, served.task, served.profile_name, log)
-        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for other programs on the GPU
+        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # wait for other programs on the GPU
         clock.add_wait(waited_for_gpu_s)
         return ScoredAttempt(score, final, waited_s + waited_for_gpu_s)
 

@@ -1,4 +1,4 @@
-"""The server process: runs the SDK's application behind our middleware until a signal stops it."""
+"""The server process, which runs the SDK's application behind our middleware until it receives a signal."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             message="sessions share this machine's network: agents can reach the internet, all local services "
             "including this server, and cloud metadata; nothing is recorded",
         )
-    # "none": clients get our errors as HTTPException, and no text of unexpected exceptions, which are only logged.
+    # With "none", clients receive our HTTPExceptions, but unexpected exceptions are only logged.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
     application = AccessMiddleware(
@@ -123,7 +123,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         ready=lambda: is_ready(registry),
         metrics=registry.recorder.metrics.application,
     )
-    # Without a token, a page in the operator's browser could reach the server under a name of its own (DNS rebinding).
+    # Without a token, a page in the operator's browser could reach the server under its own host name (DNS rebinding).
     guarded = settings.token is None and is_loopback(settings.host)
     hosts = [*_LOCAL_HOSTS, settings.host] if guarded else ["*"]
     server = _Server(
@@ -138,7 +138,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         ),
         registry,
     )
-    # By default, garbage collection takes a quarter of a call's time, although calls leave few cycles behind.
+    # By default, garbage collection takes a quarter of a call's time, although calls create few reference cycles.
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
@@ -156,7 +156,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _refuse_request(_request: Request, error: Exception) -> JSONResponse:
-    """Respond to a malformed request. FastAPI's default response would repeat the whole input."""
+    """Respond to a malformed request without repeating its input, unlike FastAPI's default response."""
     assert isinstance(error, RequestValidationError)
     return JSONResponse({"detail": without_input(error.errors())}, _UNPROCESSABLE)
 
@@ -175,7 +175,7 @@ def _bound_socket(settings: Settings) -> socket.socket:
 
 
 def _listen(listener: socket.socket, settings: Settings) -> str:
-    """Start listening, and return the URL."""
+    """Start listening, and return the server's URL."""
     try:
         listener.listen(_BACKLOG)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A session: one agent that works on one task, with a workspace, sandbox, budget and attempt log of its own."""
+"""A session, in which one agent works on one task, with its own workspace, sandbox, budget and attempt log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ServerEndingError(SessionClosedError):
 
 
 class Session:
-    """One agent's session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
+    """One agent's session. Call its methods from one event loop; :meth:`close` may be called at any time."""
 
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, key: str | None, on_closed: Callable[[], None]
@@ -73,7 +73,7 @@ class Session:
         self._opening: asyncio.Future[None] | None = None
         self._hours: asyncio.Task[None] | None = None
         self._abandoned = threading.Event()
-        """Set when the session ends, so its workspace need not be created any more."""
+        """Set when the session ends, to stop the creation of its workspace."""
         self._closing: asyncio.Future[None] | None = None
 
     @property
@@ -87,7 +87,7 @@ class Session:
         return self._closing is not None
 
     def restore(self) -> None:
-        """Settle an interrupted call of an earlier server; the session then waits for its client.
+        """Settle a call that the end of an earlier server interrupted; the session then waits for its client.
 
         Raises:
             OSError: if the attempt log cannot be read or written.
@@ -111,7 +111,7 @@ class Session:
         self.record.network = self._app.settings.network.record()
         self.record.max_attempts = self._app.settings.max_attempts
         if self.record.state == "opening":
-            await asyncio.to_thread(remove_tree, self._workspace)  # maybe incomplete, from an earlier server
+            await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have left part of it
             self.record.instance = self.served.instance
             await self._app.create_workspace(self.served, self._workspace, self._abandoned)
             self._check_open()
@@ -128,12 +128,12 @@ class Session:
         self._hours = asyncio.create_task(self._end_at_hours())
 
     def claim(self, key: str | None) -> None:
-        """Return a restored session to its client, who may send the model's key again; call before :meth:`open`."""
+        """Return a restored session to its client, which may send the model's key again. Call before :meth:`open`."""
         self.claimed = True
         self._key = key if self.record.key else None
 
     async def supply_key(self, key: str | None) -> None:
-        """Accept the model's key from a client that had returned without it; the next shell can use the model."""
+        """Accept the model's key from a client that has returned without it; the next shell can use the model."""
         if key is not None and self._key_missing:
             await self.shell.open_model(key)
             self._key = key
@@ -145,7 +145,7 @@ class Session:
         return self.record.key and self._key is None
 
     def _restart_notice(self) -> str:
-        """Return the text that precedes the first output after a restart."""
+        """Return the text that precedes the first output after a restart of the server."""
         interrupted = self.record.answer is not None and self.record.answer.state == "interrupted"
         parts = [RESTARTED, INTERRUPTED if interrupted else "", _KEY_MISSING if self._key_missing else ""]
         return f"[{' '.join(filter(None, parts))}]\n"
@@ -187,7 +187,7 @@ class Session:
 
     @asynccontextmanager
     async def _using_shell(self, activity: str) -> AsyncIterator[float]:
-        """Check that the session may use its sandbox, and wait for its GPU; yields the seconds waited."""
+        """Check that the session may use its sandbox, and wait for its GPU; yield the seconds waited."""
         self._check_open()
         if await self._time_is_up():
             raise SessionClosedError(
@@ -208,9 +208,7 @@ class Session:
     async def answer(self, *, final: bool, task_id: str | None = None) -> ToolResponse:
         """Score the workspace; for a final answer, aggregate all attempts.
 
-        Args:
-            final: whether the answer ends the episode.
-            task_id: the SDK's ID of the call, which a client can send to a later server to get the result.
+        ``task_id`` is the SDK's ID of the call, which a client can send to a later server to get the result.
 
         Raises:
             SessionClosedError: if the session has ended.
@@ -221,22 +219,22 @@ class Session:
             await self._time_is_up()
             self.checkpoint()
             try:
-                # Nothing in the sandbox can observe the scorer, or use the time that is not charged to the session.
+                # A paused sandbox can neither observe the scorer nor use time that is not charged to the session.
                 async with self.shell.paused():
                     response = await self.attempts.answer(self._key, final=final, task_id=task_id)
             except ReBenchError:
                 self._check_open("the session ended during the scoring of its attempt; the attempt does not count")
                 raise
         if response.finished:
-            with self._logging_failure():  # the response is decided
+            with self._logging_failure():  # a failure does not change the response
                 await self.shell.close()
             self._set_activity("finished")
         return response
 
     async def close(self, reason: str | None) -> None:
-        """Stop everything in the session. Without a reason, suspend the session for the next server.
+        """Stop everything in the session, and end it for good; if ``reason`` is None, suspend it for the next server.
 
-        With a reason, end it for good: the workspace is removed, but the log and the scored copies are kept.
+        Ending a session removes its workspace, but not the log and the scored copies.
         """
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close(reason))
@@ -250,12 +248,12 @@ class Session:
             if reason is None:
                 await asyncio.to_thread(self.attempts.settle)
                 return
-            with self._logging_failure():  # such as a full disk
+            with self._logging_failure():
                 await asyncio.to_thread(self.attempts.settle, "the session ended during the scoring of this attempt")
             with self._logging_failure():
                 self.record.final = self.record.final or await asyncio.to_thread(self.attempts.final_if_any)
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
-            with self._logging_failure():  # on a full disk; clear() makes room
+            with self._logging_failure():  # fails on a full disk; clear() makes room
                 await self._save()
             with self._logging_failure():
                 await asyncio.to_thread(clear, self.directory)
@@ -269,7 +267,7 @@ class Session:
         self._abandoned.set()
         if self._hours is not None:
             self._hours.cancel()
-        async with AsyncExitStack() as steps:  # the last one first
+        async with AsyncExitStack() as steps:  # run in reverse order
             steps.push_async_callback(self.shell.close)
             if self._opening is not None:
                 steps.push_async_callback(asyncio.wait, [self._opening])
@@ -277,10 +275,10 @@ class Session:
 
     @contextmanager
     def _logging_failure(self) -> Iterator[None]:
-        """Log an exception of a step of an ending, so that the next steps follow."""
+        """Log an exception in one step of closing the session, so that the next steps still run."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - nothing that a session contains may prevent its ending
+        except Exception as error:  # noqa: BLE001 - no failure may prevent the session from ending
             log.error("session_ending_failed", session=self.name, reason=repr(error))
 
     def checkpoint(self) -> bool:

@@ -132,7 +132,7 @@ class SessionMiddleware:
 
 
 async def _create_again(session: Session, request: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> JSONResponse:
-    """Return the response to a client that requests to create its existing session again."""
+    """Return the response to a client that asks to create its existing session again."""
     try:
         if "task_spec" in request:
             spec = request["task_spec"]
@@ -171,7 +171,7 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
 
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object in a body, or an empty one if there is none; the SDK refuses such a body."""
+    """Return the JSON object in a body; if there is none, an empty object, since the SDK refuses the request anyway."""
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):

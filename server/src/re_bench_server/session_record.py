@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AnswerCall(BaseModel):
-    """The last call of ``answer``, recorded for a later server that must report how the call ended."""
+    """The last call of ``answer``, recorded so that a later server can report how the call ended."""
 
     since: str
     final: bool
@@ -29,9 +29,9 @@ class AnswerCall(BaseModel):
     """The SDK's ID of the call; a client sends it to get the result again."""
     attempts_before: int
     wall_s: float | None = None
-    """Time of the call, in seconds since the session's start; None in records of early versions."""
+    """Seconds between the session's start and the call; None in records of early versions."""
     working_s: float | None = None
-    """The same in working time."""
+    """Working time in seconds between the session's start and the call; None in records of early versions."""
     state: Literal["running", "done", "interrupted"] = "running"
 
 
@@ -71,7 +71,6 @@ class SessionRecord(Record):
     """The final score, once the session is finished or has ended with attempts."""
     ended: str | None = None
     reason: str | None = None
-    """Why the session ended."""
     network: dict[str, Any] | None = None
     """The sandbox's network policy, as set by the last server."""
     gpu: str | None = None
@@ -109,7 +108,7 @@ class SessionRecord(Record):
 
 
 class SessionClock:
-    """The clock of one session, which continues from the times in the session's record. For one event loop only.
+    """The clock of one session, which continues from the times in the session's record. Use it in one event loop only.
 
     Time without a running server does not count. Working time excludes waiting in the scoring queue and for the GPU;
     the session's hours are hours of working time.
@@ -141,7 +140,7 @@ class SessionClock:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Exclude the block from working time; concurrent waits count once."""
+        """Exclude a ``with`` block from working time; concurrent waits count only once."""
         self._waiting_calls += 1
         if self._waiting_since is None:
             self._waiting_since = time.monotonic()
@@ -154,7 +153,7 @@ class SessionClock:
                 self._waiting_since = None
 
     def add_wait(self, seconds: float) -> None:
-        """Exclude seconds from working time that were spent waiting elsewhere, such as in a scorer."""
+        """Exclude ``seconds`` of waiting elsewhere, such as in a scorer, from working time."""
         self._waited_s += seconds
 
     def checkpoint(self) -> None:

@@ -30,7 +30,7 @@ _PORT = 18080
 
 
 class SessionShell:
-    """Opens the services of one session when the session opens, and the sandbox at the first command."""
+    """The services of one session, opened together with the session, and its shell, opened at the first command."""
 
     def __init__(self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path) -> None:
         self.model_access: ModelAccess | None = None
@@ -45,7 +45,7 @@ class SessionShell:
 
     @property
     def has_stand_in(self) -> bool:
-        """Whether the session has a model that is the stand-in."""
+        """Whether the session's model is the stand-in; False if there is no model."""
         return self.model_access is not None and self.model_access.stand_in
 
     async def open_meter(self) -> None:
@@ -62,7 +62,7 @@ class SessionShell:
         self._network = await self._app.network.open(self._record.name, self._directory)
 
     async def open_model(self, key: str | None) -> None:
-        """Get access to the task's model, if any, and close a shell that was opened without it."""
+        """Get access to the task's model, if any, and close a shell that was opened without this access."""
         if self._served.manifest.model is not None:
             budget = Budget(dollars=self._app.settings.model_dollars)
             self.model_access = await self._app.models.open(self._served, self._record.name, key, budget)
@@ -71,8 +71,7 @@ class SessionShell:
 
     async def refresh_cost(self) -> None:
         """Update the cost of the session's model calls in the record."""
-        if self.model_access is not None:
-            access = self.model_access
+        if access := self.model_access:
             await access.refresh()
             self._note_cost(access)
 
@@ -90,7 +89,7 @@ class SessionShell:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Suspend the sandbox during a ``with`` block, in which no other is opened; see :meth:`Shell.paused`."""
+        """Suspend the sandbox during a ``with`` block, and open no new sandbox meanwhile; see :meth:`Shell.paused`."""
         async with self._opening, AsyncExitStack() as stack:
             if self._shell is not None:
                 await stack.enter_async_context(self._shell.paused())
@@ -105,7 +104,7 @@ class SessionShell:
                 await shell.close()
                 raise ReBenchError("the session has ended")
             self._shell = shell
-            if self._record.disk_before is None:  # saved now, so that a server after a kill knows it
+            if self._record.disk_before is None:  # saved now, in case the server is killed
                 self._record.disk_before = shell.disk_before
                 await asyncio.to_thread(self._record.save, self._directory)
             return shell
@@ -121,7 +120,7 @@ class SessionShell:
         self._closed = True
         access, self.model_access = self.model_access, None
         meter, self._meter = self._meter, None
-        async with AsyncExitStack() as steps:  # the last one first, and each of them even if another fails
+        async with AsyncExitStack() as steps:  # run in reverse order, each even if another fails
             if meter is not None:
                 steps.push_async_callback(meter.close)
             if access is not None:

@@ -1,7 +1,7 @@
 """The command ``re-bench sessions``: list the sessions in a state directory, or end a session.
 
-The command works with and without a running server. It ends a session of a running server by creating the file
-:data:`re_bench_server.state_dir.END_REQUEST` in the session's directory, which the server checks for.
+The command works with and without a running server. To end a session of a running server, it creates the file
+:data:`re_bench_server.state_dir.END_REQUEST` in the session's directory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import Json, print_json
 from re_bench.records import ATTEMPTS
 from re_bench.tables import dollars, number, table
+from re_bench.task.chat_model import ChatModel
+from re_bench.task.choices import choose_model
+from re_bench.task.discovery import task_named
 from re_bench_server.cli import State  # noqa: TC001 - cyclopts reads it
 from re_bench_server.session_record import SessionRecord, utc
+from re_bench_server.state_dir import END_REQUEST, ENDED_BY_OPERATOR, StateDirectory, clear, is_served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +42,7 @@ app.command(sessions)
 @sessions.command(name="list")
 def list_sessions(*, state: State = None, json: Json = False) -> int:
     """List the sessions of a server, open and ended."""
-    from re_bench_server.settings import default_state  # noqa: PLC0415 - takes a moment
-    from re_bench_server.state_dir import is_served  # noqa: PLC0415 - takes a moment
+    from re_bench_server.settings import default_state  # noqa: PLC0415 - imported late to keep --help fast
 
     state = state or default_state()
     served = is_served(state)
@@ -60,8 +63,7 @@ def end(
     json: Json = False,
 ) -> int:
     """End a session with the final score of its attempts."""
-    from re_bench_server.settings import default_state  # noqa: PLC0415 - takes a moment
-    from re_bench_server.state_dir import END_REQUEST, is_served  # noqa: PLC0415 - takes a moment
+    from re_bench_server.settings import default_state  # noqa: PLC0415 - imported late to keep --help fast
 
     state = state or default_state()
     directory = _directory_of(state, session)
@@ -94,21 +96,15 @@ def end(
 
 def _end_without_server(state: Path, directory: Path) -> SessionRecord:
     """End a suspended session: record its final score, and remove its workspace."""
-    from re_bench.runs.score_process import final_so_far  # noqa: PLC0415
-    from re_bench.task.chat_model import ChatModel  # noqa: PLC0415 - the server's modules take a moment
-    from re_bench.task.choices import choose_model  # noqa: PLC0415
-    from re_bench.task.discovery import task_named  # noqa: PLC0415
-    from re_bench_server.catalog import ServedTask  # noqa: PLC0415
-    from re_bench_server.state_dir import ENDED_BY_OPERATOR, StateDirectory, clear  # noqa: PLC0415
+    from re_bench.runs.score_process import final_so_far  # noqa: PLC0415 - imported late to keep --help fast
 
-    locked = StateDirectory(state)  # so that no server starts meanwhile
+    locked = StateDirectory(state)  # prevents a server from starting meanwhile
     try:
         record, attempts = SessionRecord.load(directory), _attempts(directory)
         if record.final is None and attempts:
             models = (ChatModel.from_details(attempt.details) for attempt in attempts)
-            task = task_named(record.task)
-            served = ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
-            record.final = asdict(final_so_far(served.task, served.profile_name, directory / ATTEMPTS))
+            task = choose_model(task_named(record.task), record.profile, next(filter(None, models), None))
+            record.final = asdict(final_so_far(task, record.profile, directory / ATTEMPTS))
         record.state, record.ended, record.reason = "ended", utc(), ENDED_BY_OPERATOR
         record.save(directory)
         clear(directory)

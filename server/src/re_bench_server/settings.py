@@ -1,4 +1,4 @@
-"""Settings of a server, its token, and mounted data."""
+"""The settings of a server, including its token and the location of mounted data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from re_bench.task.chat_model import ChatModel
 
 DATA_MOUNT = Path("/orwd_data")
-"""Where platforms that host ORS environments mount large data, read-only."""
+"""The directory where platforms that host ORS environments mount large data read-only."""
 
 _HOUR_S = 3600.0
 _MOUNTED = {"RE_BENCH_CACHE": "re-bench", "HF_HOME": "huggingface"}
-"""Environment variables, and the directories under the mount that they are set to."""
+"""Subdirectories of the mount, by the environment variable that points to each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,6 @@ class Settings(ServeOptions):
     bash_reward: float | None = 0.0
     """Reward of commands and of calls with an internal error; None is sent as null."""
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
-    """Network of the sessions' sandboxes."""
     transcripts: bool = True
     """Whether commands and outputs are recorded."""
 
@@ -54,7 +53,7 @@ class Settings(ServeOptions):
         """Return the limits of a session whose task needs at least ``needed``."""
         cores = os.cpu_count() or 1
         return Limits(
-            wall_s=2 * (self.hours + self.wait_hours) * _HOUR_S,  # commands stop at the deadline; this stops all else
+            wall_s=2 * (self.hours + self.wait_hours) * _HOUR_S,  # commands stop earlier, at the deadline
             cpu_s=int((self.hours + self.wait_hours) * _HOUR_S * cores),
             memory_mib=max(self.memory_mib, needed.memory_mib),
             processes=max(self.processes, needed.processes),
@@ -66,7 +65,7 @@ class Settings(ServeOptions):
 
 
 def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_MOUNT) -> list[Path]:
-    """Point unset cache variables at mounted data; return the directories used."""
+    """Set unset cache variables to the mounted directories that exist, and return these directories."""
     used = []
     for name, directory in _MOUNTED.items():
         path = mount / directory

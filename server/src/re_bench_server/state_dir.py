@@ -19,7 +19,7 @@ from re_bench_server.session_record import SessionRecord
 END_REQUEST = "end-requested"
 """File in a session's directory that requests the running server to end the session."""
 ENDED_BY_OPERATOR = "ended by the operator"
-"""The reason in the record of a session that was ended this way."""
+"""The reason recorded for sessions that the operator ended."""
 KEPT = (
     ATTEMPTS,
     f"{ATTEMPTS}.submissions",
@@ -50,7 +50,7 @@ class StateDirectory:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path = directory.resolve()
             self.sessions.mkdir(mode=0o700, exist_ok=True)
-            self.sessions.chmod(0o700)  # the operator chose the directory itself, and its mode
+            self.sessions.chmod(0o700)  # the operator chose only the mode of the parent directory
             self._lock = (self.path / "lock").open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -86,7 +86,7 @@ class StateDirectory:
         for path in directories:
             try:
                 self._sweep_session(path)
-            except Exception as error:  # noqa: BLE001 - no session may prevent the start
+            except Exception as error:  # noqa: BLE001 - no session may prevent the server from starting
                 self.damaged[path.name] = repr(error)
         record_of_sockets = self.path / _SOCKETS
         with suppress(OSError):
@@ -139,13 +139,13 @@ def _remove_all_but(session: Path, kept: tuple[str, ...]) -> None:
 
 
 def _end_processes(directories: set[str]) -> None:
-    """Kill sandboxes, meters and scorers that have one of the directories as an argument, and their descendants."""
+    """Kill sandboxes, meters and scorers that have one of the directories as an argument, including descendants."""
     pids = all_processes()
     for pid in filter(_is_half_started_sandbox, pids):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)  # PID 1 of a namespace ignores other signals
     roots = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
-    # Without their server these processes exit by themselves; the grace period lets them clean up.
+    # These processes exit by themselves without their server; the grace period lets them clean up.
     end_processes(
         {pid for root in roots for pid in process_tree(root)},
         (signal.SIGTERM, _GRACE_S),
@@ -156,7 +156,7 @@ def _end_processes(directories: set[str]) -> None:
 def _is_half_started_sandbox(pid: int) -> bool:
     """Return whether a process is a bubblewrap that waits forever because its parent was killed during the start.
 
-    Such a process is PID 1 of its namespace, and has neither a bubblewrap as parent nor children.
+    Such a process is PID 1 of its namespace, and has neither a bubblewrap parent nor children.
     """
     try:
         argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

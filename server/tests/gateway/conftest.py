@@ -13,7 +13,6 @@ sys.path.insert(0, str(Path(__file__).parent / "servers"))
 
 from scripted_upstream import Upstream, client_of, settings_for
 
-from re_bench.sandbox import open_backend
 from re_bench_gateway import serving
 
 if TYPE_CHECKING:
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
 
     import openai
 
-    from re_bench.sandbox.spec import Backend
     from re_bench_gateway import Gateway
-
-
-@pytest.fixture(scope="session")
-def backend() -> Backend:
-    """The default sandbox of this machine."""
-    return open_backend("bubblewrap")
 
 
 @pytest.fixture(scope="module")

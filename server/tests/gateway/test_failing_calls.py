@@ -1,42 +1,48 @@
-"""Failing calls: errors for the client, charges, log lines."""
+"""Failing calls, and requests for several choices at upstreams that refuse or ignore ``n``."""
 
 from __future__ import annotations
 
 import json
 import resource
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
-from scripted_upstream import KEY, Upstream, ask, client_of, completion, lines, settings_for
+from scripted_upstream import DOLLARS, KEY, MODEL, Upstream, ask, client_of, completion, lines, settings_for
 
-from re_bench_gateway import Gateway, serving
+from re_bench_gateway import Budget, Gateway, serving
+from re_bench_gateway.choices import merged
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
 
-
 FAILURE = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
+
+
+def refusal(status: int, message: str, kind: str) -> dict[str, Any]:
+    return {"status": status, "body": {"error": {"code": status, "message": message, "type": kind}}}
+
+
+REFUSALS = {
+    "llama.cpp": refusal(500, "Only one completion choice is allowed", "server_error"),
+    "node-llama-cpp": refusal(400, "n > 1 is not supported", "invalid_request_error"),
+    "reasoning model": refusal(400, "Reasoning model does not support n > 1, logit_bias, logprobs", "BadRequest"),
+    "another": refusal(422, "Input should be less than or equal to 1", "validation_error"),
+}
+ANSWERS = [{"body": completion(text)} for text in ("a", "b", "c", "d")]
 
 
 def test_temporary_failures_are_retried(client: openai.OpenAI, log: Path) -> None:
     steps = ({"status": 500, "body": FAILURE}, {"hang_up": True}, {"body": completion("at last")})
     assert ask(client, *steps).choices[0].message.content == "at last"
     assert lines(log)[-1]["retries"] == 2
-
-
-@pytest.mark.parametrize(("name", "value"), [("retry-after", "1"), ("retry-after-ms", "900")])
-def test_retry_after_is_respected(client: openai.OpenAI, name: str, value: str) -> None:
-    limited = {"status": 429, "headers": {name: value}, "body": {"error": {"message": name, "code": "rate_limit"}}}
+    limited = {"status": 429, "headers": {"retry-after-ms": "600"}, "body": {"error": {"message": "not so fast"}}}
     started = time.monotonic()
     ask(client, limited, {"body": completion("x")})
-    assert time.monotonic() - started > 0.85
-
-
-def test_retry_after_beyond_patience_is_an_error(client: openai.OpenAI) -> None:
+    assert time.monotonic() - started > 0.55
     limited = {"status": 429, "headers": {"retry-after": "3600"}, "body": {"error": {"message": "slow down"}}}
     with pytest.raises(openai.RateLimitError, match="slow down"):
         ask(client, limited)
@@ -57,9 +63,6 @@ def test_permanent_failure_is_forwarded_without_keys(
     after = gateway.usage()
     assert (after.requests, after.dollars, after.failed) == (before.requests, before.dollars, before.failed + 1)
     assert lines(log)[-1]["error"]["error"]["code"] == "c"
-
-
-def test_malformed_errors_are_converted(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="answered with status 400"):
         ask(client, {"status": 400, "text": "<html>Bad Request</html>"})
     with pytest.raises(openai.InternalServerError, match="did not answer with a JSON object"):
@@ -74,3 +77,65 @@ def test_no_calls_without_a_writable_log(upstream: Upstream, tmp_path: Path) -> 
         with pytest.raises(openai.InternalServerError, match="cannot write its log"):
             ask(client, {"body": completion("not made")})
     assert len(upstream.asked) == asked
+
+
+def texts(answer: Any) -> list[str]:
+    assert [choice.index for choice in answer.choices] == list(range(len(answer.choices)))
+    return sorted(choice.message.content for choice in answer.choices)
+
+
+@pytest.mark.parametrize("refused", REFUSALS.values(), ids=REFUSALS)
+def test_refused_choices_come_from_single_calls(upstream: Upstream, tmp_path: Path, refused: dict[str, Any]) -> None:
+    log = tmp_path / "log"
+    with serving(settings_for(upstream, log)) as gateway, client_of(gateway) as client:
+        answer = ask(client, refused, *ANSWERS, n=4, seed=7)
+        asked = [body for _headers, body in upstream.asked[-5:]]
+        used = gateway.usage()
+        again = ask(client, *ANSWERS, refused, n=4)
+        asked_again = [body for _headers, body in upstream.asked[-4:]]
+    assert texts(answer) == texts(again) == ["a", "b", "c", "d"]
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens) == (44, 28, 72)
+    assert [body.get("n") for body in asked] == [4, None, None, None, None]
+    assert sorted(body["seed"] for body in asked[1:]) == [7, 8, 9, 10]
+    assert (used.requests, used.failed, used.prompt_tokens, used.completion_tokens) == (4, 1, 44, 28)
+    assert used.dollars == pytest.approx(4 * DOLLARS)
+    logged = [line for line in lines(log) if line["session"] == "main"]
+    assert [line["ending"] for line in logged[:5]] == ["upstream_error", *["answered"] * 4]
+    assert {line["id"] for line in logged[1:5]} == {f"{answer._request_id}-{index}" for index in range(4)}
+    assert all("n" not in body for body in asked_again)  # without asking for four again
+
+
+def test_more_choices_than_requests_are_left_are_refused_at_once(upstream: Upstream, tmp_path: Path) -> None:
+    with serving(settings_for(upstream, tmp_path / "log")) as gateway:
+        token = gateway.open_session(Budget(requests=2))
+        with client_of(gateway, token) as client, pytest.raises(openai.RateLimitError, match="remaining budget"):
+            ask(client, REFUSALS["llama.cpp"], *ANSWERS, n=3)
+        used = gateway.close_session(token)
+    assert (used.requests, used.prompt_tokens, used.refused) == (0, 0, 1)
+
+
+def test_missing_choices_come_from_single_calls(client: openai.OpenAI, gateway: Gateway, upstream: Upstream) -> None:
+    before = gateway.usage().requests
+    for failure in (refusal(400, "the prompt is bad", "x"), refusal(401, "no key", "x")):
+        with pytest.raises(openai.APIStatusError, match=failure["body"]["error"]["message"]):
+            ask(client, failure, n=2)  # other refusals are the client's
+    assert gateway.usage().requests == before
+    chunks = list(ask(client, *ANSWERS[:3], n=3, stream=True))  # as llama-cpp-python and Ollama answer
+    assert sorted(chunk.choices[0].delta.content for chunk in chunks) == ["a", "b", "c"]
+    assert [body.get("n") for _headers, body in upstream.asked[-3:]] == [3, None, None]
+    assert gateway.usage().requests == before + 3
+
+
+@pytest.mark.parametrize(
+    ("reports", "total"),
+    [
+        ([{"prompt_tokens": 1, "details": {"cached": 2}}, {"prompt_tokens": 3, "details": {"cached": 4}}],
+         {"prompt_tokens": 4, "details": {"cached": 6}}),
+        ([{"prompt_tokens": 1, "details": None}, {"prompt_tokens": 3, "details": {"cached": 4}}],
+         {"prompt_tokens": 4, "details": None}),
+        ([{"prompt_tokens": 1}, None], None),
+    ],
+)  # fmt: skip
+def test_usage_is_summed(reports: list[Any], total: Any) -> None:
+    assert merged([{**completion("x"), "usage": usage} for usage in reports])["usage"] == total
+    assert merged([completion("x")])["model"] == MODEL

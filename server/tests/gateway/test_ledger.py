@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import KNOWN, Amount, Ledger, Terms, covers, terms_of, worst_case
 from re_bench_gateway.calls import CallLog
-from re_bench_gateway.errors import ApiError, UpstreamError
-from re_bench_gateway.settings import Budget, Model, OpenAICompatible
-from re_bench_gateway.upstreams import (
-    CallState,
-    OpenAIServer,
-    is_retryable,
-    requested_pause,
-)
+from re_bench_gateway.errors import ApiError
+from re_bench_gateway.settings import Budget, Model
+from re_bench_gateway.upstreams import is_retryable, requested_pause
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -93,6 +88,7 @@ class Spending(RuleBasedStateMachine):
 
 
 TestSpending = Spending.TestCase
+TestSpending.settings = settings(max_examples=40, deadline=None)
 
 
 def test_dollar_sums_are_exact() -> None:
@@ -114,10 +110,8 @@ def request(**more: Any) -> dict[str, Any]:
     ("more", "prompt", "completion"),
     [
         ({}, 164, 4096),
-        ({"max_tokens": 10}, 164, 10),
         ({"max_completion_tokens": 20, "n": 3}, 164, 60),
         ({"max_tokens": None, "n": None}, 164, 4096),
-        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]}, 164, 4096),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, 16_385, 4096),
         ({"messages": [{"role": "user", "content": [{"type": "file", "text": ""}]}]}, 16_385, 4096),
     ],
@@ -134,38 +128,17 @@ def test_terms_from_settings_or_table() -> None:
         terms_of(Model(name="other", context=100))
 
 
-def test_failed_attempt_is_free() -> None:
-    async def state_after_failure() -> CallState:
-        server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2))
-        state = CallState(key=None)
-        with pytest.raises(UpstreamError):
-            await server.ask({}, state)
-        await server.close()
-        return state
-
-    state = asyncio.run(state_after_failure())
-    assert (state.begun, state.retries) == (False, 1)
-
-
 def test_retry_headers() -> None:
     assert requested_pause({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
     assert requested_pause({"retry-after": "2"}) == 2
     assert [requested_pause({"retry-after": text}) for text in ("soon", "nan", "inf", "")] == [0.0] * 4
     assert requested_pause({}) == 0
-    assert [is_retryable(status, None, {}) for status in (400, 401, 404, 408, 409, 429, 500, 503)] == [False] * 3 + [
-        True
-    ] * 5
+    assert [status for status in (400, 401, 404, 408, 409, 429, 500, 503) if not is_retryable(status, None, {})] == [
+        400, 401, 404,
+    ]  # fmt: skip
     assert not is_retryable(429, "insufficient_quota", {})
     assert not is_retryable(500, None, {"x-should-retry": "false"})
     assert is_retryable(400, None, {"x-should-retry": "true"})
-
-
-def whole_lines(path: Path) -> list[dict[str, object]]:
-    entries = []
-    for line in path.read_text().splitlines():
-        with suppress(ValueError):
-            entries.append(json.loads(line))
-    return entries
 
 
 def test_log_continues_after_an_incomplete_line(tmp_path: Path) -> None:
@@ -173,6 +146,6 @@ def test_log_continues_after_an_incomplete_line(tmp_path: Path) -> None:
     CallLog(path).write({"n": 1}, [])
     with path.open("ab") as stream:
         stream.write(b'{"n": 2, "to')
-    log = CallLog(path)
-    log.write({"n": 3, "key": "secret-of-ours"}, ["secret-of-ours", "n"])
-    assert whole_lines(path) == [{"n": 1}, {"n": 3, "key": "[redacted]"}]
+    CallLog(path).write({"n": 3, "key": "secret-of-ours"}, ["secret-of-ours", "n"])
+    first, _incomplete, third = path.read_text().splitlines()
+    assert [json.loads(line) for line in (first, third)] == [{"n": 1}, {"n": 3, "key": "[redacted]"}]

@@ -5,21 +5,12 @@ from __future__ import annotations
 import json
 import select
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from raw_upstream import (
-    RawUpstream,
-    answer,
-    body_of,
-    completion,
-    head_of,
-    post,
-    raw_upstream,
-    received,
-)
+from raw_upstream import RawUpstream, answer, body_of, completion, head_of, post, raw_upstream
+from scripted_upstream import until
 
 from re_bench_gateway import Budget, Gateway, SessionLimits, serving
 
@@ -59,10 +50,9 @@ def limited(server: RawUpstream, log: Path, **changes: Any) -> AbstractContextMa
     return serving(server.settings(log, limits=limits, upstream={"concurrency": 6}, **changes))
 
 
-def lines(log: Path, *names: str) -> list[dict[str, Any]]:
-    """Return the log lines of the sessions with these names."""
-    entries = map(json.loads, log.read_text().splitlines())
-    return [entry for entry in entries if entry["session"] in names]
+def lines(log: Path, name: str) -> list[dict[str, Any]]:
+    """Return the log lines of the sessions with a name."""
+    return [entry for entry in map(json.loads, log.read_text().splitlines()) if entry["session"] == name]
 
 
 def memory_mib(gateway: Gateway) -> float:
@@ -70,33 +60,25 @@ def memory_mib(gateway: Gateway) -> float:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
 
 
-def until(condition: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_connections_are_limited_per_session(upstream: RawUpstream, gateway: Gateway) -> None:
+    def answers() -> bool:
+        try:
+            return post(gateway, greedy, body_of()).status_code == 200
+        except httpx2.TransportError:
+            return False
+
     greedy, other = gateway.open_session(name="greedy"), gateway.open_session(name="other")
     first = [upstream.connected(gateway, greedy) for _ in range(30)]
     further = upstream.connected(gateway, greedy)
-    assert received(further) == b""
+    assert further.recv(1 << 16) == b""
     assert post(gateway, other, body_of()).status_code == 200
     for connection in first:
         connection.close()
-    until(lambda: answers(gateway, greedy))
-
-
-def answers(gateway: Gateway, token: str) -> bool:
-    try:
-        return post(gateway, token, body_of()).status_code == 200
-    except httpx2.TransportError:
-        return False
+    until(answers)
 
 
 def test_slow_request_body_times_out(upstream: RawUpstream, tmp_path: Path) -> None:
-    with limited(upstream, tmp_path / "log", client_timeout_s=1) as impatient:
+    with limited(upstream, tmp_path / "log", client_timeout_s=0.5) as impatient:
         slow = upstream.connected(impatient, impatient.token)
         slow.sendall(head_of(impatient.token, 1000) + b"{")
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 408")

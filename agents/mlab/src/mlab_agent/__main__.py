@@ -1,4 +1,4 @@
-"""The command ``mlab-agent``."""
+"""Entry point of the command ``mlab-agent``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _STAYS = re.compile(r"PATH|HOME|LANG|LC_\w+|LD_\w+|PYTHON\w*|(?:RE_BENCH|MLAB_AG
 def hide_environment(module: str) -> None:
     """Restart this program as ``python -m module``, passing most of its environment through an anonymous file.
 
-    Other programs of the same user, such as the agent's scripts, can read in ``/proc`` the environment that a process
-    was started with, which would contain API keys. Only variables that Python itself needs remain there.
+    Otherwise the agent's scripts, which run as the same user, could read API keys in ``/proc/PID/environ``. Only the
+    variables that match ``_STAYS`` remain there.
     """
     file = os.environ.pop(_VARIABLE, None)
     if file is not None:

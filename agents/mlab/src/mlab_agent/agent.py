@@ -1,4 +1,4 @@
-"""The agent's loop: ask the model for a step, carry out its action, show the observation, until the work ends."""
+"""The agent's loop: ask the model for a step, carry out the action, record the observation."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
 
-_MAX_ATTEMPTS = 3  # at an action during which the agent was killed
-_GIVEN_UP = f"The agent was killed during this action {_MAX_ATTEMPTS} times. The workspace is as before the action."
+_MAX_ATTEMPTS = 3  # to carry out an action during which the agent was killed
+_GIVEN_UP = f"The agent was killed during this action {_MAX_ATTEMPTS} times. The workspace is as it was before."
 _REPEATED = "[{0} was carried out {1} times in a row, with the same arguments. Try something else.]"
 
 
 class RunStopped(BaseException):
-    """The run must end now, because of a signal, its time limit, or its caller."""
+    """The run must end now, because of a signal, its time limit or an error of its caller."""
 
     def __init__(self, detail: str, reason: str = "stopped") -> None:
         super().__init__(detail)
         self.reason = reason
-        """The reason for the run's :class:`~mlab_agent.state.Outcome`."""
+        """The ``reason`` of the run's :class:`~mlab_agent.state.Outcome`."""
 
 
 @dataclass(kw_only=True)
 class Agent:
-    """The research agent of MLAgentBench, with the methods of METR's agents. Its trace records everything it does."""
+    """The research agent of MLAgentBench, with the methods of METR's agents. A trace records all that it does."""
 
     workspace: Workspace
     clients: Clients
@@ -51,7 +51,7 @@ class Agent:
     repeat_remark: int = 3  # after this many equal actions in a row the model gets a remark; 0 for never
     new_workspace: bool = False  # whether the workspace is new and must be restored from a snapshot
     ending: bool = field(default=False, init=False)
-    """Whether the run is already ending, so that a signal need not stop it."""
+    """Whether the run is ending already, so that signals do not stop it."""
 
     def __post_init__(self) -> None:
         self._rewards = 0
@@ -76,7 +76,7 @@ class Agent:
         self.emit("start", agent="mlab-agent", task=task, settings=settings)
 
     def run(self) -> Outcome:
-        """Work until the end. An answer is submitted however the run ends, unless the workspace is lost."""
+        """Work until the run ends; return its outcome. An answer is always submitted, unless the workspace is lost."""
         try:
             self._work()
         except RunStopped as error:
@@ -101,7 +101,7 @@ class Agent:
             self._end("failure", detail=traceback.format_exc())
 
     def prepare(self) -> None:
-        """Restore the workspace to the state of the trace if needed, and finish the action of a killed process."""
+        """Restore the workspace from the last snapshot if needed, and repeat the action of a killed process."""
         state = self.state
         if state.answer is not None:
             self._end("final answer", answer=state.answer)
@@ -122,7 +122,7 @@ class Agent:
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
         """Request and parse one reply; ``tail`` ends the prompt, and ``only`` is the only action to offer."""
-        reply = self.state.unread  # received by a killed process
+        reply = self.state.unread  # received by a process that was then killed
         if reply is None:
             budget = "Each observation says what is left of your budget." if self.state.steps else self.budget.line(0)
             task = prompt.task_text(self.state.task, self.workspace.root, budget)
@@ -130,7 +130,7 @@ class Agent:
         return read_response(reply, self._actions, native=self._conversation.native)
 
     def execute(self, response: Response) -> str:
-        """Carry out the action of a response, or reject the response; return the observation, which is remembered."""
+        """Carry out the action of a response, or reject the response; return the observation for the memory."""
         if response.action is None:
             text = self._reject(response)
             if self.state.rejected_in_row >= self.max_malformed:
@@ -145,7 +145,7 @@ class Agent:
         )
 
     def reply(self, message: str) -> str:
-        """Accept a message, work until a reply has no action or the work ends, and return the reply or the answer."""
+        """Accept a message, work until a reply has no action or the run ends, and return the reply or final answer."""
         if not self.state.task:
             self.begin(message)
         else:
@@ -161,7 +161,7 @@ class Agent:
         return self.state.outcome().answer
 
     def _end_at_limit(self) -> bool:
-        """If a limit is reached, allow one call for the final answer, and end. Return whether a limit is reached."""
+        """Return whether a limit is reached; if so, request the final answer once and end the run."""
         limit = self.budget.reached(self.state.steps)
         if limit is None:
             return False
@@ -234,7 +234,7 @@ class Agent:
         self._rewards = len(self.workspace.rewards)
 
     def _snapshot(self, action: str) -> str | None:
-        """Save the workspace after an action; return None if it cannot have changed, or cannot be saved."""
+        """Save the workspace after an action; return None if the action cannot have changed it or saving fails."""
         if not self.snapshots or ACTIONS[action].read_only or self.workspace.finished:
             return None
         try:
@@ -246,7 +246,7 @@ class Agent:
             return None
 
     def _end(self, reason: str, answer: str | None = None, detail: str = "", *, submit: bool = True) -> None:
-        """End the run, once. Without an answer from the model, submit its last Research Plan and Status."""
+        """End the run, unless it has ended. Without a final answer, submit the last Research Plan and Status."""
         if self.state.end is not None:
             return
         self.ending = True

@@ -1,4 +1,4 @@
-"""The limits of a run, and what is left of them: steps, time, money, tokens."""
+"""The limits of a run on steps, time, money and tokens, and the amounts left."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Budget:
         return line
 
     def _spending_limits(self) -> list[tuple[str, float]]:
-        """Return the dollars and tokens that are left, each as text and as a share of its limit."""
+        """Return the dollars and tokens left, each as text and as a share of its limit."""
         caps, spending, shown = self.spending.caps, self.spending, []
         if caps.dollars is not None:
             unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""

@@ -1,8 +1,7 @@
-"""The command line of ``mlab-agent``: run (the default), ``resume`` and ``show``."""
+"""The command line of ``mlab-agent``: a new run by default, ``resume`` and ``show``."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import re
@@ -149,10 +148,9 @@ def _work(settings: RunSettings, directory: Path, *, task: str | None = None, re
 def read_key(variable: str) -> str:
     """Return the key in an environment variable (empty if it is not set), and remove the key from the environment.
 
-    Afterwards, other processes of this user cannot read this process's memory and initial environment.
+    Afterwards, other processes of this user cannot read this process's memory or initial environment.
     """
-    with contextlib.suppress(OSError, AttributeError):  # prctl exists only on Linux
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     key = os.environ.pop(variable, "").strip()
     for name, value in list(os.environ.items()):
         if len(key) >= MIN_SECRET_CHARS and key in value:

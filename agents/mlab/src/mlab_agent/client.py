@@ -1,4 +1,4 @@
-"""The client of one model at an OpenAI-compatible server, with retries."""
+"""A client with retries for a model at an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MAX_TOKENS = 1e9
 
 
 class Model(LanguageModel):
-    """A model at a server. Retries are not left to ``openai``, so that the run's clock can exclude failed attempts."""
+    """A model at a server. Retries happen here, not in ``openai``, so that the clock excludes failed attempts."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Model(LanguageModel):
         self._has_answered = False
         try:
             self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
-        except (ImportError, OSError, ValueError) as error:  # such as SSL_CERT_FILE or ALL_PROXY
+        except (ImportError, OSError, ValueError) as error:  # such as a wrong SSL_CERT_FILE or ALL_PROXY
             raise SettingsError(
                 f"no connection to {settings.base_url} with the environment's proxies and certificates: "
                 f"{one_line(error)}"
@@ -91,7 +91,7 @@ class Model(LanguageModel):
                     raise ModelError(f"{settings.base_url} refused model {settings.name}: {failure}") from None
             except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
                 failure = one_line(error)
-                answered = self._has_answered or self._spending.calls  # also to other models, or before a resume
+                answered = self._has_answered or self._spending.calls  # also other models, or before a resume
                 if not answered and _is_unreachable(error) and attempt >= _FIRST_ATTEMPTS:
                     raise ModelError(f"{settings.base_url} cannot be reached; check --base-url ({failure})") from None
                 if isinstance(error, openai.APITimeoutError) and timeout < self.settings.timeout_s:
@@ -104,7 +104,7 @@ class Model(LanguageModel):
                 self._waits.end()
 
     def _wait(self, attempt: int, failure: str, headers: Mapping[str, str], away_s: float) -> None:
-        """Pause before an attempt. Raise ModelAway if the server was away, or asks for a pause, for too long."""
+        """Pause before an attempt; raise ModelAway if the server has been away, or wants a pause, for too long."""
         settings = self.settings
         left, seconds = settings.wait_s - away_s, wait_before(attempt, headers, settings.first_wait_s)
         if left <= 0:
@@ -122,14 +122,14 @@ class Model(LanguageModel):
         return self.settings.timeout_s if left is None else min(self.settings.timeout_s, left)
 
     def _read(self, message: Any, completion: Any, messages: list[dict[str, Any]], estimated: int) -> Reply:
-        """Read a completion; some servers leave out fields or give them other types, which openai does not check."""
+        """Return the reply in a completion. Servers may omit fields or use other types; openai does not check them."""
         text, tool = _text(getattr(message, "content", None)), _tool_call(getattr(message, "tool_calls", None))
         usage, written = getattr(completion, "usage", None), len(text) + (len(tool.arguments) if tool else 0)
         prompt = _tokens(getattr(usage, "prompt_tokens", None))
         if prompt:
             self._measure(messages, prompt)
         prompt = prompt or estimated
-        # An answer is never free, whatever the server says.
+        # A reply always costs tokens, even if the server reports none.
         completed = _tokens(getattr(usage, "completion_tokens", None)) or math.ceil(written / BYTES_A_TOKEN)
         prices = self.settings.prices
         dollars = prices.dollars(prompt, completed) if prices else None
@@ -144,7 +144,7 @@ def _message_of(completion: Any) -> Any:
 
 
 def _text(content: Any) -> str:
-    """Return a message's content as text that can be sent again, without halves of surrogate pairs."""
+    """Return a message's content as valid Unicode, so that it can be sent again."""
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -163,7 +163,7 @@ def _tool_call(calls: Any) -> ToolCall | None:
 
 
 def _tokens(number: Any) -> int:
-    """Return a number of tokens; 0 if the server's figure is none."""
+    """Return a number of tokens that a server reports; 0 if the number is invalid."""
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     return math.ceil(number) if is_number and 0 < number < _MAX_TOKENS else 0
 

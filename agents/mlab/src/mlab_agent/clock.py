@@ -1,7 +1,7 @@
 """The clock of a run, which stops while the run waits for a server.
 
 Each wait is written as a line of JSON, ``{"began": s, "ended": s, "reason": "..."}`` with times in seconds since 1970,
-to ``waits.jsonl`` in the run's directory, and to the file in the environment variable ``RE_BENCH_WAITS``, if set.
+to ``waits.jsonl`` in the run's directory and to the file named by the environment variable ``RE_BENCH_WAITS``, if set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Call the models for steps, with a prompt that fits the context, for actions, and for summaries of old steps."""
+"""Call the models for steps, actions and summaries of old steps, with prompts that fit the context."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from mlab_agent.state import RunState
 
 _STOP = ("\nObservation:", f"\n{RESULT}")  # in the text format, the model must not write observations
-_CONTEXT_SHARE = 0.8  # share of the room for the prompt to use, since token estimates are rough
-_STEP_CHARS = (8_000, 1_000, 300)  # steps are truncated to these lengths in turn, until the messages fit
+_CONTEXT_SHARE = 0.8  # fraction of the available context to use, since token estimates are rough
+_STEP_CHARS = (8_000, 1_000, 300)  # successive limits to which steps are truncated until the messages fit
 _CONTEXT_TRIES = 6
 
 
 @dataclass
 class Conversation:
-    """Asks the models of a run."""
+    """Composes the prompts of a run and calls its models."""
 
     state: RunState
     clients: Clients
@@ -65,7 +65,7 @@ class Conversation:
                 return reply
 
     def _note_text_format(self, *, was_native: bool) -> None:
-        """Write to the trace that actions are text from now on, since the server ignores tools."""
+        """Record in the trace when actions switch to text because the server ignores tools."""
         model = self.clients.model
         if was_native and not self.native and not model.basic:
             because = "no native tool call in the first replies; actions are text from now on"
@@ -99,7 +99,7 @@ class Conversation:
         self.emit("folded", entries=[entry], whole=True)
 
     def _messages(self, header: str, task: str, tail: str, tools: list[dict[str, Any]]) -> list[Message]:
-        """Return the messages, summarised and truncated until they fit the context."""
+        """Return the messages of a prompt; steps are summarised and truncated until the messages fit the context."""
         memory = self.state.memory
         if old := memory.steps_to_summarise():
             self._summarise(old)
@@ -117,7 +117,7 @@ class Conversation:
         memory = self.state.memory
         messages = [{"role": "system", "content": header}, user(task), *memory.messages(chars)]
         end = "\n\n".join(part for part in (memory.reminder(), tail) if part)
-        if end:  # part of the last message, since some servers refuse two messages of one role in a row
+        if end:  # part of the last message, since some servers refuse two successive messages of the same role
             messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{end}"}
         return messages
 

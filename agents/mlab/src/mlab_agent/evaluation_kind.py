@@ -28,11 +28,11 @@ _OPTIONS_OF_PLAN = frozenset({
     "--ors", "--task", "--run", "--token-variable", "--model", "--price", "--context-tokens", "--base-url",
     "--key-variable", "--seed", "--max-time", "--max-cost", "--max-tokens", "--max-steps", "--workdir", "--check",
 })  # fmt: skip
-"""Options that follow from other keys of a plan."""
+"""Options that other keys of a plan determine."""
 _REASONS = {"final answer": "finished", "cost": "dollars"}
-"""An evaluation's names for the reasons for which a run ends, where they differ from mlab-agent's."""
+"""The evaluation's names for mlab-agent's reasons to end a run, where they differ."""
 _AWAY = {"workspace": "its server", "model": "the model's server"}
-"""For the reasons that are due to a server: which server."""
+"""The server to which a reason refers."""
 _NO_LIMIT = 1_000_000
 _CHECK_S = 120.0
 
@@ -45,14 +45,14 @@ class MlabKind(AgentKind):
     suspend_signal: ClassVar[signal.Signals] = signal.SIGUSR1
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Yield the problems that every kind checks for, and each option that follows from other keys of the plan."""
+        """Yield the problems of any kind of agent, and each option that other keys of the plan determine."""
         yield from super().problems(agent)
         for index, word in enumerate(agent.options):
             if word.partition("=")[0] in _OPTIONS_OF_PLAN:
-                yield f"options[{index}]: {word} follows from other keys of the plan"
+                yield f"options[{index}]: {word} is determined by other keys of the plan"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Yield the error of ``mlab-agent --check``, if any, about the options, the key or the price of the model."""
+        """Yield the error, if any, that ``mlab-agent --check`` reports about the options, the key or the price."""
         words = [*_COMMAND, "--check", "--ors", "http://127.0.0.1:1", "--task", "none", "--model", setup.model_name]
         words += [*_settings(setup), *setup.agent.options]
         where = f"agents.{setup.name} with {setup.model_key}"
@@ -76,7 +76,7 @@ class MlabKind(AgentKind):
         return [*words, *_settings(setup), *setup.agent.options]
 
     def can_resume(self, directory: Path, usage: Usage) -> bool:
-        """Return whether there is a trace and a session; a run that the model's server has ended has no session."""
+        """Return whether there is a trace and a session; after a failure of the model's server, there is no session."""
         return not self.asked_no_model(directory) and usage.reason != "model"
 
     def asked_no_model(self, directory: Path) -> bool:
@@ -98,7 +98,7 @@ class MlabKind(AgentKind):
         if usage.reason is None:
             return AgentExit("failed", f"mlab-agent ended with exit status {status}: {last_line}")
         if usage.reason in _AWAY:
-            return AgentExit("failed", f"mlab-agent could not go on with {_AWAY[usage.reason]}: {last_line}")
+            return AgentExit("failed", f"mlab-agent could not continue with {_AWAY[usage.reason]}: {last_line}")
         return AgentExit("ended", _REASONS.get(usage.reason, usage.reason))
 
 

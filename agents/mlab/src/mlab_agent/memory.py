@@ -83,9 +83,8 @@ class MemoryLimits:
     """The size of the memory."""
 
     recent_steps: int = 8
-    """Steps to keep word for word if the context allows it; when there are twice as many, the older half is
-    summarised."""
-    log_chars: int = 12_000  # the length of the research log
+    """The number of steps to keep word for word; when there are twice as many, the older half is summarised."""
+    log_chars: int = 12_000  # the maximum length of the research log
 
 
 @dataclass
@@ -106,12 +105,12 @@ class Memory:
         self.plan = step.fields.get(PLAN) or self.plan
 
     def steps_to_summarise(self) -> list[Step]:
-        """Return the steps to summarise now; may be empty."""
+        """Return the steps to summarise now, if any."""
         kept = self.limits.recent_steps
         return self.recent[:-kept] if len(self.recent) >= 2 * kept else []
 
     def fold(self, event: Mapping[str, Any]) -> None:
-        """Replace the log with the event's log, and remove the steps that it summarises."""
+        """Replace the log with an event's log, and remove the steps that the new log summarises."""
         (entry,) = event["entries"]
         self.log, self.summarised = entry["text"], entry["last"]
         self.recent = [step for step in self.recent if step.number > self.summarised]

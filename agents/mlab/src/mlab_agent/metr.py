@@ -1,4 +1,4 @@
-"""Run the agent in a container of METR's workbench; ``main.sh`` starts this module.
+"""Run the agent in a container of METR's workbench, in which ``main.sh`` starts this module.
 
 The task is read from ``/home/agent/instructions.txt``, and the answer is written to ``/home/agent/submission.txt``.
 :class:`~mlab_agent.agent.Agent` has the methods that METR's agents have.
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _export(trace: Path, home: Path) -> None:
-    """Copy the trace to where METR's ``export`` finds it."""
+    """Copy the trace to the directory that METR's ``export`` reads."""
     try:
         LocalFiles(os.path.realpath(home)).write(f"{AGENT_DIRECTORY}/{trace.name}", trace.read_bytes())
     except (OSError, WorkspaceError) as error:

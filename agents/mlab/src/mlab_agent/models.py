@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 Message = dict[str, Any]
-BYTES_A_TOKEN = 2.5  # an estimate, used until a reply has reported its tokens
+BYTES_A_TOKEN = 2.5  # an estimate, used until a reply reports its tokens
 _ESTIMATE_MARGIN = 1.1
-_MIN_OUTPUT_TOKENS = 200  # a shorter reply is not worth its prompt
+_MIN_OUTPUT_TOKENS = 200  # a call with less room for the reply is not made
 _OPTIONAL = frozenset({"stop", "temperature", "seed", "tools", "parallel_tool_calls"})
 """Parameters that some servers refuse."""
 _CONTEXT_FULL = re.compile(
@@ -37,7 +37,7 @@ class ContextFull(ModelError):  # noqa: N818 - named for the state that it repor
 
 
 class BudgetSpent(Exception):  # noqa: N818 - a limit that the user set, not a failure
-    """A cap does not allow another call; raised before the call. ``cap`` is ``cost``, ``tokens`` or ``time``."""
+    """A cap (``cost``, ``tokens`` or ``time``) does not allow another call; raised before the call."""
 
     def __init__(self, text: str, *, cap: str) -> None:
         super().__init__(text)
@@ -81,7 +81,7 @@ KNOWN_MODELS = {
 
 @dataclass(frozen=True)
 class Caps:
-    """The maximum spending of a run; None for no cap."""
+    """The maximum spending of a run; None means no cap."""
 
     dollars: float | None = None
     tokens: int | None = None  # prompt and completion tokens together
@@ -89,7 +89,7 @@ class Caps:
 
 @dataclass
 class Spending:
-    """Running totals of a run, over all of its models, and the caps, which are checked before every call."""
+    """The total spending of a run on all of its models, and the caps, which are checked before every call."""
 
     caps: Caps = field(default_factory=Caps)
     tokens: int = 0  # prompt and completion tokens together
@@ -98,7 +98,7 @@ class Spending:
     unpriced_calls: int = 0  # calls of models whose prices are unknown; not included in `dollars`
 
     def add(self, tokens: int, dollars: float | None) -> None:
-        """Count a call, whose price may be unknown."""
+        """Count a call; ``dollars`` is None if the price is unknown."""
         self.tokens += tokens
         self.dollars += dollars or 0.0
         self.calls += 1
@@ -114,7 +114,7 @@ class Spending:
         return f"${self.dollars:.4f} and the unknown cost of {self.unpriced_calls} of {self.calls} calls"
 
     def affordable_output(self, prompt_tokens: int, output_tokens: int, prices: Prices | None) -> int:
-        """Return how many tokens the reply may have, at most ``output_tokens``.
+        """Return the maximum tokens of the reply that the caps allow, at most ``output_tokens``.
 
         Raises:
             BudgetSpent: if a cap leaves too few tokens or dollars.
@@ -147,7 +147,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """One completion, with the tokens and dollars of this call alone."""
+    """A completion, with the tokens and dollars of a single call."""
 
     text: str
     call: ToolCall | None
@@ -163,7 +163,7 @@ class Reply:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Reply:
-        """Return the reply that a record in a trace describes."""
+        """Return the reply for a record in a trace."""
         call, names = record["call"], ("prompt_tokens", "completion_tokens", "dollars")
         return cls(record["text"], call and ToolCall(**call), record["cut"], *(record[name] for name in names))
 
@@ -256,7 +256,7 @@ class LanguageModel(abc.ABC):
         """Send a request; ``estimated`` is the approximate number of tokens of its prompt."""
 
     def _request(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters to send: those that are not None, in the basic form without the optional ones."""
+        """Return the parameters that are not None; the basic form also leaves out the optional parameters."""
         dropped = _OPTIONAL if self.basic else ()
         return {name: value for name, value in parameters.items() if value is not None and name not in dropped}
 
@@ -295,6 +295,6 @@ def _bytes(values: Sequence[Any]) -> int:
 
 
 def one_line(value: object) -> str:
-    """Return a text in one line of at most 500 characters."""
+    """Return a text as one line of at most 500 characters."""
     text = " ".join(str(value).split()) or type(value).__name__
     return text if len(text) <= 500 else text[:500] + "…"  # noqa: PLR2004

@@ -44,7 +44,7 @@ def make_clients(
 ) -> Clients:
     """Return the clients of a run's models; ``emit`` gets the events of their calls."""
     roles = check_models(settings, key)
-    from mlab_agent.client import Model  # noqa: PLC0415 - openai takes a second, and not all commands need it
+    from mlab_agent.client import Model  # noqa: PLC0415 - importing openai takes a second
 
     made = {model: Model(model, key, spending, emit, seconds_left, waits=waits) for model in dict.fromkeys(roles)}
     return Clients(*(made[model] for model in roles))
@@ -74,7 +74,7 @@ def _check_server(settings: RunSettings, key: str) -> None:
     if not usable:
         raise SettingsError(f"{settings.base_url!r} is not the address of a server; expected http://HOST:PORT/v1")
     if not (key.isascii() and key.isprintable()):
-        raise SettingsError(f"{settings.key_variable} has characters that no key has; set it again")
+        raise SettingsError(f"{settings.key_variable} contains characters that no key contains; set it again")
 
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:
@@ -110,8 +110,8 @@ def open_workspace(
     """Open the workspace of the run in ``directory``. The ``secrets`` are hidden from scripts.
 
     Returns:
-        The workspace, and for a server's session whether it is the ``same`` as before or ``new``. The session's ID is
-        redacted in the trace.
+        The workspace; and ``same`` for the session of an earlier process, ``new`` for a new session, or None for a
+        local workspace. The session's ID is redacted in the trace.
     """
     if settings.ors is not None:
         session = OrsSession(

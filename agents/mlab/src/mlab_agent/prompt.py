@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mlab_agent.memory import Step
 
 RESULT = "The next message shows:"
-"""The words before the description of an action's result. Models that write them invent a result."""
+"""The words that introduce the description of an action's result; a model that writes them invents a result."""
 _SUMMARY_CHARS = 3_000  # maximum length of a step's reply, and of its observation, when asking for a summary
 
 _ROLE = """\

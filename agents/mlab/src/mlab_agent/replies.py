@@ -1,4 +1,4 @@
-"""Parse a reply of the model: its fields, the first action, and the input of that action.
+"""Parse a model's reply: its fields, its first action, and that action's input.
 
 The action is a native tool call, text in the format of MLAgentBench, or a call in another format
 (:mod:`mlab_agent.text_calls`). Headings are recognized only at the beginning of a line. Everything after the first
@@ -49,7 +49,7 @@ class Response:
     fields: dict[str, str]  # the texts before the action, by name
     action: str | None = None  # the name in the registry; None if the reply is malformed
     input: dict[str, Any] = field(default_factory=dict)  # the checked arguments
-    notes: tuple[str, ...] = ()  # what was repaired, dropped or missing, one sentence each
+    notes: tuple[str, ...] = ()  # sentences about repaired, dropped or missing parts
     tool: str | None = None  # the name of the native tool that was called
     complaint: str = ""  # the error message for the model
 
@@ -61,7 +61,7 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The reply as text without its thoughts, with its native tool call if it has one."""
+        """The reply as text, without its thoughts and with its native tool call, if any."""
         reply = replace(self.reply, text=without_thoughts(self.reply.text, anywhere=True))
         call = f"\n[call] {reply.call.name}({reply.call.arguments})" if reply.call else ""
         return f"{reply.text}{call}".strip()
@@ -92,9 +92,9 @@ def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, nati
 def without_thoughts(text: str, *, anywhere: bool = False) -> str:
     """Return a reply without the thoughts of a reasoning model: blocks such as ``<think>`` before the answer.
 
-    With ``anywhere``, blocks after other text, but before the first action, are removed, too: an action that a model
-    only considers must not be carried out. A block without an end has no answer after it. A block without a beginning,
-    which the server's template may have in the prompt, is one if an action follows it.
+    With ``anywhere``, blocks between other text and the first action are also removed, because an action that a model
+    only considers must not be carried out. A block without an end tag extends to the end of the reply. A lone end tag,
+    whose start tag may be in the prompt, ends a block if an action follows.
     """
     while opened := _THOUGHTS.search(text):
         before = text[: opened.start()]
@@ -109,7 +109,7 @@ def without_thoughts(text: str, *, anywhere: bool = False) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text of a field without double asterisks and code fences, for the agent's memory."""
+    """Return the text of a field for the agent's memory, without double asterisks and code fences."""
     lines = (line for line in text.split("\n") if not line.strip().startswith("```"))
     return "\n".join(lines).replace("**", "").strip()
 
@@ -121,7 +121,7 @@ class _Heading(NamedTuple):
 
 
 def _headings(text: str) -> list[_Heading]:
-    """Return the headings of a text, followed by one without a name at the end of the text."""
+    """Return the headings of a text, followed by a nameless heading at the end of the text."""
     names = {name.lower(): name for name in (*FIELDS, "Observation")}
     found = [
         _Heading(names[match[1].lower().replace("_", " ").replace("&", "and")], match.start(), match.end())
@@ -136,14 +136,14 @@ def _before_observation(headings: list[_Heading]) -> list[_Heading]:
 
 
 def _first_action(text: str) -> int:
-    """Return where the first action of a text begins, complete or not; the text's length if it has none."""
+    """Return the position of the first action, complete or not; without an action, the length of the text."""
     tag = TAG.search(text)
     starts = [item.start for item in _headings(text) if item.name == "Action"]
     return min([tag.start() if tag else len(text), *starts], default=len(text))
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Return the texts before the action and before an observation, by name."""
+    """Return the fields before the action and any observation, by name."""
     headings = _headings(text)
     fields: dict[str, str] = {}
     for index, heading in enumerate(_before_observation(headings)):
@@ -169,7 +169,7 @@ class _Found(NamedTuple):
     action: Action
     arguments: dict[str, Any]  # checked
     notes: list[str]
-    start: int  # where the action begins in the text
+    start: int  # the position of the action in the text
 
 
 def _read_text(text: str, actions: Mapping[str, Action], *, truncated: bool) -> _Found:
@@ -205,7 +205,7 @@ def _read_text(text: str, actions: Mapping[str, Action], *, truncated: bool) -> 
 def _read_action(
     text: str, heading: _Heading, following: list[_Heading], actions: Mapping[str, Action], *, truncated: bool
 ) -> _Found | str:
-    """Return the action at a heading, or the unknown name that is there."""
+    """Return the action at a heading, or the unknown name in its place."""
     after, *later = following
     line = text[heading.end : after.start].strip(_AROUND).split("\n")[0]
     action = find(line, actions)
@@ -236,7 +236,7 @@ def _read_text_call(call: TextCall, text: str, actions: Mapping[str, Action]) ->
 
 
 def _dropped(rest: str) -> list[str]:
-    """Return the note about the text after the first action."""
+    """Return a note if text after the first action is dropped."""
     if any(item.name == "Observation" for item in _headings(rest)) or _INVENTED.search(rest):
         return ["An Observation that you wrote yourself, and all after it, was dropped."]
     dropped = "Only the first action was taken; the text after its input was dropped."
@@ -268,7 +268,7 @@ def _read_input(
 
 
 def _yaml_key(action: Action, text: str) -> str | None:
-    """Return the first key of a YAML input if it is an argument of the action."""
+    """Return the first key of a YAML input if the key is an argument of the action."""
     match = re.match(r"""[\s`~*-]*(?:ya?ml\b\s*)?["']?([A-Za-z_]+)["']?:(?:\s|$)""", text)
     return match[1] if match and action.argument_name(match[1]) else None
 

@@ -1,4 +1,4 @@
-"""A new or resumed run: an agent and its parts, created from settings."""
+"""Create a new or resumed run, that is an agent and its parts, from settings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from mlab_agent.workspaces.snapshots import STORE, Store, git_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ALARM_DELAY_S = 1.0  # after the time limit, which the agent usually keeps by itself
+_ALARM_DELAY_S = 1.0  # delay of the alarm after the time limit, which the agent usually observes by itself
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
 
 
 class Run:
-    """A run with all its parts. Closing it ends the workspace's session and closes the trace."""
+    """A run with all its parts. Leaving its context ends the workspace's session and closes the trace."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Run:
         resume: bool = False,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
     ) -> None:
-        """Open a new run in ``directory``, or with ``resume`` the existing run; ``watch`` gets every event.
+        """Open a new run in ``directory``, or resume the run that is there; ``watch`` gets every event.
 
         Raises a SettingsError, TraceError or WorkspaceError if the run cannot be opened.
         """
@@ -87,7 +87,7 @@ class Run:
         *,
         resume: bool,
     ) -> None:
-        """Open the trace, the clients and the workspace, and make the agent."""
+        """Open the trace, the clients and the workspace, and create the agent."""
         settings = self.settings
         clock = Clock(self.state.elapsed)
         secrets = [key, *server_secrets(settings)]
@@ -134,16 +134,16 @@ class Run:
         self.agent.begin(text, stored)
 
     def _note(self, kind: str, **fields: object) -> None:
-        """Write an event that changes no state, once the trace has begun."""
+        """Write an event that does not change the state, if the trace has begun."""
         if self.state.task:
             self.trace.add(kind, **fields)
 
     def run(self) -> Outcome:
-        """Run the agent to its end. At SIGTERM, SIGHUP, SIGINT or the time limit, it stops and submits an answer.
+        """Run the agent to its end. At SIGTERM, SIGHUP, SIGINT or the time limit, the agent submits an answer.
 
         Raises:
             KeyboardInterrupt: at a second signal; a server's session stays open for a resumed run.
-            RunSuspended: at SIGUSR1, or if the models' server is away for too long; the session stays open, too.
+            RunSuspended: at SIGUSR1, or if the models' server is away for too long; the session also stays open.
         """
         workspace = self.agent.workspace
         workspace.left_open = True
@@ -160,13 +160,13 @@ class Run:
 
 
 def settings_of(directory: Path) -> RunSettings:
-    """Return the settings that a run was last started with."""
+    """Return the settings with which a run was last started or resumed."""
     settings = [event["settings"] for event in read_trace(directory / TRACE_FILE) if event.get("settings")]
     return RunSettings.model_validate(settings[-1])
 
 
 def new_run_directory(name: str) -> Path:
-    """Return the path of a new directory below ``mlab-runs`` in the current directory."""
+    """Return the path for a new directory in ``mlab-runs`` in the current directory."""
     stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
     directory, count = Path("mlab-runs", f"{stamp}-{name}"), 1
     while directory.exists():
@@ -177,7 +177,7 @@ def new_run_directory(name: str) -> Path:
 
 @contextlib.contextmanager
 def _stop_on_signals(seconds_left: Callable[[], float | None], is_ending: Callable[[], bool]) -> Iterator[None]:
-    """Raise RunStopped at the first signal or at the time limit, then KeyboardInterrupt; in the main thread only.
+    """Raise RunStopped at the first signal or at the time limit, and then KeyboardInterrupt; only in the main thread.
 
     The first signal is ignored while the run is ending.
     """

@@ -1,4 +1,4 @@
-"""The settings of a run: they are command-line options, and are stored, without keys, in the trace's first event."""
+"""The settings of a run, given as command-line options and stored, without keys, in the trace's first event."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LIMITS = Group("Limits and scripts", sort_key=3)
 
 
 class SettingsError(Exception):
-    """The settings of a run are wrong."""
+    """The settings of a run are invalid."""
 
 
 def _seconds(value: Any) -> Any:
     if not isinstance(value, str) or re.fullmatch(r"\d+(?:\.\d+)?", value):
         return value
     if not re.fullmatch(f"(?:{_DURATION.pattern})+", value):
-        raise ValueError(f"{value!r} is no time: write 5h, 90m, 30s or 1h30m")
+        raise ValueError(f"{value!r} is not a duration: write 5h, 90m, 30s or 1h30m")
     return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION.findall(value))
 
 
@@ -41,12 +41,12 @@ def _price(value: Any) -> Any:
     if not isinstance(text, str):
         return value
     if text.count(",") != 1:
-        raise ValueError(f"{text!r} is no price: write IN,OUT, in dollars per million tokens")
+        raise ValueError(f"{text!r} is not a price: write IN,OUT, in dollars per million tokens")
     return text.split(",")
 
 
 def _named(*prefixes: str) -> Callable[[str], str]:
-    """Return a function that names a model's options: ``--model``, ``--fast-price`` and so on."""
+    """Return a function that names a model's options, such as ``--model`` and ``--fast-price``."""
 
     def name(field: str) -> str:
         return "-".join([*prefixes, "model" if field == "name" else field.replace("_", "-")])
@@ -117,7 +117,7 @@ class ChangeableSettings(BaseModel):
 
 
 class RunSettings(ChangeableSettings):
-    """The settings of one run."""
+    """All settings of a run."""
 
     workdir: Annotated[str | None, Parameter(group=FILES)] = None
     """A local directory to work in."""
@@ -164,7 +164,7 @@ class RunSettings(ChangeableSettings):
         return self.model_copy(update=made)
 
     def changed(self, given: ChangeableSettings) -> RunSettings:
-        """Return the settings, updated with those that were given on the command line."""
+        """Return the settings, updated with the options on the command line."""
         changes = {name: getattr(given, name) for name in given.model_fields_set}
         for role in ("model", "fast_model", "edit_model"):
             before, options = getattr(self, role), getattr(given, role)

@@ -1,6 +1,6 @@
-"""The state of a run, which depends only on the run's trace: every event changes it through :meth:`RunState.apply`.
+"""The state of a run, which depends only on the run's trace: every event changes the state through ``RunState.apply``.
 
-A resumed run applies the events of its trace, and then has the state of the killed process.
+A resumed run applies the events of its trace, which restores the state of the killed process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mlab_agent.memory import MemoryLimits
 
 STEP = "step"  # the purpose of calls whose replies are steps; other calls serve actions and the memory
-USAGE_FILE = "usage.json"  # its name in the directory of a run
-_REJECTED_CHARS = 600  # small models copy what they see, so that a whole malformed reply would be repeated
+USAGE_FILE = "usage.json"  # in the directory of a run
+_REJECTED_CHARS = 600  # maximum length of a malformed reply in the prompt; small models would repeat a whole reply
 _TEXT_REPLIES = 2
 _USAGE_KINDS = frozenset({"start", "resume", "call", "call failed", "reply", "observation", "end"})
 
@@ -72,7 +72,7 @@ class RunState:
     unread: Reply | None = None  # the reply for the next step, before its action is begun
     answer: str | None = None  # the submitted final answer
     writes: list[tuple[str, str | None]] = field(default_factory=list)
-    """The writes that were not undone: the file, and its stored content before the write."""
+    """The writes that were not undone: the file, and its stored content before the write (None for a new file)."""
     text_replies: int = 0  # replies for steps without a native tool call, until the first such call
     calls_tools: bool = False  # whether a reply has had a native tool call
     same_in_row: int = 0  # how often the last action was carried out in a row, with the same arguments
@@ -89,7 +89,7 @@ class RunState:
 
     @classmethod
     def resumed(cls, limits: MemoryLimits, caps: Caps, events: Iterable[Event]) -> RunState:
-        """Return the state after the events of a trace; a call that was interrupted by a kill counts in full."""
+        """Return the state after the events of a trace; an interrupted call counts in full."""
         state = cls.empty(limits, caps)
         for event in events:
             state.apply(event)
@@ -97,7 +97,7 @@ class RunState:
         return state
 
     def apply(self, event: Event) -> None:
-        """Change the state by an event; unknown kinds change nothing."""
+        """Update the state with an event; events of unknown kinds are ignored."""
         self.elapsed = max(self.elapsed, event["elapsed"])
         change = getattr(self, f"_on_{event['kind'].replace(' ', '_')}", None)
         if change is not None:
@@ -105,15 +105,15 @@ class RunState:
 
     @property
     def ignores_tools(self) -> bool:
-        """Whether the first replies had no native tool call: the model's server may ignore tools."""
+        """Whether the first replies had no native tool call, probably because the model's server ignores tools."""
         return self.text_replies >= _TEXT_REPLIES and not self.calls_tools
 
     def repetition(self, action: PendingAction) -> int:
-        """Return how many times in a row an action will have been carried out with the same arguments."""
+        """Return how many times in a row an action occurs with the same arguments, including this time."""
         return self.same_in_row + 1 if self._last_action == (action.action, action.input) else 1
 
     def writes_of(self, path: str) -> list[str | None]:
-        """Return for each write to a file the stored content that it replaced; None if there was no file."""
+        """Return the stored content that each write to a file replaced; None for a write that created the file."""
         return [before for name, before in self.writes if name == path]
 
     def outcome(self) -> Outcome:
@@ -202,7 +202,7 @@ class RunState:
 
 
 def write_usage(directory: Path, kind: str, state: RunState) -> None:
-    """Replace ``usage.json`` atomically, if an event of this kind can change it.
+    """Replace ``usage.json`` atomically if an event of this kind can change its content.
 
     For a call in progress, ``dollars`` includes its maximum price and ``tokens`` only its estimated prompt tokens.
     ``dollars`` is null while the price of any call is unknown; ``reason`` is null until the run has ended.

@@ -1,7 +1,7 @@
-"""Calls of actions that models write as text in other formats than MLAgentBench's.
+"""Parse actions that models write as text in formats other than MLAgentBench's.
 
-``<tool_call>{"name": ..., "arguments": {...}}</tool_call>`` is what servers without a parser return of Hermes and Qwen
-models. Other models write the object in a code fence, or ``Action: name(argument="x")``.
+Hermes and Qwen models write ``<tool_call>{"name": ..., "arguments": {...}}</tool_call>``, which some servers do not
+parse. Other models write the object in a code fence, or ``Action: name(argument="x")``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_ENDS = 200
 
 
 class TextCall(NamedTuple):
-    """A call as text: the action's name, its arguments by name or by position, where it is, and what was repaired."""
+    """A call as text: the action's name, its arguments by name or by position, its span, and notes about repairs."""
 
     name: str
     arguments: dict[str, Any] | list[Any]
@@ -39,7 +39,7 @@ def tagged_call(text: str, end: int, *, truncated: bool) -> TextCall | None:
     """Return the first call in ``<tool_call>`` before ``end``, if any.
 
     Raises:
-        ValueError: if it cannot be read, with the reason.
+        ValueError: if the call cannot be parsed; the message is the reason.
     """
     tag = TAG.search(text, 0, end)
     if tag is None:
@@ -67,7 +67,7 @@ def fenced_calls(text: str, end: int) -> list[TextCall]:
 
 
 def call_after(text: str, start: int) -> TextCall | None:
-    """Return the call that begins at ``start``: ``name(argument="x")``, or a JSON object, perhaps in a fence."""
+    """Return the call that begins at ``start``: ``name(argument="x")``, or a JSON object, which may be in a fence."""
     brace = _FENCE.match(text, start)
     if brace is not None and text.startswith("{", brace.end()):
         return next((call for call in fenced_calls(text, len(text)) if call.start >= start), None)
@@ -85,13 +85,13 @@ def call_after(text: str, start: int) -> TextCall | None:
 
 
 def decode_object(text: str, brace: int, end: int, *, truncated: bool) -> tuple[Any, int, list[str]]:
-    """Parse the JSON object at ``brace``. It may extend beyond ``end``; invalid JSON is repaired unless it was cut off.
+    """Parse the JSON object at ``brace``, which may extend beyond ``end``; repair invalid JSON unless it was cut off.
 
     Returns:
         The value, the position after it, and notes for the model.
 
     Raises:
-        ValueError: if it was cut off.
+        ValueError: if the object was cut off.
     """
     try:
         values, stop = json.JSONDecoder(strict=False).raw_decode(text, brace)
@@ -123,7 +123,7 @@ def _call_of(values: Any, start: int, stop: int, text: str, notes: list[str]) ->
 
 
 def _python_arguments(written: str) -> dict[str, Any] | list[Any] | None:
-    """Return the arguments of a Python call, given as ``x, name="y")``: all by name or all by position."""
+    """Return literal arguments, such as ``1, "x")``, all by name or all by position; None if there are others."""
     try:
         with warnings.catch_warnings(action="ignore"):
             call = ast.parse(f"f({written}", mode="eval").body

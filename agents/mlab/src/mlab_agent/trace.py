@@ -1,8 +1,8 @@
 """The trace of a run: an append-only file with one event per line, as a JSON object.
 
-A run is resumed from its trace alone. Every event is written before the run goes on, so a killed process loses at most
-the event that it was writing; readers skip such an incomplete line, and the next append terminates it. There is no
-fsync: the trace survives a crash of the process, but not of the machine.
+A run is resumed from its trace alone. Every event is written before the run continues, so a killed process loses at
+most the event that it was writing. Readers skip such an incomplete line, and the next append terminates it. Without
+fsync, the trace survives a crash of the process but not of the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-TRACE_FILE = "trace.jsonl"  # its name in the directory of a run
+TRACE_FILE = "trace.jsonl"  # in the directory of a run
 MIN_SECRET_CHARS = 6  # shorter values occur by chance
 
 
@@ -27,7 +27,7 @@ class TraceError(Exception):
 
 
 class Trace:
-    """A trace that is being written, without the given secrets."""
+    """An open trace, from which the given secrets are redacted."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class Trace:
         elapsed: Callable[[], float] = lambda: 0.0,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
     ) -> None:
-        """Open a trace, new or existing, for this process alone; ``watch`` gets every event after it was written.
+        """Open a new or existing trace for this process alone; ``watch`` gets every event after it is written.
 
         Raises:
-            TraceError: if another process is writing it.
+            TraceError: if another process has opened the trace.
         """
         self.path = path
         self.elapsed = elapsed
@@ -56,9 +56,9 @@ class Trace:
             raise TraceError(f"{path} is being written by another process") from None
 
     def redact(self, secret: str) -> None:
-        """Redact another value from now on."""
+        """Redact another secret from now on."""
         if len(secret) >= MIN_SECRET_CHARS:
-            self._secrets.append(json_line(secret)[1:-1])  # as it would be written in JSON
+            self._secrets.append(json_line(secret)[1:-1])  # as written in JSON
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets."""
@@ -67,7 +67,7 @@ class Trace:
         return text
 
     def add(self, kind: str, **fields: Any) -> dict[str, Any]:
-        """Append an event, and return it as a reader will see it."""
+        """Append an event, and return it as readers see it."""
         event = {"kind": kind, "time": round(time.time(), 3), "elapsed": round(self.elapsed(), 3), **fields}
         line = self.redacted(json_line(event))
         append_line(self._file, line)
@@ -95,7 +95,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     """Return the events of a trace, without incomplete lines.
 
     Raises:
-        TraceError: if the file cannot be read or is no trace.
+        TraceError: if the file cannot be read or is not a trace.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -108,7 +108,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
             if isinstance(value, dict) and "kind" in value:
                 events.append(value)
     if not events or events[0]["kind"] != "start":
-        raise TraceError(f"{path} is not a trace: its first event is no start of a run")
+        raise TraceError(f"{path} is not a trace: its first event is not the start of a run")
     return events
 
 

@@ -1,4 +1,4 @@
-"""Show a trace as text: as one line per event during the run, or as pages afterwards."""
+"""Show a trace as text: one line per event during the run, or pages afterwards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PAGES = {
     "server": "--- {text}\n",
     "retry": "--- Attempt {attempt} of a call, after: {error}\n",
     "call failed": "--- A call failed: {error}\n",
-    "dialect": "--- Requests have another form now: {because}\n",
+    "dialect": "--- Requests now have another form: {because}\n",
     "mistake": "--- An error in {where}:\n{traceback}\n",
     "end": "=== The end, after {after}: {reason}\n{detail}\nAnswer: {answer}",
 }
@@ -46,7 +46,7 @@ Event = dict[str, Any]
 
 
 def displayed(text: str) -> str:
-    """Return untrusted text for a terminal: control characters and halves of surrogate pairs are escaped."""
+    """Return untrusted text for a terminal, with control characters and unpaired surrogates escaped."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 

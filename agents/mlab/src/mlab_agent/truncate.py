@@ -1,4 +1,4 @@
-"""Shorten long texts: replace the middle with a line that says how much was removed."""
+"""Shorten long texts by replacing the middle with a line that states how much was removed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def truncate_middle(text: str, limit: int, hint: str = "") -> str:
-    """Shorten a text to its first and last characters, ``limit`` in all, around a line that contains ``hint``."""
+    """Return the first and last characters of a text, ``limit`` in total, around a line that contains ``hint``."""
     if len(text) <= limit:
         return text
     head = limit // 2

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """Seconds since a run began."""
+    """The time elapsed since a run began."""
 
     wall_s: float
     """Wall-clock time, excluding pauses and server downtime."""

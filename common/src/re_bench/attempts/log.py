@@ -1,7 +1,7 @@
 """The append-only log of a run's attempts, with one line of JSON per attempt.
 
-A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in canonical form: it is intact if encoding its content again
-gives the same bytes. Lines that a killed process left incomplete stay in the log; readers skip and count them.
+A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in canonical form: the line is intact if encoding its content
+again gives the same bytes. Incomplete lines, left by killed processes, stay in the log; readers skip and count them.
 """
 
 import dataclasses
@@ -28,9 +28,9 @@ _VERSION = 1
 _DETAILS_BUDGET = MAX_LINE // 2
 _MESSAGE_BUDGET = MAX_LINE // 4
 _OPTIONAL = ("private_raw", "wall_s", "working_s")
-"""Fields that old logs lack; a line omits those that are None."""
+"""Fields that old logs lack, and that lines omit if the value is None."""
 _OLD_NAMES = {"final_raw": "private_raw"}
-"""Current names of fields by their names in old logs."""
+"""The current name of each renamed field, by its old name."""
 _TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
 
 
@@ -76,7 +76,7 @@ class Attempt:
 
     @property
     def deciding_raw(self) -> float | None:
-        """The raw score that counts for the final score: the private one, if there is one."""
+        """The raw score that counts for the final score: the private score if there is one, otherwise ``raw``."""
         return self.raw if self.private_raw is None else self.private_raw
 
     @property
@@ -94,7 +94,7 @@ class FinalScore:
     attempt: int
     """Number of the last attempt; 0 if there is none."""
     raw: float | None
-    """None, like the reward, if no attempt was valid."""
+    """None if no attempt was valid."""
     reward: float | None
     attempts: int
     """Number of attempts."""
@@ -110,9 +110,9 @@ class LogContents:
     incomplete_lines: int
 
     def chosen(self, aggregation: How) -> Attempt | None:
-        """Return the attempt that counts: the last one with the lowest, highest or last public score.
+        """Return the attempt that counts: the last attempt with the lowest, highest or last public score.
 
-        The choice uses public scores only, so that private data measure it but do not make it.
+        Private scores do not affect the choice.
 
         Raises:
             ValueError: if the aggregation is unknown.
@@ -121,13 +121,12 @@ class LogContents:
         return None if raw is None else next(attempt for attempt in reversed(self.attempts) if attempt.raw == raw)
 
     def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
-        """Return the final score: the private score of the chosen attempt, or its public score if it has no other.
+        """Return the final score: the chosen attempt's private score, or its public score if it has no private score.
 
         Args:
             aggregation: "min", "max" or "last", over public raw scores.
             anchors: starting and reference score, for attempts that do not record the anchors they were scored with.
-                None if every scoring measures the anchors; the final reward is then the attempt's own. (Such attempts
-                have no ``private_raw``, which needs stored anchors.)
+                None if every scoring measures the anchors; the final reward is then the chosen attempt's reward.
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
@@ -151,16 +150,13 @@ def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, fl
 
 
 class AttemptLog:
-    """The attempt log at a path in an existing directory. Several processes may append and read concurrently."""
+    """An attempt log in an existing directory. Several processes may append and read concurrently."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def append(self, attempt: Attempt) -> Attempt:
-        """Append an attempt; return once it is on disk.
-
-        Args:
-            attempt: an attempt with ``n`` 0.
+        """Append an attempt, whose ``n`` must be 0; return once it is on disk.
 
         Returns:
             The attempt as written: numbered, with details and message truncated to fit a line, invalid Unicode
@@ -169,12 +165,12 @@ class AttemptLog:
         Raises:
             TypeError: if a field has the wrong type.
             ValueError: if the attempt already has a number or is too long, a score or time is not finite, a valid
-                attempt has no raw score, another one has a score, or times contradict each other.
+                attempt has no raw score, any other attempt has a score, or the times contradict each other.
             LogError: if the path is not a plain file or its directory is missing.
             OSError: if writing fails; the log may then lack the attempt.
         """
         if attempt.n != 0:
-            raise ValueError(f"the log numbers attempts, but this one has the number {attempt.n}")
+            raise ValueError(f"the log numbers attempts, but this attempt already has the number {attempt.n}")
         _check(attempt)
         with locked_log(self.path) as log:
             number = _last_number(_parse(log.lines()).attempts) + 1
@@ -183,9 +179,9 @@ class AttemptLog:
         return written
 
     def read(self) -> LogContents:
-        """Read all intact attempts; a missing log is empty.
+        """Read all intact attempts, and count the other lines; a missing log is empty.
 
-        No lock is taken, so a line that is being written may count as incomplete. Malformed lines raise nothing.
+        Reading takes no lock, so a line that is being written may count as incomplete.
 
         Raises:
             LogError: if the path is not a plain file.
@@ -203,7 +199,7 @@ def encoded(attempt: Attempt) -> bytes:
 
 
 def with_current_names(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an attempt, with names from old logs replaced by current ones."""
+    """Return the fields of an attempt, with names from old logs replaced by the current names."""
     return {_OLD_NAMES.get(name, name): value for name, value in fields.items()}
 
 
@@ -222,7 +218,7 @@ def _check(attempt: Attempt) -> None:
 
 
 def _check_scores(attempt: Attempt) -> None:
-    """Raise if a score is not finite, a valid attempt has no raw score, or another attempt has a score."""
+    """Raise if a score is not finite, a valid attempt has no raw score, or any other attempt has a score."""
     scores = (attempt.raw, attempt.reward, attempt.private_raw)
     for name, score in zip(("raw", "reward", "private_raw"), scores, strict=True):
         if score is not None:
@@ -307,7 +303,7 @@ def _canonical(attempt: Attempt) -> Attempt:
         # The round trip raises for values that cannot be encoded, such as integers with thousands of digits.
         changes["details"] = json.loads(json.dumps(_to_json_types(attempt.details), allow_nan=False))
     except (ValueError, TypeError, RecursionError) as error:
-        changes["details"] = {"left_out": f"all details: JSON cannot hold them ({type(error).__name__})"}
+        changes["details"] = {"left_out": f"all details: JSON cannot represent them ({type(error).__name__})"}
     return dataclasses.replace(attempt, **changes)
 
 

@@ -74,7 +74,7 @@ class Store:
                 remove_tree(copy)
 
     def find(self, sha256: str) -> Path | None:
-        """Return the copy with that hash, or None; in an untrusted log, the hash may be any text."""
+        """Return the copy with this hash, or None. The hash may be any text, because logs may be untrusted."""
         path = self.directory / sha256
         return path if _HASH.fullmatch(sha256) and path.is_dir() and not path.is_symlink() else None
 
@@ -86,10 +86,10 @@ class IncomingRecords:
         self.directory = directory
 
     def keep(self, attempt: int) -> None:
-        """Keep the records, if there are any, under the number that the attempt got in the log.
+        """Keep the records, if there are any, under the attempt's number in the log.
 
-        They replace records that an earlier log with the same name left under this number. A failure is only reported
-        on stderr, since the attempt is already in the log.
+        Replace any records that an earlier log with the same name left under this number. If this fails, only print the
+        error, because the attempt is already in the log.
         """
         target = self.directory.with_name(str(attempt))
         try:
@@ -103,7 +103,7 @@ class IncomingRecords:
 class AttemptRecords:
     """The directory ``LOG.records`` next to an attempt log, readable by its owner only.
 
-    It contains a directory for each attempt that has records, named after the attempt's number.
+    It contains a subdirectory for each attempt with records. The subdirectory's name is the attempt's number.
     """
 
     def __init__(self, log: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -114,9 +114,9 @@ class AttemptRecords:
     def incoming(self) -> Iterator[IncomingRecords]:
         """Create a directory that the block can fill with records.
 
-        After the block, the directory is removed, unless :meth:`IncomingRecords.keep` renamed it, and old records are
-        removed if all records together are too large. Directories that killed processes left behind, which are no
-        longer locked, are removed too.
+        After the block, remove the directory, unless :meth:`IncomingRecords.keep` renamed it, and remove old records if
+        all records together are too large. Also remove directories that killed processes left behind; these are no
+        longer locked.
 
         Raises:
             UsageError: if the directory cannot be created.
@@ -140,11 +140,11 @@ class AttemptRecords:
 
     def _remove_abandoned(self) -> None:
         for directory in self.directory.glob(f"{_INCOMING}*"):
-            with suppress(OSError), _locked(directory, fcntl.LOCK_NB):  # fails if a live process fills it
+            with suppress(OSError), _locked(directory, fcntl.LOCK_NB):  # locking fails if a live process uses it
                 remove_tree(directory)
 
     def _trim(self) -> None:
-        """Remove the oldest attempts' records until the rest is within the limit; always keep the newest attempt's."""
+        """Remove the oldest records until the rest is within the limit; always keep the newest attempt's records."""
         numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
         sizes = {number: disk_usage([self.directory / str(number)]) for number in numbers}
         excess = sum(sizes.values()) - self._max_bytes

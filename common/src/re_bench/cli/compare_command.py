@@ -25,20 +25,20 @@ Solutions = dict[tuple[str, str], Scores]
 _HEADER = ("task", "solution", "what", "before", "after")
 _MAX_CELL = 60
 _VARIES = re.compile(r"[\d/]")
-"""Matches in a word that may differ between runs, such as a number, a hash or a path."""
+"""Matches words that may differ between runs, such as numbers, hashes and paths."""
 
 
 @app.command(group=MAINTAINERS)
 def compare(
-    before: Annotated[Path, Parameter(name="BEFORE", help="Output of an earlier validate --json.")],
-    after: Annotated[Path, Parameter(name="AFTER", help="Output of a later validate --json.")],
+    before: Annotated[Path, Parameter(name="BEFORE", help="File with the output of an earlier validate --json.")],
+    after: Annotated[Path, Parameter(name="AFTER", help="File with the output of a later validate --json.")],
     /,
     *,
     json: Json = False,
 ) -> int:
     """Compare each solution's status, raw score and reason in two outputs of validate --json.
 
-    Differences of raw scores within the task's resolution are ignored, as are numbers and paths in reasons. The exit
+    Differences in raw scores within the task's resolution are ignored, as are numbers and paths in reasons. The exit
     status is 1 if anything else differs.
     """
     from re_bench.tables import printable, table
@@ -73,11 +73,11 @@ def _solutions(path: Path) -> Solutions:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no score")
+    raise ValueError(f"{constant} is not a score")
 
 
 def _differences(before: Solutions, after: Solutions) -> Iterator[tuple[str, str, str, object, object]]:
-    """Yield each difference: task, solution, what differs, the value before, and the value after."""
+    """Yield each difference: task, solution, name of the value that differs, value before, value after."""
     for key in {**before, **after}:
         then, now = before.get(key), after.get(key)
         if then is None or now is None:
@@ -107,12 +107,12 @@ def _mean_raw(scores: Scores) -> float | None:
 
 
 def _resolution(task: str) -> float:
-    """Return the largest difference of raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
+    """Return the largest difference in raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
     from re_bench.task.discovery import open_task, task_named
 
     name, resolution = task.partition("/")[0], None
-    with suppress(ReBenchError, OSError):  # such as a name that is too long
-        # Only a manifest is read, so a directory in the working directory is no danger.
+    with suppress(ReBenchError, OSError):  # for example, the name is too long for a path
+        # An untrusted directory does no harm, because only its manifest is read.
         folder = (Path(name) / "task.toml").is_file()
         resolution = (open_task(Path(name)) if folder else task_named(name)).manifest.resolution
     return (resolution or 0.0) + 1e-9

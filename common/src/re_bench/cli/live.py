@@ -28,11 +28,11 @@ _RESERVED_LINES = 12
 """Terminal lines reserved for the title, the header and printed output."""
 
 Display = tuple[str, "Sequence[str]", "Sequence[Sequence[str]]"]
-"""A title, the header of a table, and its rows."""
+"""The title, header and rows of the table."""
 
 
 def has_live_terminal() -> bool:
-    """Return whether stderr is a terminal that supports a live table; ``TERM=dumb`` does not."""
+    """Return whether stderr is a terminal that supports a live table, which excludes ``TERM=dumb``."""
     return sys.stderr.isatty() and not Console(stderr=True).is_dumb_terminal
 
 
@@ -74,11 +74,11 @@ def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iter
         finally:
             sys.stderr.flush()
             os.dup2(terminal, _STDERR)
-            reader.join(_END_TIMEOUT_S)  # with a timeout: a child process may keep the pipe open
+            reader.join(_END_TIMEOUT_S)  # with a timeout, because a child process may keep the pipe open
 
 
 def _print_above(descriptor: int, console: Console) -> None:
-    """Print each line that arrives on a pipe above the table, with control characters escaped."""
+    """Print the lines read from a pipe above the table, with control characters escaped."""
     with os.fdopen(descriptor, encoding="utf-8", errors="backslashreplace") as file:
         for line in file:
             console.print(Text(printable(line)), soft_wrap=True)

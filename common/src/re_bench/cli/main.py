@@ -1,8 +1,8 @@
-"""The ``re-bench`` command, a cyclopts application that installed packages extend.
+"""The ``re-bench`` command, a cyclopts application that installed packages can extend.
 
-A package adds commands with a module in the entry point group ``re_bench.commands``, and formats of ``re-bench export``
-with a module in the group ``re_bench.exporters``. Importing the module registers its functions with :data:`app`. Every
-call of ``re-bench`` imports all these modules, so commands import slow dependencies inside their functions.
+To add commands, a package lists a module in the entry point group ``re_bench.commands``; to add formats of ``re-bench
+export``, in the group ``re_bench.exporters``. Importing the module registers its functions with :data:`app`. Every run
+of ``re-bench`` imports all these modules, so commands import slow dependencies inside their functions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BUILT_IN = ("task_commands", "new_command", "score_commands", "validate_command
 _DISTRIBUTIONS = dict.fromkeys(("serve", "sessions"), "'server[ors]'") | dict.fromkeys(
     ("bundle", "evaluate", "report", "scan", "transcripts", "view", "work"), "evaluation"
 )
-"""For each command of an optional distribution: the distribution's folder in the repository, with extras."""
+"""The folder to install (with extras) for each command of an optional distribution."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

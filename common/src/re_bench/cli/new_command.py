@@ -51,8 +51,7 @@ def new(
         raise UsageError(f"{parent / name} already exists; choose another name or directory")
     check_name(name)
     in_repository = repository_of_tasks(parent) is not None
-    given = (title, id_, direction, aggregation, profiles)
-    choices = _choose(name, *given, ask=not yes and sys.stdin.isatty())
+    choices = _choose(name, title, id_, direction, aggregation, profiles, ask=not yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
     unmeasured = (
         _measure(task, sandbox)
@@ -98,8 +97,7 @@ def _choose(  # noqa: PLR0917 - one parameter for each question
     line = choice(title, "Title", name.replace("_", " ").capitalize())
     identity = choice(id_, "Id on servers", name)
     better = choice(direction, "Which raw score is better", "lower", get_args(Direction))
-    usual = AGGREGATIONS[better]
-    counted = choice(aggregation, "Aggregation over a run's attempts", usual, get_args(How))
+    counted = choice(aggregation, "Aggregation over a run's attempts", AGGREGATIONS[better], get_args(How))
     listed = choice(profiles, "Comma-separated profiles (cpu, gpu, paper)", "cpu")
     names = tuple(dict.fromkeys(word.strip() for word in listed.split(",") if word.strip()))
     return Choices(name, identity, line, better, counted, names)  # type: ignore[arg-type]

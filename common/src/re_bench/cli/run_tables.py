@@ -22,9 +22,7 @@ _MAX_MESSAGE = 80
 def validation_table(report: Report, width: int | None = None) -> str:
     """Format a validation as a table, with a title above and the task's problems below.
 
-    Args:
-        report: the validation.
-        width: the terminal's width, to which rows that passed are truncated; None for no truncation.
+    Rows of passed solutions are truncated to ``width`` characters, unless it is None.
     """
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
     lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []

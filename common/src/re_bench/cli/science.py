@@ -1,7 +1,7 @@
 """Write the tables of ``docs/science.md`` from manifests, anchors and records: ``python -m re_bench.cli.science``.
 
-A task's ``records.toml`` lists methods with results that a person measured once. The raw scores of baseline and
-reference are the anchors.
+A task's ``records.toml`` lists methods and their results, which a person measured once. The raw scores of the baseline
+and the reference are the anchors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.normalise import normalise
 from re_bench.task.discovery import open_task
-from re_bench.task.manifest import KINDS, METR, RECORDS, Record, Records
+from re_bench.task.manifest import KINDS, RECORDS, Record, Records
 from re_bench.task.manifest_file import ManifestError, read_table
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ _PER_MINUTE = 60
 
 
 def with_tables(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return ``text``, the content of the page, with the tables rebuilt from the files of ``tasks``.
+    """Return the page ``text`` with its tables rebuilt from the files of ``tasks``.
 
     Raises:
-        KeyError: if the page marks a table with an unknown name.
+        KeyError: if the name of a table is unknown.
         ManifestError: if a task's records are malformed, missing, or for an unknown profile.
     """
     return _TABLE.sub(lambda match: f"{match[1]}{_table(match[2], tasks)}\n{match[3]}", text)
@@ -56,7 +56,7 @@ def _table(name: str, tasks: Sequence[TaskFolder]) -> str:
 
 
 def rows_of(task: TaskFolder) -> Iterator[list[str]]:
-    """Yield a task's rows of results, sorted by profile, then by kind, then as in the task's ``records.toml``."""
+    """Yield a task's rows of the results table, ordered by profile, then by kind, then as in ``records.toml``."""
     file = _records(task)
     for name, profile in task.manifest.profiles.items():
         anchors = _anchors(profile)
@@ -98,17 +98,16 @@ def _overview(task: TaskFolder) -> Iterator[list[str]]:
 
 
 def _best(records: Sequence[Record], file: Records, anchors: Anchors | None) -> tuple[Record | None, float | None]:
-    """Return the record with the highest reward, and that reward; None without any."""
+    """Return the record with the highest reward, and its reward; both are None if no record has a reward."""
     rewards = [(record, _reward(file.raw_of(record), anchors)) for record in records]
     known = [(record, reward) for record, reward in rewards if reward is not None]
     return max(known, key=lambda pair: pair[1], default=(None, None))
 
 
 def _metr(task: TaskFolder) -> Iterator[list[str]]:
-    """Yield the row of METR's published figures, once for each profile whose raw scores have their unit."""
-    published = next((entry for entry in task.manifest.published if entry.name == METR), None)
+    """Yield a row with METR's published figures for each profile whose raw scores have the same unit."""
     for name, profile in task.manifest.profiles.items():
-        if published is None or not profile.published_unit:
+        if (published := task.manifest.metr_anchors(name)) is None:
             continue
         raws = [published.starting, published.starting_spread, published.reference]
         best = [published.best_human, published.best_agent]

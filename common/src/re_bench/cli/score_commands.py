@@ -52,7 +52,7 @@ def score(
 
 @app.command(group=MAINTAINERS)
 def regrade(
-    log: Annotated[Path, Parameter(name="LOG", help="An attempt log; it is not changed.")],
+    log: Annotated[Path, Parameter(name="LOG", help="The attempt log to regrade; it is not changed.")],
     /,
     *,
     into: Annotated[Path | None, Parameter(name="--log", help="Append the new scores to this log.")] = None,
@@ -63,7 +63,7 @@ def regrade(
     spend: Annotated[
         float,
         Parameter(
-            validator=Number(gte=0), help="The most dollars to spend with your API key on chat models (default: 0)."
+            validator=Number(gte=0), help="Maximum dollars to spend on chat models with your API key (default: 0)."
         ),
     ] = 0.0,
     model: ModelOptions = NO_MODEL,

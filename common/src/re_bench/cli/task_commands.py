@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +23,12 @@ _MARKS = {"ok": "ok", "note": "--", "problem": "FAIL"}
 @app.command(group=EVERYBODY)
 def doctor(
     *tasks: TaskNames,
-    online: Annotated[Flag, Parameter(help="Contact download servers even if nothing must be downloaded.")] = False,
+    online: Annotated[Flag, Parameter(help="Contact download servers even if nothing needs to be downloaded.")] = False,
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
-    model: Annotated[str | None, Parameter(help="Check a server of this model instead of the machine.")] = None,
+    model: Annotated[str | None, Parameter(help="Check this model's server instead of this machine.")] = None,
     base_url: Annotated[str, Parameter(help="Address of the model's server.")] = "http://localhost:8000/v1",
-    key_variable: Annotated[str, Parameter(help="Variable with the server's key.")] = "OPENAI_API_KEY",
+    key_variable: Annotated[str, Parameter(help="Environment variable with the server's API key.")] = "OPENAI_API_KEY",
     json: Json = False,
 ) -> int:
     """Check this machine's prerequisites for the tasks, and print the commands that install them."""
@@ -148,7 +149,9 @@ def workspace(
     directory: Annotated[Path, Parameter(name="DIR", help="A directory that does not exist yet.")],
     /,
     *,
-    solution: Annotated[str, Parameter(name="--with", help="baseline, reference or cheats/NAME.")] = "baseline",
+    solution: Annotated[
+        str, Parameter(name="--with", help="Solution to add: baseline, reference or cheats/NAME.")
+    ] = "baseline",
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
     json: Json = False,
@@ -172,7 +175,8 @@ def workspace(
 @app.command(group=AUTHORS)
 def check(
     *tasks: Annotated[
-        str, Parameter(name="TASK", help="Names or directories; all tasks and the repository's files if none is given.")
+        str,
+        Parameter(name="TASK", help="Names or directories of tasks (default: all tasks and the repository's files)."),
     ],
     fix: Annotated[Flag, Parameter(help="Apply automatic fixes and list them.")] = False,
     json: Json = False,
@@ -199,7 +203,7 @@ def check(
 
 
 def _all_reports(names: Sequence[str]) -> dict[str, Report]:
-    """Check the named tasks, or without names all tasks and the repository; return the reports by name."""
+    """Check the named tasks (without names: all tasks and the repository), and return the reports by name."""
     from re_bench.task.check import check_task
     from re_bench.task.check_files import Report
     from re_bench.task.discovery import repository_around, task_directories
@@ -232,7 +236,7 @@ def _directory(name: str) -> Path:
 
 
 def repository_problems(top: Path) -> Iterator[Problem]:
-    """Yield problems with the repository's lock files and with the table in ``docs/science.md``."""
+    """Yield problems with the repository's lock files and with the tables in ``docs/science.md``."""
     from re_bench.task.check import stale_locks
 
     yield from stale_locks(top)
@@ -250,19 +254,15 @@ def _stale_results(top: Path) -> Iterator[Problem]:
     path = top / "docs" / "science.md"
     if not path.is_file():
         return
-    directories = sorted(record.parent for record in top.glob(f"tasks/*/{RECORDS}"))
-
-    def page() -> str:
-        return with_tables(path.read_text(encoding="utf-8"), [open_task(directory) for directory in directories])
-
+    text = path.read_text(encoding="utf-8")
     try:
-        stale = page() != (text := path.read_text(encoding="utf-8"))
+        current = with_tables(text, [open_task(record.parent) for record in sorted(top.glob(f"tasks/*/{RECORDS}"))])
     except ManifestError:
         return  # the task's own check reports this
-    if stale:
+    if current != text:
         line = line_with(text, "<!-- table: results -->")
         what = "the table differs from anchors and records: type re-bench check --fix"
-        yield Problem(path, line, what, lambda: path.write_text(page(), encoding="utf-8"))
+        yield Problem(path, line, what, partial(path.write_text, current, encoding="utf-8"))
 
 
 def _print(reports: dict[str, Report], fixed: list[Problem]) -> None:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from re_bench.runs.validation import Report
     from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
-    from re_bench.task.manifest import Profile
 
 
 @app.command(group=AUTHORS)
@@ -47,7 +46,7 @@ def validate(
         tuple[str, ...],
         Parameter(
             negative=(),
-            help="Score only this: baseline, reference, cheats (all of them) or a cheat's name; repeatable.",
+            help="Score only this solution: baseline, reference, cheats (all of them) or a cheat's name; repeatable.",
         ),
     ] = (),
     solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
@@ -83,30 +82,26 @@ def validate(
         raise UsageError("--scoring-gpu selects a GPU of this machine and cannot be used with --ray")
     gpus = None if ray else _gpus(scoring_gpu, needed=on_gpu)
     wanted = model.chosen()
-
-    def report_of(target: Target, place: str) -> Report:
-        return _report_of(
-            target,
-            wanted,
-            place,
-            alone=len(selected) == 1,
-            only=only,
-            repeats=repeats,
-            jobs=jobs,
-            sandbox=sandbox,
-            solution=solution,
-            gpus=gpus if target.task.profile(target.profile).device == "cuda" else None,
-            gpu_type=gpu_type,
-            cluster=ray,
-        )
-
     reports = []
     for number, target in enumerate(chosen, start=1):
-        place = f" (task {number} of {len(chosen)})" if len(chosen) > 1 else ""
         with steps_shown(shown=verbose):
-            reports.append(report_of(target, place))
+            report = _report_of(
+                target,
+                wanted,
+                f" (task {number} of {len(chosen)})" if len(chosen) > 1 else "",
+                alone=len(selected) == 1,
+                only=only,
+                repeats=repeats,
+                jobs=jobs,
+                sandbox=sandbox,
+                solution=solution,
+                gpus=gpus if target.task.profile(target.profile).device == "cuda" else None,
+                gpu_type=gpu_type,
+                cluster=ray,
+            )
+        reports.append(report)
         if not json:
-            print(validation_table(reports[-1], terminal_width()), flush=True)
+            print(validation_table(report, terminal_width()), flush=True)
     reports += blocked
     passed = all(report.passed for report in reports)
     if json:
@@ -131,20 +126,16 @@ def calibrate(
 ) -> int:
     """Measure a task's anchors and write them to its anchors.toml."""
     from re_bench.runs.calibrate import calibrate as calibrate_task
-    from re_bench.task.choices import choose_model
+    from re_bench.task.choices import choose_model, choose_profile, profile_name
     from re_bench.task.discovery import find_task
 
     found = find_task(task)
-    chosen, _entry = _choose_profile(found, profile, ray)
+    chosen = profile_name(found, profile)
+    found.profile(chosen)
+    if ray is None:
+        choose_profile(found, chosen)  # raises if this machine lacks the profile's device
     found = choose_model(found, chosen, model.chosen())
-    anchors = calibrate_task(
-        found,
-        chosen,
-        repeats=repeats,
-        sandbox=sandbox,
-        gpu_type=gpu_type,
-        cluster=ray,
-    )
+    anchors = calibrate_task(found, chosen, repeats=repeats, sandbox=sandbox, gpu_type=gpu_type, cluster=ray)
     if json:
         print_json({"task": found.name, "profile": chosen, "anchors": anchors.model_dump(mode="json")})
     else:
@@ -179,7 +170,7 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
 
 
 class _Progress:
-    """The live table of a validation: the title counts finished scorings, and the rows show running ones."""
+    """The live table of a validation: the title counts finished scorings, and the rows show running scorings."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -238,7 +229,7 @@ def _choose_runnable(
 ) -> tuple[list[Target], list[Report]]:
     """Return the tasks that can run on this machine, with their profiles, and a report on each task that cannot.
 
-    Print why tasks cannot run. On a cluster, all tasks with the profile are assumed to be runnable.
+    Print why a task cannot run. On a cluster, all tasks with the profile are assumed to be runnable.
 
     Raises:
         UsageError: if no task can run.
@@ -261,16 +252,6 @@ def _choose_runnable(
     for line in lines:
         print_progress(line)
     return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
-
-
-def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[str, Profile]:
-    """Return a profile's name and settings; without ``--ray``, this machine must have the profile's device."""
-    from re_bench.task.choices import choose_profile, profile_name
-
-    if ray is None:
-        return choose_profile(task, profile)
-    name = profile_name(task, profile)
-    return name, task.profile(name)
 
 
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:

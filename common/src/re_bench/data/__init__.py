@@ -1,1 +1,1 @@
-"""Prepared data: the cache, files, checksums, logs, Hugging Face repositories and provenance."""
+"""Data on disk: the cache, files, checksums, logs, Hugging Face repositories and provenance."""

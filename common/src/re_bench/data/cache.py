@@ -1,6 +1,6 @@
 """The cache of prepared data: directories that are built once and verified when opened.
 
-Most code needs only :class:`CacheEntry`, which describes, builds and opens a directory.
+Most code needs only :class:`CacheEntry`, which describes, builds and opens one directory.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 _READ_ONLY = {errno.EROFS, errno.EACCES}
 _used: dict[Path, None] = {}
+"""The directories of the entries that this process has built or opened, in order."""
 
 
 def cache_directory() -> Path:
-    """Return ``$RE_BENCH_CACHE``, or :func:`default_cache_directory`; it may not exist yet.
+    """Return ``$RE_BENCH_CACHE`` or, if unset, :func:`default_cache_directory`; the directory may not exist yet.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -41,7 +42,7 @@ def cache_directory() -> Path:
 
 
 def default_cache_directory() -> Path:
-    """Return the directory ``re-bench`` in the platform's cache directory for the user; it may not exist yet.
+    """Return the directory ``re-bench`` in the user's cache directory; it may not exist yet.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -54,7 +55,7 @@ def default_cache_directory() -> Path:
 
 
 def state_directory() -> Path:
-    """Return the directory ``re-bench`` in the user's ``$XDG_STATE_HOME`` or ``~/.local/state``, for persistent state.
+    """Return ``re-bench`` in the user's ``$XDG_STATE_HOME`` or ``~/.local/state``, the directory for persistent state.
 
     Raises:
         UsageError: if the user has no home directory.
@@ -73,13 +74,8 @@ def _needs_home(variable: str) -> Iterator[None]:
         raise UsageError(f"this user has no home directory; set {variable} to a writable directory") from None
 
 
-def used_entries() -> list[Path]:
-    """Return the directories of the cache entries that this process has built or opened, in order."""
-    return list(_used)
-
-
 def cache_key(*parts: object) -> str:
-    """Return a key (twelve hex digits) that depends on the JSON values ``parts``, from which an entry is built."""
+    """Return a key of twelve hex digits for an entry that is built from the JSON values ``parts``."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
 
@@ -92,7 +88,7 @@ class CacheEntry:
     """
 
     directory: Path
-    """The directory, whose name must depend on everything that the files are built from; see :func:`cache_key`."""
+    """The directory. Its name must depend on everything from which the files are built; see :func:`cache_key`."""
 
     title: str
     """The entry's name in messages."""
@@ -101,14 +97,14 @@ class CacheEntry:
     """The files to build. The manifest contains their SHA-256 under ``files``."""
 
     remedy: str
-    """What the user should do if the entry is missing or damaged, such as ``run: re-bench prepare TASK``."""
+    """The action for the user if the entry is missing or damaged, such as ``run: re-bench prepare TASK``."""
 
     checked: tuple[str, ...] | None = None
     """The files whose SHA-256 :meth:`open` verifies; None for all."""
 
     check: Callable[[Path, Mapping[str, Any]], None] = lambda _directory, _manifest: None
-    """A further check, called with directory and manifest before a new entry appears and whenever the entry is opened.
-    It raises a ReBenchError if the entry is not valid."""
+    """A further check, called with the directory and manifest before a new entry appears and when an entry is opened.
+    It raises a ReBenchError if the entry is invalid."""
 
     manifest_name: str = "manifest.json"
 
@@ -123,8 +119,10 @@ class CacheEntry:
             raise UsageError(f"{self.title} is not prepared in {self.directory.parent}; {self.remedy}")
         with report_damage(self.directory, self.remedy):
             manifest: dict[str, Any] = json.loads((self.directory / self.manifest_name).read_text(encoding="utf-8"))
-            names = self.files if self.checked is None else self.checked
-            _check_files(self.directory, {name: manifest["files"][name] for name in names}, self.remedy)
+            for name in self.files if self.checked is None else self.checked:
+                path, expected = self.directory / name, manifest["files"][name]
+                if (actual := sha256_of(path)) != expected:
+                    raise ReBenchError(f"{path}: SHA-256 {actual}, but the manifest has {expected}; {self.remedy}")
             self.check(self.directory, manifest)
         _used[self.directory.resolve()] = None
         return manifest
@@ -135,9 +133,8 @@ class CacheEntry:
         """Build the entry unless it exists undamaged, and return the manifest.
 
         Args:
-            build: a function that writes :attr:`files` into the given directory and returns the manifest without
-                checksums.
-            log: called with a line that states the reason if an existing entry is built again.
+            build: writes :attr:`files` into the given directory and returns the manifest without checksums.
+            log: called with the reason if an existing entry is built again.
 
         Raises:
             UsageError: if the cache is not writable.
@@ -160,9 +157,9 @@ class CacheEntry:
 
 @contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Lock the file ``lock`` during a ``with`` block; other processes wait. The system unlocks it if a process dies.
+    """Lock the file ``lock`` during a ``with`` block; other processes wait. The kernel unlocks it if a process dies.
 
-    On a read-only file system, where no process can write, this function does nothing.
+    On a read-only file system, where no process can write, this does nothing.
     """
     with ExitStack() as stack:
         try:
@@ -182,7 +179,7 @@ def file_lock(lock: Path) -> Iterator[None]:
 def new_directory(target: Path) -> Iterator[Path]:
     """Yield a temporary directory, which replaces ``target`` after the ``with`` block or is removed after an exception.
 
-    The caller must hold a lock, since two writers of the same target would conflict.
+    The caller must hold a lock, since two processes that write the same target would conflict.
 
     Raises:
         UsageError: if the parent directory is not writable.
@@ -207,40 +204,25 @@ def new_directory(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def report_damage(directory: Path, remedy: str) -> Iterator[None]:
-    """Convert errors from reading a prepared directory to one line with the remedy.
-
-    Raises:
-        ReBenchError: if a file is unreadable, or the manifest is malformed.
-    """
+    """Convert errors from reading a prepared directory to a ReBenchError with the remedy."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ReBenchError(f"{directory}: damaged ({type(error).__name__}: {error}); {remedy}") from None
 
 
-def _check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
-    """Compare the files' SHA-256 with ``checksums``.
-
-    Raises:
-        ReBenchError: if a file's SHA-256 differs.
-    """
-    for file, expected in checksums.items():
-        if (actual := sha256_of(directory / file)) != expected:
-            raise ReBenchError(f"{directory / file}: SHA-256 {actual}, but the manifest has {expected}; {remedy}")
-
-
 HELD_OUT_FROM = frozenset({"datasets", "transformers"})
 """The packages whose modules may be held out; neither torch nor the tasks' tools depend on them.
 
-Submissions can read the other installed packages, whose text therefore cannot be held out. If these two packages are
-installed, sandboxes hide them.
+Submissions can read all other installed packages, so their text cannot be held out. Sandboxes hide these two packages
+if they are installed.
 """
 
 
 def note_prepared(task: str, profile: str, version: int) -> None:
     """Record which cache entries this process used to prepare a task, unless the cache is read-only."""
     cache = cache_directory().resolve()
-    entries = [path.relative_to(cache) if path.is_relative_to(cache) else path for path in used_entries()]
+    entries = [path.relative_to(cache) if path.is_relative_to(cache) else path for path in _used]
     text = json.dumps({"version": version, "entries": sorted(map(str, entries))}) + "\n"
     with suppress(OSError):
         file = _file(task, profile)
@@ -249,7 +231,7 @@ def note_prepared(task: str, profile: str, version: int) -> None:
 
 
 def is_prepared(task: str, profile: str, version: int) -> bool:
-    """Return whether this version of a task was prepared and the cache entries that it used still exist."""
+    """Return whether this version of a task was prepared and the cache entries that it uses still exist."""
     try:
         noted = json.loads(_file(task, profile).read_text(encoding="utf-8"))
         return noted["version"] == version and all((cache_directory() / path).is_dir() for path in noted["entries"])

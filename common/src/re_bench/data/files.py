@@ -1,4 +1,4 @@
-"""File helpers: checksums, atomic replacement, removal, copy-on-write copies, and imports by path."""
+"""File helpers: checksums, atomic replacement, copy-on-write copies, imports by path, and paths for sockets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def replace_file(path: Path, content: bytes) -> None:
         OSError: if the file cannot be written; the old file is then unchanged.
     """
     unfinished = path.with_name(f".{path.name}.new")
-    unfinished.unlink(missing_ok=True)  # of a program that was killed, or of another user
+    unfinished.unlink(missing_ok=True)  # left by a program that was killed, or by another user
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -92,9 +92,9 @@ def import_file(path: Path, name: str) -> ModuleType:
 
 
 def directory_for_sockets() -> str:
-    """Return the directory in which to create temporary directories with sockets: ``TMPDIR``, or ``/tmp`` if too long.
+    """Return the parent for temporary directories that contain sockets: ``TMPDIR``, or ``/tmp`` if that is too long.
 
-    The address of a socket, its path, has at most 107 bytes. Clusters set ``TMPDIR`` to long paths.
+    A socket's address is its path, which may have at most 107 bytes; some clusters set ``TMPDIR`` to long paths.
     """
     directory = tempfile.gettempdir()
     return directory if len(os.fsencode(directory)) <= _LONGEST_FOR_SOCKETS else "/tmp"  # noqa: S108 - names are random
@@ -102,7 +102,7 @@ def directory_for_sockets() -> str:
 
 @contextmanager
 def short_path(directory: Path) -> Iterator[str]:
-    """Yield a path to ``directory`` that is short enough for a socket's address; it is valid in the ``with`` block.
+    """Yield a path to ``directory`` that is short enough for a socket's address and valid within the ``with`` block.
 
     Raises:
         OSError: if the directory cannot be opened.

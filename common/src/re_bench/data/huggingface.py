@@ -1,4 +1,4 @@
-"""Download Hugging Face repositories at pinned commits once, to use them without network afterwards."""
+"""Download pinned commits of Hugging Face repositories once, to use them without network afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository at a commit. Branches and tags are rejected, because they can change."""
+    """A repository at a commit. Branches and tags are refused, because they can change."""
 
     name: str
     kind: Literal["dataset", "model"]
@@ -25,7 +25,7 @@ class Repository:
     """The 40 hexadecimal digits of a commit; anything else, including None, raises a UsageError."""
 
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 of files, by path, to verify in :meth:`fetch`."""
+    """SHA-256 by file path, verified by :meth:`fetch`."""
 
     def __post_init__(self) -> None:
         if self.revision is None or not re.fullmatch(r"[0-9a-f]{40}", self.revision):
@@ -35,12 +35,10 @@ class Repository:
             )
 
     def fetch(self, patterns: Sequence[str]) -> Path:
-        """Return a directory with the commit's files that match, from the hub's local cache or downloaded.
+        """Return a directory with the commit's files that match ``patterns``, downloading those that are not cached.
 
-        Interrupted downloads resume. With ``HF_HUB_OFFLINE=1`` only the cache is used.
-
-        Args:
-            patterns: patterns of file paths, such as ``plain_text/*.parquet``; ``*`` also matches slashes.
+        In a pattern such as ``plain_text/*.parquet``, ``*`` also matches slashes. Interrupted downloads resume. With
+        ``HF_HUB_OFFLINE=1``, only the hub's local cache is used.
 
         Raises:
             UsageError: if huggingface_hub is not installed, the hub cannot be reached, or a file is missing.
@@ -71,7 +69,7 @@ class Repository:
                 raise UsageError(f"{directory}: {file} is missing; run again with access to the hub")
             if (actual := sha256_of(directory / file)) != expected:
                 raise ReBenchError(
-                    f"{directory / file}: SHA-256 {actual}, pinned is {expected}; delete the file and run again"
+                    f"{directory / file}: SHA-256 {actual}, expected {expected}; delete the file and run again"
                 )
 
 
@@ -80,8 +78,8 @@ def identity(source: Repository | Path) -> str:
     return source.resolve().as_uri() if isinstance(source, Path) else f"{source.name}@{source.revision}"
 
 
-# These commits and checksums are copied from the records of many independent projects, not from the hub itself. A wrong
-# commit causes an error from the hub, and a wrong checksum a ReBenchError.
+# These commits and checksums are copied from the records of many independent projects, not from the hub itself. The hub
+# refuses a wrong commit, and a wrong checksum causes a ReBenchError.
 OPENWEBTEXT = Repository("Skylion007/openwebtext", "dataset", "79d93d786212f7344586290adb811d4ae6a1762c")
 """80 parquet files, 24,193,092,408 bytes."""
 

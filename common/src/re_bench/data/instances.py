@@ -1,12 +1,12 @@
-"""The instances of tasks chosen with ``re-bench prepare --instance``, and the machine's secret.
+"""The task instances chosen with ``re-bench prepare --instance``, and the machine's secret.
 
 A file in the cache contains the choices; the default instance is 0. Long-running commands pin the choices in an
 environment variable, so that their subprocesses use the same instances even if the file changes.
 
-Another file in the cache contains the secret; only its owner can read the file, and sandboxes hide the cache.
-Submissions cannot predict the seeds that are derived from the secret, and all scoring runs get the same seeds. With
-another secret, every task that uses the secret has another instance. :mod:`re_bench.task.choices` determines which
-tasks use chosen instances or the secret.
+Another file in the cache contains the secret. Only its owner can read the file, and sandboxes hide the cache, so
+submissions cannot predict the seeds that are derived from the secret. All scoring runs get the same seeds. With another
+secret, every task that uses the secret has another instance. :mod:`re_bench.task.choices` determines which tasks use
+chosen instances or the secret.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def chosen_instance(task: str, profile: str) -> int:
 
 
 def choose_instance(task: str, profile: str, instance: int) -> None:
-    """Choose the instance that this and other processes serve and score from now on.
+    """Choose the instance that all processes serve and score from now on.
 
     Raises:
         UsageError: if the choice cannot be stored.
@@ -57,10 +57,10 @@ def choose_instance(task: str, profile: str, instance: int) -> None:
 
 
 def pinned_instances(changes: Mapping[str, int] | None = None) -> dict[str, str]:
-    """Return the environment variable that pins the current choices for a program.
+    """Return the environment variable that pins the current choices for a child process.
 
     Args:
-        changes: instances by ``TASK/PROFILE``, which replace current choices.
+        changes: instances by ``TASK/PROFILE`` that replace current choices.
 
     Raises:
         ReBenchError: if the file with the choices is damaged.
@@ -88,18 +88,15 @@ def _choices() -> dict[str, int]:
 
 MACHINE_FILE = "instance.secret"
 DRAW = "RE_BENCH_DRAW"
-"""The environment variable with the number of a draw: seeds of another draw are as those of another secret. Anchors are
-means over draws; attempts are always scored with draw 0."""
+"""The environment variable that contains the number of a draw. Another draw gives other seeds, as another secret would.
+Anchors are means over draws; attempts are always scored with draw 0."""
 _BYTES = 32
 _SEED_BYTES = 16
 _NAME_DIGITS = 12
 
 
 def secret_seed(purpose: str) -> int:
-    """Return a 128-bit seed that depends on the machine's secret and on ``purpose``.
-
-    Args:
-        purpose: a label that makes seeds for different purposes independent.
+    """Return a 128-bit seed from the machine's secret and ``purpose``; different purposes give independent seeds.
 
     Raises:
         UsageError: if the machine has no secret yet, and a new one cannot be stored.
@@ -111,10 +108,10 @@ def secret_seed(purpose: str) -> int:
 
 
 def secret_name() -> str:
-    """Return a public name of the secret, which reveals nothing about seeds.
+    """Return a public name of the secret that reveals nothing about seeds.
 
     Raises:
-        UsageError, ReBenchError: as :func:`secret_seed`.
+        UsageError, ReBenchError: as for :func:`secret_seed`.
     """
     return _derived("name").hex()[:_NAME_DIGITS]
 
@@ -124,7 +121,7 @@ def _derived(purpose: str) -> bytes:
 
 
 def _secret() -> bytes:
-    """Return the secret. If there is none, create it in the cache or, if that fails, in the user's default cache."""
+    """Return the secret; if there is none, create it in the cache or, if that fails, in the user's default cache."""
     reason: Exception | None = None
     for directory in (cache_directory, default_cache_directory):
         try:

@@ -1,4 +1,4 @@
-"""Append-only logs of lines: appends are durable, and killing a process cannot damage earlier lines."""
+"""Append-only line logs: appended lines are durable, and killing a process cannot damage earlier lines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 MAX_LOG_BYTES = 1 << 30
-"""Maximum size of a log in bytes, since it is read into memory."""
+"""Maximum size of a log in bytes, since logs are read into memory."""
 _MAX_LINE = 16 << 20
 _LINE = re.compile(rb"[^\n]+")
 MAX_DEPTH = 200
-"""Maximum nesting of arrays and objects in a line; recursive functions can handle this depth."""
+"""Maximum nesting of arrays and objects in a line, which recursive functions can handle."""
 
 
 class LogError(OSError):
@@ -32,24 +32,22 @@ class LogError(OSError):
 
 
 class LockedLog:
-    """A log that this process has locked, in order to append to it."""
+    """A log that this process has locked to append to it."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self._path, self._handle = path, handle
 
     def lines(self) -> list[bytes]:
         """Return the lines without newlines; the last line may be incomplete."""
-        return _split(self._read())
+        with os.fdopen(os.dup(self._handle), "rb") as stream:
+            stream.seek(0)
+            return _LINE.findall(stream.read())
 
     def append(self, line: bytes, *, sync: bool = True) -> None:
-        """Append a line, and wait until it is on disk.
+        """Append ``line`` and a newline, and wait until they are on disk.
 
-        If the last line is incomplete because a process was killed, this first writes a newline.
-
-        Args:
-            line: the line without its newline.
-            sync: whether to wait for the disk. If False, a power failure may lose the line, but killing this process
-                cannot.
+        If the last line is incomplete because a process was killed, this first writes a newline. If ``sync`` is false,
+        this does not wait for the disk: a power failure may lose the line, but killing this process cannot.
 
         Raises:
             OSError: if the write fails; a part of the line may be in the file.
@@ -59,14 +57,11 @@ class LockedLog:
             # Done before the first line, so that a power failure cannot remove a file with acknowledged lines.
             sync_directory(self._path.parent)
         incomplete = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
-        _write_all(self._handle, b"\n" * incomplete + line + b"\n")
+        rest = memoryview(b"\n" * incomplete + line + b"\n")
+        while rest:
+            rest = rest[os.write(self._handle, rest) :]
         if sync:
             os.fsync(self._handle)
-
-    def _read(self) -> bytes:
-        with os.fdopen(os.dup(self._handle), "rb") as stream:
-            stream.seek(0)
-            return stream.read()
 
 
 @contextmanager
@@ -87,17 +82,13 @@ def locked_log(path: Path) -> Iterator[LockedLog]:
 def read_lines(path: Path, most: int = MAX_LOG_BYTES) -> list[bytes]:
     """Return the lines of a log without newlines; a missing log is empty.
 
-    Takes no lock, so the last line may be incomplete.
-
-    Args:
-        path: the log.
-        most: maximum size in bytes.
+    This takes no lock, so the last line may be incomplete.
 
     Raises:
-        LogError: if the path is not a regular file, or the file is larger than ``most``.
+        LogError: if the path is not a regular file, or the file is larger than ``most`` bytes.
     """
     try:
-        return _split(read_plain(path, most))
+        return _LINE.findall(read_plain(path, most))
     except FileNotFoundError:
         return []
 
@@ -105,12 +96,8 @@ def read_lines(path: Path, most: int = MAX_LOG_BYTES) -> list[bytes]:
 def read_plain(path: Path, most: int) -> bytes:
     """Return the content of an untrusted file, without blocking on pipes or devices.
 
-    Args:
-        path: the file.
-        most: maximum size in bytes.
-
     Raises:
-        LogError: if the path is not a regular file, or the file is larger than ``most``.
+        LogError: if the path is not a regular file, or the file is larger than ``most`` bytes.
         OSError: if the file cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
@@ -122,12 +109,9 @@ def read_plain(path: Path, most: int) -> bytes:
 
 
 def read_tail(path: Path, most: int, start: int = 0) -> bytes:
-    """Return the last bytes of an untrusted file, without blocking on pipes or devices.
+    """Return at most ``most`` bytes from the end of an untrusted file, ignoring bytes before the offset ``start``.
 
-    Args:
-        path: the file.
-        most: maximum number of bytes.
-        start: offset; earlier bytes are ignored.
+    Pipes and devices do not block this function.
 
     Raises:
         LogError: if the path is not a regular file.
@@ -139,9 +123,7 @@ def read_tail(path: Path, most: int, start: int = 0) -> bytes:
 
 
 def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the JSON objects in a log, and the number of lines that were skipped, such as incomplete lines.
-
-    The lines are untrusted; :func:`json_object` determines which lines are skipped.
+    """Return the JSON objects in an untrusted log, and the number of lines that :func:`json_object` rejects.
 
     Raises:
         LogError: if the path is not a regular file.
@@ -152,7 +134,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def json_object(text: bytes | str) -> dict[str, Any] | None:
-    """Parse a JSON object; return None for any other text, NaN or infinities, and text that is too long or too deep."""
+    """Parse a JSON object; return None for other text, NaN or infinities, and text that is too long or too deep."""
     try:
         if len(text) > _MAX_LINE:
             return None
@@ -165,10 +147,6 @@ def json_object(text: bytes | str) -> dict[str, Any] | None:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
-
-
-def _split(data: bytes) -> list[bytes]:
-    return _LINE.findall(data)
 
 
 def _open(path: Path, flags: int) -> int:
@@ -206,10 +184,3 @@ def _kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "a directory"
     return "a named pipe" if stat.S_ISFIFO(mode) else "a device or socket"
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    """Write all bytes, in several calls if necessary."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(handle, rest) :]

@@ -10,7 +10,7 @@ _RECORDED = ("re-bench-common", "numpy", "torch", "triton")
 
 
 def hardware() -> str:
-    """Return the processor's name and its number of cores."""
+    """Return the processor's name and number of cores."""
     cores = len(_lines("/proc/cpuinfo", "processor"))
     model = next(iter(_lines("/proc/cpuinfo", "model name")), platform.machine())
     return f"{model}, {cores} cores"

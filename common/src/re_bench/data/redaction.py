@@ -15,7 +15,7 @@ _SHORTEST = 4  # placeholder keys such as "x" are not secrets
 
 
 def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str:
-    """Redact the secrets in a text, and if ``similar`` also all strings that look like OpenAI keys."""
+    """Redact the secrets in a text and, if ``similar``, all strings that look like OpenAI keys."""
     for secret in secrets:
         for form in forms(secret):
             text = text.replace(form, INSTEAD)
@@ -43,5 +43,5 @@ def _walked(value: Any, secrets: tuple[str, ...], *, similar: bool) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the spellings of a secret, plain and escaped as in JSON; empty if it is too short to be a secret."""
+    """Return the spellings of a secret, plain and escaped as in JSON; empty if the text is too short for a secret."""
     return tuple(dict.fromkeys((secret, json.dumps(secret)[1:-1]))) if len(secret) >= _SHORTEST else ()

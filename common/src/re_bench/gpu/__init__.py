@@ -1,1 +1,1 @@
-"""GPUs: which GPU to use, its state, its lock, and interleaved timings."""
+"""GPUs: choosing, describing and locking them, and interleaved timings."""

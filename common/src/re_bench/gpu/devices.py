@@ -41,11 +41,11 @@ def share_gpus(gpus: Sequence[Gpu]) -> GpuPlan:
 
 
 def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
-    """Return a plan that reserves one GPU for timed scoring runs if there are several GPUs.
+    """Return a plan that reserves one GPU for timed scoring runs if there are several.
 
     Args:
         gpus: the GPUs in CUDA's order.
-        choice: the index or UUID of the GPU to reserve; None for the last one, since other programs use the first one
+        choice: the index or UUID of the GPU to reserve; None for the last one, because other programs use the first one
             by default.
 
     Raises:
@@ -65,7 +65,7 @@ def only_gpus(*uuids: str | None) -> dict[str, str]:
 
 
 def hide_timed_gpus(plan: GpuPlan) -> None:
-    """Restrict the programs that this process starts to the GPUs for other work, unless :func:`only_gpus` is used."""
+    """Restrict this process's child processes to the GPUs for other work, unless they get :func:`only_gpus`."""
     os.environ.update(only_gpus(*plan.other))
 
 

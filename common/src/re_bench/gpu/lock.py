@@ -1,9 +1,8 @@
 """Let only one job at a time use a GPU for timing, with a lock file that names the job.
 
-All users of the machine share the lock file. The file is locked with flock(2), so the kernel releases the lock when the
-job's process exits. The text in the file only informs waiting jobs. Any user can write the text and take the lock:
-the lock coordinates honest jobs but does not protect against others. Containers with their own ``/tmp`` do not share
-the file.
+All users of the machine share the lock file. It is locked with flock(2), so the kernel releases the lock when the job's
+process exits. The text in the file only informs waiting jobs. Any user can write the text and take the lock, so the
+lock coordinates honest jobs but does not stop dishonest ones. Containers with their own ``/tmp`` do not share the file.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _SHARED = Path("/tmp")  # noqa: S108 - not $TMPDIR, which differs between users and between jobs of a cluster
 _POLL_S = 0.2
-_NOTICE_S = 0.3  # wait before printing the holder, so that a new holder can replace the text of a dead one
+_NOTICE_S = 0.3  # seconds before printing the holder, in which a new holder can replace the text of a dead one
 _MODE = 0o666
 _TEXT_BYTES = 4096
 _PIDS = 1 << 22  # PID_MAX_LIMIT of Linux
@@ -41,9 +40,9 @@ _MAX_LENGTHS = {"user": 32, "since": 32, "host": 64, "what": 200}
 
 @contextmanager
 def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | None = None) -> Iterator[None]:
-    """Lock the GPU ``uuid`` during a ``with`` block; first wait until no other job has the lock.
+    """Lock the GPU ``uuid`` during a ``with`` block, after waiting until no other job has the lock.
 
-    The lock is not reentrant: a thread that requests a GPU twice waits for itself.
+    The lock is not reentrant: a thread that locks the same GPU twice waits for itself.
 
     Args:
         uuid: the GPU's UUID, as in :attr:`re_bench.gpu.state.Gpu.uuid`.
@@ -61,7 +60,7 @@ def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | No
 
     def on_acquired(descriptor: int) -> None:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # the text would go to another file
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # writing the text would change another file
             raise _unusable(path, "it is not a regular file with one name; remove it")
         held.append(descriptor)
         _write(descriptor, _text(what))
@@ -76,7 +75,7 @@ def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | No
 
 
 def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
-    """Acquire the lock; if that takes longer, print the lock's holder once."""
+    """Acquire the lock; after a short wait, print its holder once."""
     try:
         try:
             lock.acquire(blocking=False)
@@ -115,7 +114,7 @@ def _unusable(path: Path, reason: str) -> ReBenchError:
 
 
 def _text(what: str) -> bytes:
-    """Return one line of JSON that describes this job."""
+    """Describe this job in one line of JSON."""
     holder = {
         "pid": os.getpid(),
         "user": _user(),
@@ -134,13 +133,13 @@ def _user() -> str:
 
 
 def _write(descriptor: int, text: bytes) -> None:
-    with suppress(OSError):  # without the text, for example on a full disk, the lock still works
+    with suppress(OSError):  # the lock works without the text, for example on a full disk
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text, 0)
 
 
 def _holder(path: Path) -> str:
-    """Describe the lock's holder according to the lock file, whose text is untrusted."""
+    """Describe the lock's holder from the untrusted text of the lock file."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             holder = json.loads(file.read(_TEXT_BYTES))

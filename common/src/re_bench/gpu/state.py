@@ -1,7 +1,7 @@
-"""Identify GPUs and record their state next to measured times.
+"""Identify GPUs, and record their state for the log of measured times.
 
 A GPU's properties come from the CUDA driver, because scores depend on them and timed programs need the driver anyway.
-The current state comes from NVML, through the optional package nvidia-ml-py. The state is only logged, and values that
+The current state comes from NVML, through the optional package nvidia-ml-py. The state is only logged; values that
 cannot be read are None.
 """
 
@@ -44,7 +44,7 @@ class Gpu:
     """A GPU, as described by the CUDA driver."""
 
     index: int
-    """CUDA's ordinal in this process; depends on CUDA_VISIBLE_DEVICES."""
+    """CUDA's ordinal in this process, which depends on CUDA_VISIBLE_DEVICES."""
     name: str
     uuid: str
     """``GPU-…``, as in nvidia-smi."""
@@ -62,7 +62,7 @@ class Gpu:
         according to its driver) gives 4.81 or 4.92 TB/s; its data sheet says 4.8.
 
         Raises:
-            ReBenchError: if the driver does not report clock or bus width.
+            ReBenchError: if the driver does not report the clock or bus width.
         """
         if not (self.memory_clock_mhz and self.bus_width_bits):
             raise ReBenchError(f"{self.name}: the driver does not report memory clock and bus width")
@@ -124,8 +124,8 @@ def snapshot(uuid: str) -> dict[str, Any]:
     - ``performance_state``: "P0" is the fastest state,
     - ``utilisation``: percentage of recent time in which a kernel was running,
     - ``processes``: the processes that compute on the GPU, each with ``pid``, ``name`` and ``used_mib``. In a
-      container, NVML may report PIDs of the host, or omit processes.
-    - ``note``: the reason if NVML is not available; otherwise this key is missing.
+      container, NVML may report the host's PIDs, or omit processes.
+    - ``note``: why NVML is not available; the key is missing if it is.
     """
     try:
         with _nvml() as nvml:
@@ -212,7 +212,7 @@ def _read(nvml: Any, query: Callable[[Any, Any], Any], handle: Any) -> Any:
 
 
 def _throttled(nvml: Any, handle: Any) -> list[str]:
-    with suppress(nvml.NVMLError, AttributeError):  # the function's name since driver 535
+    with suppress(nvml.NVMLError, AttributeError):  # this function replaced the one below in driver 535
         return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
     return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
 

@@ -1,6 +1,6 @@
 """Interleaved timing of several programs on one device.
 
-The programs take turns within one run, so drift affects all of them alike. Trusted code measures the time of each turn.
+The programs take turns within one run, so drift affects all of them equally. Trusted code measures each turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TAIL_SHARE = 0.025
 
 @dataclass(frozen=True)
 class Time:
-    """The time of a call: the median over rounds in milliseconds, and the median's 95 % confidence interval."""
+    """The time of a call: the median over all rounds in milliseconds, and its 95 % confidence interval."""
 
     milliseconds: float
     low: float
@@ -48,12 +48,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[str, list[Result]]:
-    """Call each function once per round, in random order, and return each function's results by round.
-
-    Args:
-        turns: functions by name.
-        rounds: number of rounds.
-    """
+    """Call each function once per round, in random order, and return each function's results by round."""
     generator = random.SystemRandom()
     results: dict[str, list[Result]] = {name: [] for name in turns}
     for _ in range(rounds):
@@ -63,12 +58,12 @@ def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[s
 
 
 def check_not_slowed_down(name: str, alone: Time, interleaved: Time, tolerance: float) -> None:
-    """Check that the submission did not slow down a trusted program.
+    """Check that the submission did not slow down the trusted program ``name``.
 
-    A submission that keeps the device busy during the turns of other programs would look faster in comparison.
+    A submission that keeps the device busy during other programs' turns would look faster in comparison.
 
     Args:
-        name: the program's name.
+        name: the program's name for the message.
         alone: the program's time before the submission was loaded.
         interleaved: the program's time between the submission's turns.
         tolerance: the tolerated relative slowdown.

@@ -1,1 +1,1 @@
-"""Code that runs in sandboxes, which contain few other parts of re-bench; it uses only the standard library."""
+"""Code that runs in sandboxes; it uses only the standard library, because sandboxes contain little else of re-bench."""

@@ -1,9 +1,10 @@
 """Share GPU memory between a sandboxed process and the scorer without copying.
 
-CUDA's older IPC handles cannot be opened in another PID namespace. Memory allocated with the driver's virtual memory
-management can, because it is exported as a file descriptor; see "Virtual Memory Management" in the CUDA driver API.
+A process in another PID namespace cannot open CUDA's older IPC handles. It can open memory allocated with the driver's
+virtual memory management, which is exported as a file descriptor; see "Virtual Memory Management" in the CUDA driver
+API.
 
-The worker in the sandbox imports this file, so it uses only the standard library.
+The worker in the sandbox imports this file, so this file uses only the standard library.
 """
 
 from __future__ import annotations
@@ -51,16 +52,14 @@ class _Access(ctypes.Structure):
 
 
 class AddressRange:
-    """A reserved range of device addresses, at which one block of memory at a time can be mapped.
+    """A reserved range of addresses on the first device, at which one block of memory at a time can be mapped.
 
-    Args:
-        size: size in bytes, a multiple of the driver's granularity.
-        device: ordinal of the device.
+    ``size`` is in bytes, and a multiple of the driver's granularity.
     """
 
-    def __init__(self, size: int, *, device: int = 0) -> None:
-        make_current(device)
-        self.size, self._device = size, device
+    def __init__(self, size: int) -> None:
+        make_current(0)
+        self.size = size
         self._handle, self._mapped = ctypes.c_uint64(), 0
         self._address = _ADDRESS()
         call("cuMemAddressReserve", ctypes.byref(self._address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
@@ -73,22 +72,22 @@ class AddressRange:
     def map_descriptor(self, descriptor: int, size: int) -> None:
         """Map ``size`` bytes exported by another process; ``descriptor`` may be closed afterwards.
 
-        The memory cannot be accessed before a call of :meth:`allow`.
+        Call :meth:`allow` before accessing the memory.
         """
-        make_current(self._device)
+        make_current(0)
         handle = ctypes.c_uint64()
         where = ctypes.c_void_p(descriptor)
         call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
         self.map_handle(handle, size)
 
     def map_handle(self, handle: ctypes.c_uint64, size: int) -> None:
-        """Map the memory with a driver handle, which :meth:`unmap` releases."""
+        """Map the memory of a driver handle; :meth:`unmap` releases the handle."""
         call("cuMemMap", self._address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
         self._handle, self._mapped = handle, size
 
     def allow(self, offset: int, size: int, *, writable: bool) -> None:
         """Allow this process to access a part of the mapping; offset and size are multiples of the granularity."""
-        access = _Access(_Location(_ON_DEVICE, self._device), _READ_WRITE if writable else _READ)
+        access = _Access(_Location(_ON_DEVICE, 0), _READ_WRITE if writable else _READ)
         call("cuMemSetAccess", _ADDRESS(self.start + offset), _SIZE(size), ctypes.byref(access), _SIZE(1))
 
     def unmap(self) -> None:
@@ -105,30 +104,18 @@ class AddressRange:
 
 
 class SharedMapping:
-    """A range of GPU memory for ``torch.as_tensor(mapping, device="cuda")``, as a one-dimensional array of bytes.
-
-    Args:
-        addresses: the addresses at which the memory is mapped.
-        nbytes: number of bytes requested.
-    """
+    """GPU memory for ``torch.as_tensor(mapping, device="cuda")``: a one-dimensional array of ``nbytes`` bytes."""
 
     def __init__(self, addresses: AddressRange, nbytes: int) -> None:
         self._addresses, self.nbytes, self.size = addresses, nbytes, addresses.size
 
     @classmethod
-    def of_descriptor(
-        cls, descriptor: int, nbytes: int, size: int, *, writable: bool, device: int = 0
-    ) -> SharedMapping:
+    def of_descriptor(cls, descriptor: int, nbytes: int, size: int, *, writable: bool) -> SharedMapping:
         """Map memory exported by another process; ``descriptor`` may be closed afterwards.
 
-        Args:
-            descriptor: the exported memory.
-            nbytes: number of bytes requested.
-            size: number of bytes allocated: ``nbytes`` rounded up to the driver's granularity.
-            writable: whether this process can write the memory.
-            device: ordinal of the device.
+        ``size`` is the number of bytes allocated: ``nbytes`` rounded up to the driver's granularity.
         """
-        addresses = AddressRange(size, device=device)
+        addresses = AddressRange(size)
         addresses.map_descriptor(descriptor, size)
         addresses.allow(0, size, writable=writable)
         return cls(addresses, nbytes)
@@ -139,14 +126,14 @@ class SharedMapping:
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._addresses.start, False), "version": 3}
 
     def close(self) -> None:
-        """Unmap and release the memory; no tensor may refer to it, and GPU work that uses it must have finished."""
+        """Unmap and release the memory; no tensor may use it any more, and GPU work that uses it must have finished."""
         self._addresses.close()
 
 
 class DeviceMemory(SharedMapping):
     """GPU memory that can be passed to a sandboxed process as an argument of :meth:`SandboxedProcess.call`.
 
-    The sandboxed process maps inputs read-only, but a hostile process can map them writable. Compute the ground truth
+    The sandboxed process maps inputs read-only, but a hostile process can make them writable. Compute the ground truth
     from a private copy.
 
     Raises:
@@ -154,9 +141,9 @@ class DeviceMemory(SharedMapping):
         DeviceMemoryError: if there is no driver, or a call fails.
     """
 
-    def __init__(self, nbytes: int, *, device: int = 0) -> None:
-        make_current(device)
-        properties = _Properties(_PINNED, _POSIX_DESCRIPTOR, _Location(_ON_DEVICE, device))
+    def __init__(self, nbytes: int) -> None:
+        make_current(0)
+        properties = _Properties(_PINNED, _POSIX_DESCRIPTOR, _Location(_ON_DEVICE, 0))
         grain = ctypes.c_size_t()
         call("cuMemGetAllocationGranularity", ctypes.byref(grain), ctypes.byref(properties), ctypes.c_int(0))
         size = max(-(-nbytes // grain.value), 1) * grain.value
@@ -164,7 +151,7 @@ class DeviceMemory(SharedMapping):
         call("cuMemCreate", ctypes.byref(handle), _SIZE(size), ctypes.byref(properties), ctypes.c_uint64(0))
         kind = ctypes.c_int(_POSIX_DESCRIPTOR)
         call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, kind, ctypes.c_uint64(0))
-        super().__init__(AddressRange(size, device=device), nbytes)
+        super().__init__(AddressRange(size), nbytes)
         self._addresses.map_handle(handle, size)
         self._addresses.allow(0, size, writable=True)
         self.descriptor = descriptor.value
@@ -188,7 +175,7 @@ def write_value(stream: int, address: int, value: int) -> None:
 
     Args:
         stream: handle of a stream of the current context; 0 is the default stream.
-        address: address of the word, in memory that the context can write.
+        address: address of the word in memory that the context can write.
         value: the value to write.
     """
     call("cuStreamWriteValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(0))
@@ -197,8 +184,8 @@ def write_value(stream: int, address: int, value: int) -> None:
 def wait_for_value(stream: int, address: int, value: int) -> None:
     """Make later work of ``stream`` wait until a 32-bit word has a value; arguments as for :func:`write_value`.
 
-    The GPU polls without delaying other processes. The word may be written by another process; the caller must make
-    sure that it is written.
+    The GPU polls without delaying other processes. The caller must make sure that this or another process writes the
+    value.
     """
     call("cuStreamWaitValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(_WAIT_EQUAL))
 

@@ -1,10 +1,10 @@
 """Exchange messages between the scorer and a sandboxed process: JSON and shared memory over a Unix socket.
 
-A message is an eight-byte header (length of the JSON text and number of file descriptors, both unsigned and
+A message consists of an eight-byte header (length of the JSON text and number of file descriptors, both unsigned and
 big-endian) and the JSON text. In the scorer's messages, file descriptors of shared memory accompany the header; other
 messages have no file descriptors.
 
-The worker in the sandbox imports this file, so it uses only the standard library.
+The worker in the sandbox imports this file, so this file uses only the standard library.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def send(
     descriptors: list[int] | None = None,
     wait: Callable[[], object] = lambda: None,
 ) -> None:
-    """Send a message with file descriptors; ``wait`` is called before each part, and can wait for room or raise."""
+    """Send a message with file descriptors, calling ``wait`` before each part of the JSON text."""
     data = encode(message, len(descriptors or []))
     ancillary = []
     if descriptors:
@@ -59,7 +59,7 @@ def receive(
         channel: the connection.
         max_bytes: maximum length of the message's JSON text.
         accept_descriptors: whether to receive file descriptors; if False, the kernel discards them.
-        deadline: the time on the clock ``time.monotonic`` by which the whole message must have arrived.
+        deadline: the value of ``time.monotonic()`` by which the whole message must have arrived.
 
     Raises:
         FrameError: if the connection is closed, or the message is too long or not a JSON object.
@@ -88,7 +88,7 @@ def decode(text: bytes) -> dict[str, Any]:
     """Parse a JSON object.
 
     Raises:
-        FrameError: if ``text`` is not a JSON object, contains NaN or infinities, or exceeds :data:`MAX_DEPTH`.
+        FrameError: if ``text`` is not a JSON object, contains NaN or infinities, or is nested too deeply.
     """
     try:
         check_depth(text, MAX_DEPTH)

@@ -1,7 +1,7 @@
 """Check how deeply untrusted JSON is nested before parsing it.
 
-The parser raises RecursionError at a depth that differs between Python versions, but the limit must be the same for
-all. Sandboxes import this file, so it uses only the standard library.
+The parser raises RecursionError at a depth that differs between Python versions, but the limit must not depend on the
+version. Sandboxes import this file, so this file uses only the standard library.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Forward a port of 127.0.0.1 to a Unix socket, in a sandbox without network: ``port_forward.py PORT SOCKET``.
 
-Print the port as soon as it accepts connections; port 0 selects a free port. This file imports only the standard
-library, since sandboxes may contain no other part of re-bench.
+The program prints the port as soon as the port accepts connections; port 0 selects a free port. This file imports only
+the standard library, since sandboxes may contain no other part of re-bench.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_WAITING = 1 << 18  # bytes buffered in one direction
 
 
 class Side:
-    """One end of a connection, the data waiting to be sent to this end, and whether this end has finished sending."""
+    """One end of a connection, the data waiting to be sent to it, and whether it has finished sending."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(0)
@@ -30,7 +30,7 @@ class Side:
 
 
 class Forwarder:
-    """All connections, in one loop."""
+    """A loop that handles all connections."""
 
     def __init__(self, port: int, path: str) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class Forwarder:
             for key, events in self.selector.select():
                 if key.data is None:
                     self.accept()
-                elif key.data.connection.fileno() >= 0:  # otherwise closed by an earlier event of this round
+                elif key.data.connection.fileno() >= 0:  # an earlier event of this round may have closed it
                     self.move(key.data, events)
 
     def accept(self) -> None:
@@ -129,7 +129,7 @@ def receive(side: Side) -> None:
 
 
 def flush(side: Side) -> None:
-    """Send waiting data to a side, and shut the connection down after the last data if the other side has finished."""
+    """Send waiting data to a side; if the other side has finished, shut the connection down after the last data."""
     with contextlib.suppress(BlockingIOError):
         while side.waiting:
             del side.waiting[: side.connection.send(side.waiting)]

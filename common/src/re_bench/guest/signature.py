@@ -1,6 +1,6 @@
-"""Read a sandboxed function's signature: which parts of a call are transferred as JSON, and which as shared memory.
+"""Read from a sandboxed function's signature which parts of a call to transfer as JSON and which as shared memory.
 
-A parameter's annotation determines what is transferred:
+A parameter's annotation determines how its argument is transferred:
 
 =========================================  ===================================================================
 ``Annotated[NDArray[np.int64], "n m"]``    an array of this dtype and shape in shared memory, read-only inside
@@ -14,8 +14,8 @@ A result is an array, a JSON value, or a tuple of both. A dimension is a number,
 number, as in ``"windows length-1"``. The first array that uses a name, or an ``int`` parameter with that name, defines
 the name's value. The caller therefore knows the size of each result before the call.
 
-The scorer reads the annotations of its own copy of the function. The worker in the sandbox imports this file too, which
-therefore needs only the standard library, and numpy for arrays.
+The scorer reads the annotations of its own copy of the function. The worker in the sandbox imports this file too, so
+this file uses only the standard library, and numpy for arrays.
 """
 
 from __future__ import annotations
@@ -37,22 +37,19 @@ _DIMENSION = re.compile(r"(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)((?P<sign>[+-])(
 
 
 class MemoryHandle(Protocol):
-    """GPU memory exported by another process, not mapped yet."""
+    """GPU memory that another process has exported and that is not mapped yet."""
 
     @property
     def descriptor(self) -> int:
-        """The file descriptor, which the memory's owner closes."""
-        ...
+        """The file descriptor; the memory's owner closes it."""
 
     @property
     def nbytes(self) -> int:
         """Number of bytes requested."""
-        ...
 
     @property
     def size(self) -> int:
         """Number of bytes allocated: ``nbytes`` rounded up to the driver's granularity."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -66,13 +63,13 @@ class Handle:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """The dtype and the dimensions of an array."""
+    """The dtype and dimensions of an array."""
 
     dtype: str
     dimensions: tuple[str, ...]
 
     def bind(self, shape: Sequence[int], sizes: dict[str, int]) -> None:
-        """Check that an array's shape matches, and add the sizes of named dimensions to ``sizes``.
+        """Check an array's shape, and add the sizes of named dimensions to ``sizes``.
 
         Raises:
             TypeError: if the shape does not match.
@@ -86,7 +83,7 @@ class ArrayType:
                 raise TypeError(f"has shape {tuple(shape)}; expected {' '.join(self.dimensions)}, with {sizes}")
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the shape of a result, from the sizes of named dimensions.
+        """Return the shape of a result, given the sizes of named dimensions.
 
         Raises:
             TypeError: if a dimension is unknown or negative.
@@ -170,7 +167,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(hint: Any, value: Any) -> Any:
-    """Convert a JSON value from the scorer to the dataclasses, tuples and paths that an annotation states."""
+    """Convert a JSON value from the scorer to the dataclasses, tuples and paths in its annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if value is None or hint is Path:
         return value and Path(value)

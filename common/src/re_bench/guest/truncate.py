@@ -1,4 +1,4 @@
-"""Keep the beginning and the end of long output. Sandboxes import this file, so it uses only the standard library."""
+"""Truncate the middle of long output. Sandboxes import this file, so this file uses only the standard library."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class HeadTail:
             del self._tail[: -self._half]
 
     def begin(self) -> bytes:
-        """Return the whole stream; only valid while :attr:`total` is at most ``keep``."""
+        """Return the whole stream, provided that :attr:`total` is at most ``keep``."""
         return bytes(self._head + self._tail)
 
     def data(self, more: str = "") -> bytes:
-        """Return the kept bytes; a line in between states the number of bytes left out, followed by ``more``."""
+        """Return the kept bytes. A line in the gap states how many bytes were left out, followed by ``more``."""
         tail = self._tail[-self._half :]
         dropped = self.total - len(self._head) - len(tail)
         gap = f"\n[... {dropped} bytes left out{more} ...]\n".encode() if dropped else b""

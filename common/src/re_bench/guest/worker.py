@@ -1,10 +1,10 @@
 """Import a task's module in a sandbox, and call the module's functions on request.
 
 Run as ``python -I DIRECTORY/re_bench/guest/worker.py CONNECTION MODULE``, with all visible modules of re-bench in
-``DIRECTORY``. The scorer does not trust this process, which shares its memory with the submission.
+``DIRECTORY``. The scorer does not trust this process, because the submission runs in it.
 
 A request contains the function's name and the arguments in order, as JSON values or as descriptions of shared memory.
-The request's file descriptors are those of the arguments, followed by those for the results.
+The file descriptors of a request belong first to the arguments and then to the results.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ mapped: dict[str, Any] = {}
 
 
 def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
-    """Map the shared memory of a descriptor; the result is empty for empty memory, which cannot be mapped."""
+    """Map the shared memory of a descriptor; return an empty view of empty memory, which cannot be mapped."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return memoryview(bytearray())
@@ -55,7 +55,7 @@ def device_memory(memory: dict[str, Any], descriptor: int) -> Any:
 
 
 def argument(hint: Any, value: dict[str, Any], descriptors: list[int]) -> Any:
-    """Return an argument for a function; shared memory takes the next descriptor."""
+    """Return an argument for a function; shared memory uses the next descriptor."""
     if "json" in value:
         return importlib.import_module("re_bench.guest.signature").from_json(hint, value["json"])
     if "device" in value:
@@ -95,7 +95,7 @@ def write(part: Any, kind: dict[str, Any], descriptor: int) -> None:
     """Copy a result into the memory that the scorer allocated for it.
 
     Raises:
-        TypeError: if dtype or shape does not match the annotation.
+        TypeError: if the dtype or shape does not match the annotation.
     """
     found = (str(part.dtype), list(part.shape))
     if found != (kind["dtype"], kind["shape"]):
@@ -112,7 +112,7 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def connected(address: str) -> socket.socket:
-    """Use the inherited connection of ``descriptor:N``, or connect to a socket's path."""
+    """Return the inherited connection ``descriptor:N``, or a new connection to a socket's path."""
     prefix, _colon, number = address.partition(":")
     if prefix == "descriptor":
         os.set_inheritable(int(number), False)  # noqa: FBT003 - positional only
@@ -128,7 +128,7 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     ipc = importlib.import_module("re_bench.guest.ipc")
     channel = connected(address)
-    channel.sendall(b"+")  # it has started; everything from here on may be the submission's doing
+    channel.sendall(b"+")  # this process has started; from here on, the submission may control it
     gc.disable()  # imports leave little garbage, and collection takes a sixth of torch's import time
     try:
         module = importlib.import_module(name)

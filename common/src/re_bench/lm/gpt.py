@@ -1,6 +1,6 @@
-"""GPT-2's architecture with nanoGPT's names, the language model of three tasks.
+"""The language model of three tasks: GPT-2's architecture with nanoGPT's names.
 
-This file has no dependencies in re-bench, because agents get a copy of it.
+This file does not import other modules of re-bench, because agents get a copy of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GPTConfig:
         """Check the sizes.
 
         Raises:
-            ValueError: if one is not positive, or the heads do not divide the width.
+            ValueError: if a size is not positive, or ``n_head`` does not divide ``n_embd``.
         """
         sizes = (self.vocab_size, self.block_size, self.n_layer, self.n_head, self.n_embd)
         if min(sizes) < 1 or self.n_embd % self.n_head:
@@ -42,8 +42,8 @@ class GPTConfig:
 class GPT(nn.Module):
     """A decoder-only transformer with pre-norm blocks and tied embedding and unembedding.
 
-    ``state_dict`` has nanoGPT's names without ``lm_head``, which equals ``transformer.wte``. Weights are initialized
-    as in GPT-2: normal with standard deviation 0.02, divided by sqrt(2 n_layer) for projections into the residual.
+    ``state_dict`` has nanoGPT's names without ``lm_head``, which equals ``transformer.wte``. Weights are initialized as
+    in GPT-2: normal with standard deviation 0.02, divided by sqrt(2 n_layer) for projections into the residual stream.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -87,14 +87,15 @@ class GPT(nn.Module):
         return functional.linear(self.hidden(tokens), self.transformer["wte"].weight)
 
     def parameter_count(self, *, positions: bool = False) -> int:
-        """Return the number of parameters; like nanoGPT, without those of position embeddings by default."""
+        """Return the number of parameters, by default without position embeddings, as nanoGPT counts them."""
         everything: int = sum(parameter.numel() for parameter in self.parameters())
         return everything if positions else everything - self.transformer["wpe"].weight.numel()
 
     def flops_per_token(self, length: int) -> float:
-        """Return the floating-point operations of training per token, in windows of ``length``.
+        """Return the floating-point operations per token for training on windows of ``length``.
 
-        6 per parameter, and 12 n_layer n_embd length for attention: Chowdhery et al., arXiv 2204.02311, appendix B.
+        They are 6 per parameter, and 12 n_layer n_embd length for attention (Chowdhery et al., arXiv 2204.02311,
+        appendix B).
         """
         return 6 * self.parameter_count() + 12 * self.config.n_layer * self.config.n_embd * length
 

@@ -38,17 +38,15 @@ _SAME = {
     "scale_attn_weights": True,
     "tie_word_embeddings": True,
 }
-"""The configuration that :class:`GPT` implements; any other configuration would give different logits."""
+"""The settings that :class:`GPT` implements; other settings would give different logits."""
 
 
 def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
     """Load GPT-2 through transformers, from safetensors only, and convert it for :class:`GPT`.
 
-    The state dict that is returned uses nanoGPT's names, without ``lm_head``. Weights of linear layers have the shape
-    [out, in], the transpose of transformers' ``Conv1D``. All tensors are float32.
-
-    Args:
-        source: a repository on the Hugging Face Hub, or a directory with ``config.json`` and ``model.safetensors``.
+    The returned state dict uses nanoGPT's names, without ``lm_head``. Weights of linear layers have the shape
+    [out, in], the transpose of transformers' ``Conv1D``. All tensors are float32. ``source`` is a repository on the
+    Hugging Face Hub, or a directory with ``config.json`` and ``model.safetensors``.
 
     Raises:
         UsageError: if transformers is not installed, or the model cannot be fetched or loaded.
@@ -77,7 +75,7 @@ def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
         raise ReBenchError(f"{directory / _FILE}: lacks {', '.join(sorted(report['missing_keys']))}")
     config = _config(model.config, identity(source))
     state: dict[str, Tensor] = model.state_dict()
-    del model  # so that each original weight is freed when it has been converted
+    del model  # so that each original weight is freed once it is converted
     return config, _converted(state, config, identity(source))
 
 
@@ -86,7 +84,7 @@ def fetch_gpt2(
 ) -> Path:
     """Convert GPT-2 and store it in the cache, unless it is cached already; return the entry's directory.
 
-    If another process is doing this, wait.
+    If another process is already converting it, wait for the result.
 
     Args:
         source: as for :func:`load_gpt2`; a local directory is identified by its path.
@@ -94,7 +92,7 @@ def fetch_gpt2(
         log: called with each line of progress.
 
     Raises:
-        UsageError, ReBenchError: as :func:`load_gpt2`.
+        UsageError, ReBenchError: as for :func:`load_gpt2`.
     """
     entry = _entry(source, cache)
 
@@ -115,15 +113,13 @@ def fetch_gpt2(
 
 
 def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[GPTConfig, dict[str, Tensor]]:
-    """Load the model that :func:`fetch_gpt2` stored, without network or transformers, and verify the file's checksum.
+    """Load and verify the model that :func:`fetch_gpt2` stored, without network or transformers.
 
-    Args:
-        source: the same source as for :func:`fetch_gpt2`.
-        cache: the cache directory; :func:`cache_directory` if None.
+    The arguments are as for :func:`fetch_gpt2`.
 
     Raises:
         UsageError: if the model is not in the cache.
-        ReBenchError: if a file does not have the checksum in the manifest.
+        ReBenchError: if the file does not have its checksum in the manifest.
     """
     entry = _entry(source, cache)
     manifest = entry.open()

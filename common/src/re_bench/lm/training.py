@@ -1,4 +1,7 @@
-"""A training loop for any model and loss. It has no dependencies in re-bench, because agents get a copy of it."""
+"""A training loop for any model and loss.
+
+This file does not import other modules of re-bench, because agents get a copy of it.
+"""
 
 from __future__ import annotations
 
@@ -24,53 +27,53 @@ if TYPE_CHECKING:
 __all__ = ["PEAK_FLOPS", "Outcome", "Settings", "fast_bfloat16", "learning_rate_share", "train"]
 
 PEAK_FLOPS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
-"""Peak dense bfloat16 FLOP/s by a word of the GPU's name, from NVIDIA's data sheets (SXM)."""
+"""Peak dense bfloat16 FLOP/s by a word in the GPU's name, from NVIDIA's data sheets (SXM)."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Hyperparameters and intervals of a training."""
+    """Hyperparameters and intervals of a training run."""
 
     steps: int
     """Total optimizer steps."""
     learning_rate: float
-    """The peak, after the warm-up."""
+    """The peak learning rate, after the warm-up."""
     warmup: int = 0
     """Steps of linear warm-up from 0."""
     final: float = 0.1
-    """Final learning rate as a share of the peak, at the end of a cosine schedule."""
+    """Learning rate at the end of the cosine schedule, as a share of the peak."""
     weight_decay: float = 0.1
-    """AdamW's, for parameters with at least two dimensions."""
+    """AdamW's weight decay, for parameters with at least two dimensions."""
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
     """Maximum norm of all gradients together; 0 disables clipping."""
     autocast: bool | None = None
-    """Whether to compute matrix products in bfloat16; None: if the hardware is fast at it."""
+    """Whether to compute matrix products in bfloat16; None to do so if the hardware is fast at it."""
     compile: bool = False
     """Whether to use ``torch.compile``, which takes up to a minute at the start."""
     report_every: int = 100
     evaluate_every: int = 0
     save_every: int = 0
-    """Steps between reports, evaluations and checkpoints, which are also made at the last step. 0 disables them, except
-    for the last checkpoint."""
+    """Steps between reports, evaluations and checkpoints, all of which also happen after the last step. 0 disables
+    them, except for the last checkpoint."""
 
 
 @dataclass
 class Outcome:
-    """The result of a training, including resumed parts; the three figures of speed cover this call only."""
+    """The result of a training run, including the part before a resume; speeds cover only the current call."""
 
     steps: int = 0
     tokens: int = 0
-    """Tokens in all batches; a window has one more than it has predictions."""
+    """Tokens in all batches; a window has one more token than predictions."""
     losses: list[tuple[int, float]] = field(default_factory=list)
-    """Step, and mean training loss since the previous report."""
+    """Step of each report, and the mean training loss since the previous report."""
     evaluations: list[tuple[int, float]] = field(default_factory=list)
     """Step and result of each evaluation."""
     seconds: float = 0.0
-    """Wall time of steps, without evaluations, checkpoints and the first two steps, which warm up."""
+    """Wall-clock time of the steps, without evaluations, checkpoints and the first two steps (warm-up)."""
     tokens_per_second: float = 0.0
     mfu: float | None = None
-    """Model FLOPs utilization: the share of the GPU's peak, or None if unknown."""
+    """Model FLOPs utilization: the share of the GPU's peak FLOP/s, or None if unknown."""
 
 
 def train(
@@ -88,17 +91,17 @@ def train(
     """Train ``model`` on the device of its parameters.
 
     Args:
-        model: the model; frozen parameters stay, and it is left in training mode.
-        batches: yields int64 arrays [batch, anything]. If it has ``state`` and ``restore``, a resumed training
-            continues with the next batch.
+        model: the model, which is left in training mode. Frozen parameters do not change.
+        batches: yields int64 arrays [batch, anything]. If it has ``state`` and ``restore``, a resumed run continues
+            with the next batch.
         loss: function of the model and a batch (a tensor on the model's device) that returns a scalar.
         settings: hyperparameters and intervals.
         optimizers: used instead of a fused AdamW; their learning rates are the peaks.
         evaluate: called in evaluation mode, without gradients and without autocast.
-        checkpoint: a file to resume from, if it exists, and to write. It contains torch's random state, so that a
-            resumed training on a CPU gives the same bits as an uninterrupted one.
+        checkpoint: a file to write and, if it exists, to resume from. It contains torch's random state, so that a
+            resumed run on a CPU gives the same bits as an uninterrupted one.
         flops_per_token: floating-point operations per token, forward and backward, for the MFU.
-        say: called with each line of progress. Recorded runs depend on this code, so the name stays.
+        say: called with each line of progress. Do not rename it, because recorded submissions use the name.
 
     Raises:
         FloatingPointError: if the loss is not finite at a report, at a checkpoint or at the end.
@@ -138,7 +141,7 @@ class _Run:
         self.layout = [[name, list(part.shape), part.requires_grad] for name, part in self.model.named_parameters()]
         self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not self.trained:
-            raise ValueError("the model has no trainable parameter; are all frozen?")
+            raise ValueError("the model has no trainable parameters; are all of them frozen?")
         self.device = self.trained[0].device
         self.autocast = fast_bfloat16(self.device) if self.settings.autocast is None else self.settings.autocast
         decaying = {"params": [parameter for parameter in self.trained if parameter.ndim > 1]}
@@ -259,7 +262,7 @@ class _Run:
 
 
 class _Clock:
-    """Wall time and tokens of steps, without the first two (warm-up) and without pauses between steps."""
+    """Measures wall-clock time and tokens of steps, without the first two (warm-up) and pauses between steps."""
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._warming_up, self._started = device, 2, 0.0
@@ -282,7 +285,7 @@ class _Clock:
 
 
 def learning_rate_share(step: int, settings: Settings) -> float:
-    """Return the learning rate of a step (from 1) as a share of the peak: linear warm-up, then cosine decay."""
+    """Return the learning rate of a step (counted from 1) as a share of the peak: linear warm-up, then cosine decay."""
     if step <= settings.warmup:
         return step / settings.warmup
     progress = (step - settings.warmup) / max(1, settings.steps - settings.warmup)

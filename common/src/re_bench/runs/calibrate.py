@@ -1,4 +1,4 @@
-"""Measure a task's anchors: score baseline and reference several times, and store the mean scores and their source."""
+"""Measure a task's anchors: score baseline and reference several times, and store the mean scores with their source."""
 
 from __future__ import annotations
 
@@ -40,23 +40,22 @@ def calibrate(
 ) -> Anchors:
     """Score baseline and reference ``repeats`` times each, interleaved, and write the means to ``anchors.toml``.
 
-    Each time is another draw of the machine's secret (see :data:`re_bench.data.instances.DRAW`).
-
-    If the task computes its ground truth, :meth:`re_bench.api.Task.rebuild` rebuilds it first.
+    Each repeat uses another draw of the machine's secret (see :data:`re_bench.data.instances.DRAW`). If the task
+    computes its ground truth, :meth:`re_bench.api.Task.rebuild` computes it again first.
 
     Scorings run one at a time, or as many as :func:`re_bench.runs.job_resources.default_jobs` allows if the profile is
     ``parallel``. On a cluster (see :func:`re_bench.runs.validate.validate`), this applies to each node, and all nodes
     must have the same processor.
 
-    The anchors' source records hardware and versions. ``hardware`` and ``versions`` in a score's details override the
+    The anchors' source records hardware and versions; ``hardware`` and ``versions`` in a score's details override the
     values that this process finds. If every scoring in the profile measures the anchors, they are stored for the device
-    that the scorer names. If the profile uses a real chat model, they are stored for that model.
+    that the scorer names; if the profile uses a real chat model, for that model.
 
     Raises:
-        UsageError: if an instance other than 0 is chosen. Anchors of other instances are computed together with the
-            instance's ground truth.
-        ReBenchError: if the ground truth cannot be rebuilt, a score is not valid, both anchors are equal, or the scores
-            name different devices or none although every scoring in the profile measures the anchors.
+        UsageError: if an instance other than 0 is chosen, because anchors of other instances are computed together with
+            their ground truth.
+        ReBenchError: if the ground truth cannot be rebuilt, a score is not valid, or both anchors are equal; also if
+            every scoring in the profile measures the anchors, and the scores do not all name the same device.
     """
     if instance := chosen_instance(task.name, profile):
         raise UsageError(
@@ -107,7 +106,10 @@ def _scores(
         for future in as_completed(futures):
             score, processor = future.result()
             made_on.add(processor)
-            _check_valid(task, futures[future], score)
+            if score.status != "valid":
+                raise ReBenchError(
+                    f"{task.name}: cannot calibrate: {futures[future]} is {score.status}: {score.message}"
+                )
     if len(made_on) > 1:
         raise ReBenchError(f"{task.name}: the nodes have different processors: {'; '.join(sorted(made_on))}")
     scores = {variant: [future.result()[0] for future in futures if futures[future] == variant] for variant in ANCHORED}
@@ -140,11 +142,6 @@ def _rebuild(task: TaskFolder, profile: str, cluster: str | None) -> None:
         raise ReBenchError(
             f"{task.name}: rebuilding the ground truth failed; see the messages above (exit status {status})"
         )
-
-
-def _check_valid(task: TaskFolder, variant: str, score: Score) -> None:
-    if score.status != "valid":
-        raise ReBenchError(f"{task.name}: cannot calibrate: {variant} is {score.status}: {score.message}")
 
 
 def _check_device(task: TaskFolder, scores: Sequence[Score]) -> None:

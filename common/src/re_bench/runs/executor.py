@@ -18,7 +18,7 @@ def open_executor(address: str | None = None, *, gpus: Sequence[str] | None = No
 
     Args:
         address: address of a Ray cluster, as for ``ray.init``; None for this machine.
-        gpus: UUIDs of this machine's GPUs that jobs may use; None for all that CUDA shows. Ignored for a cluster.
+        gpus: UUIDs of this machine's GPUs that jobs may use; None for all GPUs that CUDA shows. Ignored for a cluster.
 
     Raises:
         UsageError: if there is no such cluster.

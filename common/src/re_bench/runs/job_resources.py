@@ -30,8 +30,8 @@ def default_jobs(task: TaskFolder, profile: str, gpus: GpuPlan | None = None, ex
     """Return how many scorings run at once on this machine, or on each machine of ``executor``.
 
     For a profile without a GPU, this is the number of cores if the profile is ``parallel``, otherwise 1. For a profile
-    with a GPU, it is up to three per GPU, so that others start up while one holds the GPU's lock, but at most one per
-    four cores.
+    with a GPU, it is three per GPU, so that two scorings can start up while a third holds the GPU's lock, but at most
+    one per four cores.
     """
     cores = executor.cores if executor else len(os.sched_getaffinity(0))
     entry = task.manifest.profiles[profile]
@@ -61,7 +61,7 @@ def resources_per_job(
         profile: the profile's name.
         jobs: number of concurrent scorings on a machine; None for :func:`default_jobs` if the profile is ``parallel``,
             otherwise 1.
-        gpus: this machine's GPUs to share; None for the first that CUDA shows.
+        gpus: this machine's GPUs to share; None for the first GPU that CUDA shows.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
     """
     entry = task.manifest.profiles[profile]
@@ -78,7 +78,7 @@ def resources_per_job(
 
 @dataclass(frozen=True)
 class NodeRequirements:
-    """Facts that scores depend on, and that must be the same on all nodes. All nodes use the same path of the task."""
+    """The facts that scores depend on, which must be the same on all nodes. The task has the same path on all nodes."""
 
     directory: Path
     """The task's directory."""
@@ -92,13 +92,10 @@ class NodeRequirements:
         return cls(task.directory, profile, _facts(task.directory, profile)) if executor.remote else None
 
     def check(self, submission: Path | None = None) -> None:
-        """Check this node and prepare the task on it; both happen only once per process.
-
-        Args:
-            submission: a directory that must exist on this node.
+        """Check this node and prepare the task on it, once per process; ``submission`` must exist on this node.
 
         Raises:
-            UsageError: if a fact differs, or the profile cannot be prepared here.
+            UsageError: if a fact differs, the submission is missing, or the profile cannot be prepared here.
             ReBenchError: if preparing fails.
         """
         if submission is not None and not submission.is_dir():
@@ -109,7 +106,7 @@ class NodeRequirements:
 
 
 def _facts(directory: Path, profile: str) -> tuple[tuple[str, str], ...]:
-    task = open_task(directory)  # as in its files, without the operator's choice of a chat model
+    task = open_task(directory)  # reads the manifest again, without the operator's choice of a chat model
     manifest = hashlib.sha256(task.manifest.model_dump_json().encode()).hexdigest()[:12]
     return (
         *sorted(versions().items()),

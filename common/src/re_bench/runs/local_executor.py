@@ -54,12 +54,12 @@ class Executor(ABC):
     """Runs jobs; see :func:`re_bench.runs.executor.open_executor`.
 
     An executor is a context manager, which waits for all jobs at the end of the block. If the block raises an
-    exception, including those that signals raise (see :func:`re_bench.processes.cli_entry_point`), running jobs are
-    stopped and waiting ones are cancelled.
+    exception, including exceptions raised by signals (see :func:`re_bench.processes.cli_entry_point`), running jobs are
+    stopped and waiting jobs are cancelled.
     """
 
     remote: bool
-    """Whether jobs run on other machines, which share only a file system with this one."""
+    """Whether jobs run on other machines, which share only a file system with this machine."""
 
     @property
     @abstractmethod
@@ -75,13 +75,9 @@ class Executor(ABC):
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
         """Call ``function(*arguments)`` once its resources are free; return a future for the result.
 
-        If the function raises an exception of any class, the exception is set on the future, and the job is not
-        retried. Programs that the job starts must end when :func:`re_bench.processes.stop_requested` returns True.
-
-        Args:
-            function: the function to call. It must be possible to pickle the function, its arguments and its result.
-            arguments: the function's arguments.
-            resources: the resources that the job needs.
+        The function, its arguments and its result must support pickling. If the function raises an exception of any
+        class, the exception is set on the future, and the job is not retried. Programs that the job starts must end
+        when :func:`re_bench.processes.stop_requested` returns True.
 
         Raises:
             UsageError: if no machine has these resources.
@@ -143,15 +139,15 @@ class LocalExecutor(Executor):
         """Create an executor without jobs.
 
         Args:
-            gpus: GPUs that jobs may use, as in ``CUDA_VISIBLE_DEVICES``; None for all that CUDA shows.
-            cores: indices of the cores that jobs may use; None for all that this process may run on.
+            gpus: GPUs that jobs may use, as in ``CUDA_VISIBLE_DEVICES``; None for all GPUs that CUDA shows.
+            cores: indices of the cores that jobs may use; None for all cores that this process may run on.
         """
         self._loads = dict.fromkeys(sorted(os.sched_getaffinity(0) if cores is None else cores), 0.0)
         """Reserved fraction of each core."""
         self._memory = machine_memory_mib()
         self._free_cores, self._free_memory = float(len(self._loads)), self._memory
         self._free_gpus = None if gpus is None else dict.fromkeys(gpus, 1.0)
-        """Free fraction of each GPU; None until a job needs one."""
+        """Free fraction of each GPU; None until a job needs a GPU."""
         self._waiting: deque[_Job] = deque()
         self._futures: list[Future[Any]] = []
         self._threads = ThreadPoolExecutor(_MAX_THREADS, "re-bench-job")
@@ -212,7 +208,7 @@ class LocalExecutor(Executor):
         return {uuid: free for uuid, free in self._free_gpus.items() if uuid in of_type}
 
     def _start_ready(self) -> None:
-        """Start waiting jobs in order, up to the first whose resources are not free."""
+        """Start waiting jobs in order, until the resources of the next job are not free."""
         while self._waiting:
             job, needed = self._waiting[0], self._waiting[0].resources
             gpus = self._choose_gpus(needed)
@@ -248,7 +244,7 @@ class LocalExecutor(Executor):
         _this_job.gpus = job.gpus
         result, error = None, None
         try:
-            with suppress(OSError):  # if the process may no longer use these cores, any will do
+            with suppress(OSError):  # run on any core if the process may no longer use these cores
                 os.sched_setaffinity(0, job.cores)  # 0: this thread, whose programs inherit it
             result = job.function(*job.arguments)
         except BaseException as raised:  # noqa: BLE001 - also StoppedError, which the future reports

@@ -1,7 +1,7 @@
 """Run jobs on a Ray cluster. Only this module imports Ray, which the extra ``ray`` installs.
 
-Each job is a Ray task. Ray retries a job whose node or process is lost. If a job raises an exception, Ray does not
-retry it, because :func:`run_job` returns the exception.
+Each job is a Ray task. Ray retries a job whose node or process is lost, but not a job that raises an exception, because
+:func:`run_job` returns the exception.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRIES = 3
 _POLL_S = 0.2
 _CONNECT_S = 10.0
 _STOP_S = 120.0
-"""Time for jobs to stop their programs: a scorer gets 30 s to exit, an evaluation's server 60 s and more."""
+"""Time for jobs to stop their programs: a scorer gets 30 s to exit, an evaluation's server at least 60 s."""
 _PRECISION = 10_000
 """Ray accepts fractions of a resource in steps of 1/10,000."""
 _MIB = 1 << 20
@@ -75,7 +75,7 @@ class RayExecutor(Executor):
             if not any(_fits(resources, node) for node in self._nodes):
                 raise UsageError(f"no node of the cluster has the resources of a job: {_describe(resources)}")
         reference = self._run.options(
-            name="re-bench",  # Ray prefixes each line of the job's stderr with this name
+            name="re-bench",  # Ray puts this name before each line of the job's stderr
             num_cpus=_rounded_down(resources.cores),
             num_gpus=_rounded_down(resources.gpus),
             memory=resources.memory_mib * _MIB or None,
@@ -106,7 +106,9 @@ class RayExecutor(Executor):
 
     def wait(self) -> None:
         """Wait until all jobs have ended, and disconnect."""
-        wait(self._unfinished())
+        with self._lock:
+            unfinished = list(self._submitted)
+        wait(unfinished)
         self._ray.shutdown()
 
     def stop(self) -> None:
@@ -119,10 +121,6 @@ class RayExecutor(Executor):
         if submitted:
             self._ray.wait(list(submitted.values()), num_returns=len(submitted), timeout=_STOP_S)
         self._ray.shutdown()
-
-    def _unfinished(self) -> list[Future[Any]]:
-        with self._lock:
-            return list(self._submitted)
 
     def _live_nodes(self) -> list[Mapping[str, float]]:
         return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -155,7 +153,7 @@ def _connect(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # do not merge equal lines of different jobs
     os.environ.setdefault("RAY_COLOR_PREFIX", str(int(sys.stderr.isatty())))
-    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # counted separately, and unlimited by default
+    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # unlimited by default
     try:
         import ray  # noqa: PLC0415 - installed by the extra `ray`
     except ModuleNotFoundError:
@@ -178,7 +176,7 @@ def _connect(address: str) -> Any:
 
 
 def _check_listening(address: str) -> None:
-    """Raise UsageError if nothing listens at ``HOST:PORT``, because Ray itself would try to connect for minutes."""
+    """Raise UsageError if nothing listens at ``HOST:PORT``; Ray itself would try to connect for minutes."""
     host, colon, port = address.rpartition(":")
     if not colon:
         return

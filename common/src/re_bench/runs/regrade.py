@@ -1,4 +1,4 @@
-"""Score stored submissions again with the current scorer, and compare the new scores with the logged ones."""
+"""Score stored submissions again with the current scorer, and compare the new scores with the logged scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Regraded:
     reason: str = ""
     """Why the attempt could not be scored again."""
     other_instance: bool = False
-    """Whether the new score is of this machine's instance, and the logged score of another machine's."""
+    """Whether the new score uses this machine's instance, and the logged score another machine's instance."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attempt and its new score as a JSON object."""
@@ -54,18 +54,18 @@ class Spending:
     dollars: float = 0.0
 
     def pay(self, task: TaskFolder, profile: str) -> None:
-        """Subtract what one scoring may spend.
+        """Subtract the dollars that one scoring may spend.
 
         Raises:
-            UsageError: if it is more than is left.
+            UsageError: if fewer dollars are left.
         """
         if not task.manifest.calls_model(profile):
             return
         limited = task.manifest.model.scoring_dollars if task.manifest.model else None
         most = math.inf if limited is None else limited
         if most > self.dollars:
-            limit = "dollars without a limit" if most == math.inf else f"up to {most:g} dollars"
-            raise UsageError(f"scoring it spends {limit} with your API key, and {self.dollars:g} are left of --spend")
+            limit = "any number of dollars" if most == math.inf else f"up to {most:g} dollars"
+            raise UsageError(f"scoring it may spend {limit} with your API key, but --spend has {self.dollars:g} left")
         self.dollars -= most if self.dollars < math.inf else 0.0
 
 
@@ -96,12 +96,12 @@ def regrade(
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: as for :func:`re_bench.runs.validate.validate`.
         only: numbers of the attempts to score; None for all.
-        find: returns the task with a name from the log, which must not select a directory, since its scorer would run
-            unsandboxed; None for :func:`re_bench.task.discovery.task_named`.
-        spending: what scorings that call a chat model may spend; None for nothing.
-        model: a chat model with its prices and limits. Other models of the log have those of the package genai-prices,
-            whatever the log says.
-        other_instances: whether to score attempts at instances of another machine's secret with this machine's.
+        find: returns the task for a name in the log. The name must not select a directory, because the directory's
+            scorer would run unsandboxed. None for :func:`re_bench.task.discovery.task_named`.
+        spending: the dollars that scorings may spend on chat models; None for 0.
+        model: a chat model with prices and limits, for attempts with this model. The prices and limits of other models
+            come from the package genai-prices, not from the log.
+        other_instances: whether to score attempts at another machine's secret instance with this machine's instance.
 
     Raises:
         UsageError: if a task named in the log is not found, or ``into`` cannot be used.
@@ -161,7 +161,7 @@ class _Options:
     other_instances: bool
 
     def model_of(self, attempt: Attempt) -> ChatModel | None:
-        """Return the chat model to score an attempt with; None for the manifest's."""
+        """Return the chat model to score an attempt with; None for the manifest's model."""
         logged = ChatModel.from_details(attempt.details)
         if logged is None or self.model is None or self.model.name != logged.name:
             return logged and ChatModel(logged.name)
@@ -189,7 +189,7 @@ def _plan(executor: Executor, attempt: Attempt, store: Store, options: _Options)
 def _instance_of(task: TaskFolder, attempt: Attempt, other_instances: bool) -> tuple[Instance | None, str]:
     """Return the instance to score an attempt with, and "" or the reason why this machine cannot score the attempt.
 
-    The instance is None if the profile has none.
+    The instance is None if the profile has no instances.
     """
     drawn_by, named = task.profile(attempt.profile).instance, instance_in(attempt.details)
     if drawn_by == "chosen":

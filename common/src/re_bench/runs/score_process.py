@@ -46,7 +46,7 @@ def score_submission(
 ) -> Score:
     """Run the task's scorer on ``submission``.
 
-    The scorer prints progress on stderr. It stops at the profile's time limit, and is killed if it does not.
+    The scorer prints progress on stderr. It is killed if it does not stop itself at the profile's time limit.
 
     Args:
         task: the task.
@@ -55,8 +55,8 @@ def score_submission(
         sandbox: name of a backend; None for the default.
         log: an attempt log that the scorer appends the attempt to; submission and records are kept next to the log.
         submitted: the time elapsed in the run at the submission, for the log; None if unknown.
-        instance: the instance to use instead of the chosen one; ``profile`` must then not be ``auto``.
-        gpu: UUID of the GPU to score on; None for the first that CUDA shows.
+        instance: the instance to use instead of the chosen instance; ``profile`` must then not be ``auto``.
+        gpu: UUID of the GPU to score on; None for the first GPU that CUDA shows.
         draw: see :data:`re_bench.data.instances.DRAW`.
 
     Raises:
@@ -136,16 +136,8 @@ def score_variant(
 ) -> Score:
     """Create a workspace with one of the task's solutions, run the solution's command, and score the workspace.
 
-    Args:
-        task: the task.
-        variant: one of :func:`re_bench.task.workspace.variants`.
-        profile: the profile's name.
-        sandbox: name of a backend; None for the default.
-        template: as for :func:`re_bench.task.workspace.create_workspace`.
-        seed: the value of ``RE_BENCH_SEED`` for the solution's command.
-        gpu: as for :func:`score_submission`.
-        make_on: UUID of the GPU that the solution's command uses; None for the first that CUDA shows.
-        draw: see :data:`re_bench.data.instances.DRAW`.
+    ``make_on`` is the UUID of the GPU that the command uses; None for the first GPU that CUDA shows. For the other
+    arguments see :func:`re_bench.task.workspace.create_and_build` and :func:`score_submission`.
     """
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
@@ -197,14 +189,7 @@ def failed_attempt(
 ) -> Score:
     """Append an attempt whose scorer printed no score; return its score, which has the status ``error``.
 
-    Args:
-        task: the task.
-        profile: the profile's name.
-        message: what went wrong.
-        log: the attempt log.
-        began: when the scorer started (``time.time``). The newest submission stored since then is the attempt's.
-        details: further details for the log.
-        submitted: as for :func:`score_submission`.
+    The attempt's submission is the newest submission stored since the scorer started, at ``began`` (``time.time``).
     """
     seconds = time.time() - began
     score = Score.error(task.name, profile, message, seconds=seconds, details=details)
@@ -214,7 +199,7 @@ def failed_attempt(
 
 
 def final_so_far(task: TaskFolder, profile: str, log: Path) -> FinalScore:
-    """Combine the attempts in the log so far into the final score.
+    """Return the final score of the attempts in the log so far.
 
     Raises:
         OSError: if the log cannot be read.

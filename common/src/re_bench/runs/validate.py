@@ -1,4 +1,4 @@
-"""Validate a task: the baseline must get a reward of about 0, the reference about 1, and no cheat may gain."""
+"""Validate a task: the baseline must get a reward of about 0, the reference about 1, and no cheat may succeed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def validate(
     """Prepare a profile, score baseline, reference and the profile's cheats, and judge the scores.
 
     A cheat's base is the solution that the cheat is derived from. The bases of valid cheats are scored once too. If a
-    cheat scores above its base and the profile is not ``parallel`` (scores depend on time, and so vary), both are
+    cheat scores above its base and the profile is not ``parallel`` (scores depend on time and therefore vary), both are
     scored until each has three scores.
 
     A solution that cannot be built or scored gets the status ``error`` and does not stop the others. The workspaces of
@@ -78,11 +78,11 @@ def validate(
             each other's measurements.
         sandbox: name of a backend; None for the default.
         solution: the directory of a submission to score as well.
-        gpus: the GPUs for scorings that need one; None for the first that CUDA shows.
+        gpus: the GPUs for scorings that need a GPU; None for the first GPU that CUDA shows.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: address of a Ray cluster to run on; its nodes must meet
             :class:`re_bench.runs.job_resources.NodeRequirements`.
-        show: called with all scorings so far, each time that scorings are submitted and each time that a scoring ends.
+        show: called with all scorings so far, whenever scorings are submitted or a scoring ends.
         only: solutions to score, as for :func:`choose_solutions`; empty for all.
 
     Raises:
@@ -106,7 +106,10 @@ def validate(
         temporary_directory("re-bench-prepared-") as directory,
         open_executor(cluster, gpus=score_on if gpus else None) as executor,
     ):
-        template = None if executor.remote else _make_template(task, profile, directory / "template")
+        template = None if executor.remote else directory / "template"
+        if template is not None:
+            template.mkdir(mode=0o755)
+            make_template(task, template, partial(run_preparation, task, profile))
         solution = solution and solution.resolve()
         job = _Job(task, profile, sandbox, solution, template, plan.other, NodeRequirements.of(executor, task, profile))
         jobs = jobs or default_jobs(task, profile, gpus, executor)
@@ -139,13 +142,6 @@ def _print(task: str, seconds: float, name: str, score: Score) -> None:
     print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
 
 
-def _make_template(task: TaskFolder, profile: str, directory: Path) -> Path:
-    """Prepare the profile and create the directory that the cheats' workspaces are copied from."""
-    directory.mkdir(mode=0o755)
-    make_template(task, directory, partial(run_preparation, task, profile))
-    return directory
-
-
 @dataclass(frozen=True)
 class _Job:
     """Settings shared by all scorings of a validation. Jobs on a cluster receive a pickled copy."""
@@ -155,9 +151,9 @@ class _Job:
     sandbox: str | None
     solution: Path | None
     template: Path | None
-    """Directory that cheats' workspaces are copied from; None to create each from scratch, as on a cluster."""
+    """Directory that cheats' workspaces are copied from; None (on a cluster) to create each workspace from scratch."""
     make_on: tuple[str, ...]
-    """UUIDs of the GPUs for solutions' commands; empty to run each on the GPU that its solution is scored on."""
+    """UUIDs of the GPUs for solutions' commands; empty to run each command on the GPU that scores the solution."""
     requirements: NodeRequirements | None
 
     def timed_score(self, name: str, seed: int, number: int) -> tuple[Score, float]:
@@ -167,12 +163,9 @@ class _Job:
         return score, time.monotonic() - started
 
     def score(self, name: str, seed: int, number: int) -> Score:
-        """Score one solution; print an internal error in full and return a score with the status ``error`` for it.
+        """Score one solution; after an internal error, print it and return a score with the status ``error``.
 
-        Args:
-            name: the solution's name.
-            seed: seed for the solution's command.
-            number: index of the scoring, which selects the GPU for the command.
+        The solution's command gets ``seed`` and, if ``make_on`` has several GPUs, the GPU that ``number`` selects.
         """
         if self.requirements is not None:
             self.requirements.check(self.solution)
@@ -204,14 +197,14 @@ def _start_order(names: Sequence[str]) -> list[str]:
 def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
     """Return the scorings still to run, each as a solution's name and a seed.
 
-    If a valid cheat's base has no score yet, these are the scorings of all such bases. Otherwise they repeat the cheats
-    that score above their base, and these bases. In a profile that is not ``parallel``, scores vary, and one of many
-    cheats may score above its base by chance, so the means of :data:`_REPEATS` scores are compared.
+    These are the valid cheats' bases that have no score yet. If there are none, they are repeats of the cheats that
+    score above their base, and of these bases: in a profile that is not ``parallel``, scores vary, and one of many
+    cheats may score above its base by chance.
     """
     valid = [name for name in scores if name.startswith("cheats/") and scores[name][0].status == "valid"]
     if bases := _bases(task, profile, valid, scores):
         return [(name, 0) for name in bases]
-    if task.manifest.profiles[profile].parallel:  # the score does not depend on time: a repeat would be the same
+    if task.manifest.profiles[profile].parallel:  # scores do not depend on time, so a repeat gives the same score
         return []
     above = [name for name in scores if name.startswith("cheats/") and scores_above_base(task, name, scores)]
     names = dict.fromkeys(above) | dict.fromkeys(base_solution(task, name, profile) for name in above)
@@ -221,9 +214,7 @@ def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequenc
 def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
     """Return the names of the solutions to score.
 
-    Args:
-        task: the task.
-        only: ``baseline``, ``reference``, ``cheats`` (all of them), or names of cheats; empty for all.
+    ``only`` contains ``baseline``, ``reference``, ``cheats`` (all cheats) or names of cheats; empty selects everything.
 
     Raises:
         UsageError: if the task has no such solution.
@@ -240,7 +231,7 @@ def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
 
 
 def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Container[str]) -> list[str]:
-    """Return the solutions that cheats are compared with, without those that are ``known`` or do not exist."""
+    """Return the existing solutions that cheats are compared with, without the solutions in ``known``."""
     bases = {base_solution(task, name, profile) for name in cheats}
     here = {base for base in bases if base in ANCHORED or (task.directory / base).is_dir()}
     return sorted(base for base in here if base not in known)
@@ -252,9 +243,8 @@ def _skipped(task: TaskFolder, profile: str) -> list[str]:
 
 
 def _describe_skipped(profile: str, skipped: Sequence[str]) -> str:
-    if len(skipped) > _MAX_NAMED:
-        return f"skipped for profile {profile}: {len(skipped)} cheats"
-    return f"skipped for profile {profile}: {', '.join(skipped)}"
+    listed = ", ".join(skipped) if len(skipped) <= _MAX_NAMED else f"{len(skipped)} cheats"
+    return f"skipped for profile {profile}: {listed}"
 
 
 def _note(task: TaskFolder, profile: str, skipped: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from re_bench.task.choices import calibrate_command
+from re_bench.task.workspace import base_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 ANCHORED = ("baseline", "reference")
-"""The solutions that define the scale."""
+"""The solutions whose raw scores are the anchors."""
 
 SUBMISSION = "--solution"
 """Name of the row for the submission that this option adds."""
 _BASE_TOLERANCE = 0.01
-"""How much a cheat's reward may exceed that of the solution it is derived from, if that is not the baseline."""
+"""How much a cheat's reward may exceed the reward of the solution it is derived from, unless that is the baseline."""
 _MAX_REASON = 150
 
 
@@ -35,7 +36,7 @@ class Row:
     verdict: str
     """Why the solution passed or failed."""
     elapsed: Sequence[float] = ()
-    """The time of each scoring in seconds, including creating the workspace and running the solution's command."""
+    """The duration of each scoring in seconds, including the time to build the solution."""
 
     @property
     def status(self) -> str:
@@ -68,7 +69,7 @@ class Report:
     profile: str
     rows: Sequence[Row]
     note: str = ""
-    """A remark on the scores, such as that they are modelled."""
+    """A remark on the scores, for example that they are modelled."""
     problems: Sequence[str] = field(default_factory=list)
     """Problems of the task as a whole."""
     skipped: Sequence[str] = ()
@@ -87,7 +88,7 @@ class Report:
 
 
 def not_run(task: TaskFolder, profile: str, reason: str) -> Report:
-    """Return the report on a task that cannot run on this machine."""
+    """Return the report for a task that cannot run on this machine."""
     return Report(task.name, profile, (), problems=[f"cannot run here: {reason}"])
 
 
@@ -100,15 +101,11 @@ def mean(values: Sequence[float | None]) -> float | None:
 def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution, with its verdict.
 
-    Each score of baseline and reference must have the reward 0 or 1, up to the profile's tolerance; a tolerance of at
-    least 1 says that published anchors are of another solution, so that only validity is checked. A cheat must fail
-    as its ``cheat.toml`` says: it must be refused, or its mean reward must not exceed that of the solution it is
-    derived from by more than 0.01 (by more than the baseline's tolerance, if that solution is the baseline).
-
-    Args:
-        task: the task.
-        variant: ``baseline``, ``reference``, ``cheats/NAME``, or another solution, which must only be valid.
-        scores: the scores of all solutions by variant, one for each repeat.
+    Every reward of the baseline must be 0, and every reward of the reference 1, within the profile's tolerance. With
+    published anchors and a tolerance of at least 1, the anchors belong to other solutions, and only validity is
+    checked. A cheat must fail as its ``cheat.toml`` says: it must be refused, or its mean reward must not exceed the
+    mean reward of the solution it is derived from by more than 0.01 (by more than the baseline's tolerance, if that
+    solution is the baseline). Other solutions only need to be valid.
     """
     if variant in ANCHORED:
         passed, verdict = _judge_anchor(task, variant, scores[variant])
@@ -129,7 +126,7 @@ def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tu
     tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
     anchors = task.manifest.anchors(scores[0].profile)
     if tolerance >= 1 and anchors is not None and anchors.source.kind == "published":
-        return True, "published anchors, not checked"  # of another reference than the task's
+        return True, "published anchors, not checked"
     target = 0.0 if variant == "baseline" else 1.0
     worst = max((score.deciding_reward or 0.0 for score in scores), key=lambda reward: abs(reward - target))
     within = abs(worst - target) <= tolerance
@@ -138,24 +135,17 @@ def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tu
 
 def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
     """Return the solution that a cheat is derived from and compared with, by default the baseline."""
-    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
-    return (cheat.expectation(profile).derived_from if cheat is not None else None) or "baseline"
+    return base_of(task, variant, profile) or "baseline"
 
 
 def may_be_valid(task: TaskFolder, variant: str, profile: str) -> bool:
-    """Return whether a solution is a cheat that is allowed to be valid; its score is not checked here."""
+    """Return whether a solution is a cheat that may be valid if it scores no better than its base."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return cheat is not None and cheat.expectation(profile).expect == "no_better"
 
 
 def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
-    """Return whether a cheat is valid and its mean reward exceeds that of its base by more than the tolerance.
-
-    Args:
-        task: the task.
-        variant: ``cheats/NAME``.
-        scores: the scores of all solutions by variant.
-    """
+    """Return whether a cheat is valid and its mean reward exceeds the reward of its base by more than the tolerance."""
     rewards = [score.deciding_reward for score in scores[variant] if score.status == "valid"]
     profile = scores[variant][0].profile
     base = base_solution(task, variant, profile)
@@ -173,8 +163,6 @@ def _mean_reward(scores: Sequence[Score] | None) -> float | None:
 
 def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> tuple[bool, str]:
     own = scores[variant]
-    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
-    expectation = cheat.expectation(own[0].profile) if cheat is not None else None
     for score in own:
         if score.status == "error":
             return False, f"must be refused: {brief(score.message)}"
@@ -186,10 +174,11 @@ def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[S
         harmless = not scores_above_base(task, variant, scores)
         outcome = f"no better than the {base}" if harmless else f"scores above the {base}"
         return allowed and harmless, outcome if allowed or not harmless else f"must be refused: {outcome}"
-    reason = expectation.reason if expectation is not None else None
+    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
+    reason = cheat.expectation(own[0].profile).reason if cheat is not None else None
     if may_be_valid(task, variant, own[0].profile) and reason is None:
-        # Without a reason to match, a cheat that only crashes would pass.
-        return False, f"refused, but no_better is expected without a reason: {brief(own[0].message)}"
+        # Without a pattern for the reason, a cheat that only crashes would pass.
+        return False, f"refused, but cheat.toml expects no_better and has no reason: {brief(own[0].message)}"
     for score in own:
         if reason is not None and not re.search(reason, score.message):
             return False, f"refused for another reason than /{reason}/: {brief(score.message)}"

@@ -1,11 +1,10 @@
 """Run untrusted code in sandboxes.
 
-:mod:`~re_bench.sandbox.spec` describes a sandbox, :mod:`~re_bench.sandbox.process` runs a program in one, and
+:mod:`~re_bench.sandbox.spec` describes a sandbox, :mod:`~re_bench.sandbox.process` runs a program in it, and
 :mod:`~re_bench.sandbox.calls` calls functions in a sandboxed Python process.
 
-Other distributions can add backends with entry points in the group ``re_bench.sandboxes``. Such an entry point names a
-:class:`~re_bench.sandbox.spec.Backend` class, which is called without arguments. A backend is imported only when it is
-chosen.
+Other distributions can add backends through entry points in the group ``re_bench.sandboxes``. Each entry point names a
+:class:`~re_bench.sandbox.spec.Backend` class that takes no arguments. Only the chosen backend is imported.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ _OWN = (
     EntryPoint("none", "re_bench.sandbox.unprotected:Unprotected", _GROUP),
 )
 _FOUND = {entry.name: entry for entry in (*entry_points(group=_GROUP), *_OWN)}
-"""Entry points by the backend's name; a plug-in cannot replace a built-in backend."""
+"""Entry points by backend name; a plug-in cannot replace a built-in backend."""
 BACKENDS = ("bubblewrap", "container", *sorted(_FOUND.keys() - {entry.name for entry in _OWN}), "none")
 """Names of the installed backends, the default first."""
 
 
 def open_backend(name: str | None = None) -> Backend:
-    """Return the backend ``name`` (default: ``$RE_BENCH_SANDBOX`` or, if unset, bubblewrap), after testing it.
+    """Test and return the backend ``name`` (default: ``$RE_BENCH_SANDBOX`` or, if unset, bubblewrap).
 
     Raises:
         UsageError: if the name is unknown, or the backend cannot isolate a program on this machine.

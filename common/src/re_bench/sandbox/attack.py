@@ -1,7 +1,7 @@
 """Run attacks in a sandbox: send a function's source code to the sandbox, and run it with the sandbox's Python.
 
-Such a function uses only the standard library, takes and returns JSON values, and undoes its effects if it succeeds.
-Code outside of the sandbox decides whether the attack succeeded.
+An attack's function uses only the standard library, takes and returns JSON values, and undoes its effects if it
+succeeds. Code outside the sandbox decides whether the attack succeeded.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
 from re_bench.limits import Limits
+from re_bench.processes import all_processes, command_line
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 LIMITS = Limits(
     wall_s=60, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
 )
-"""Small limits, so that attacks exceed them quickly; the time limits allow for a busy machine."""
+"""Small limits, so that attacks exceed them quickly; the time limits are longer in case the machine is busy."""
 MARK = "\n=answer= "
-"""The mark before a function's return value, on the last line of the output."""
+"""The mark before a function's return value on the last line of the output."""
 _TAIL = 300
 _SHOWN_LEAKS = 5
 _MAX_LEAKS = 50
@@ -54,13 +55,13 @@ class Target:
 
     backend: Backend
     scratch: Path
-    """A directory outside of the sandbox, for an attack's files."""
+    """A directory outside the sandbox for an attack's files."""
 
     def call(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Any:
         """Run ``function(*arguments)`` in the sandbox and return its value.
 
         Raises:
-            NotBlockedError: if the function did not finish, so it is unknown whether the attack was blocked.
+            NotBlockedError: if the function did not finish, since it is then unknown whether the attack was blocked.
         """
         finished = self.send(function, *arguments, spec=spec)
         value = answer(finished)
@@ -114,7 +115,7 @@ def answer(finished: Finished) -> Any:
 
 
 def source(function: Callable[..., Any], *arguments: Any) -> str:
-    """Return a program that calls ``function`` and prints the value; it contains the globals the function uses."""
+    """Return a program that calls ``function`` and prints its value; it includes the globals that the function uses."""
     assert isinstance(function, FunctionType)
     parts: dict[str, str] = {}
     _collect(function, parts)
@@ -146,10 +147,11 @@ def _names(code: CodeType) -> set[str]:
     return loaded.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
-def spec_showing(
-    *, read: Path | None = None, write: Path | None = None, limits: Limits = LIMITS, **changes: Any
-) -> SandboxSpec:
-    """Return a spec that shows the directories ``read`` and ``write`` at the same paths; create them if missing."""
+def spec_showing(*, read: Path | None = None, write: Path | None = None, **changes: Any) -> SandboxSpec:
+    """Return a spec that shows the directories ``read`` and ``write`` at the same paths; create them if missing.
+
+    ``changes`` replace values of :data:`LIMITS`.
+    """
     for directory, mode in ((read, 0o755), (write, 0o777)):
         if directory is not None:
             directory.mkdir(exist_ok=True)
@@ -157,7 +159,7 @@ def spec_showing(
     return SandboxSpec(
         read_only={str(read): read} if read else {},
         writable={str(write): write} if write else {},
-        limits=replace(limits, **changes),
+        limits=replace(LIMITS, **changes),
     )
 
 
@@ -181,12 +183,4 @@ def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def processes_with(word: str) -> dict[int, str]:
     """Return the command lines of this machine's processes that contain ``word``, by PID."""
-    command_lines = {}
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if word in line:
-            command_lines[int(path.parent.name)] = line
-    return command_lines
+    return {pid: line for pid in all_processes() if word in (line := " ".join(command_line(pid)))}

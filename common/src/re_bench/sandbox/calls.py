@@ -58,7 +58,7 @@ class SandboxFaultError(InvalidSubmissionError):
 
 
 class SandboxRefusalError(SandboxFaultError):
-    """The function raised :class:`InvalidSubmissionError`, whose message this error has too."""
+    """The function raised an :class:`InvalidSubmissionError`; this error has the same message."""
 
 
 class SandboxCrashError(SandboxFaultError):
@@ -72,15 +72,15 @@ class SandboxTimeoutError(SandboxFaultError):
 class SandboxedProcess:
     """A sandboxed Python process that runs functions of one module.
 
-    The process imports the module in the background; the first call waits until the import is done.
+    The process imports the module in the background; the first call waits for the import.
 
     Args:
         backend: the sandbox backend.
         module: the module, or its file. The process sees the package ``sandboxed`` that contains the module; if there
             is no such package, the process sees only the module.
-        spec: what else the process sees, and its limits.
+        spec: further files that the process sees, and its limits.
         packages: further packages that the process can import, such as ``re_bench.lm``.
-        trusted: whether the process runs no submission's code. If True, exceptions in functions are internal errors.
+        trusted: whether the process runs only trusted code, so that exceptions in functions are internal errors.
         held_out: the initial value of :attr:`held_out`.
 
     Raises:
@@ -98,9 +98,9 @@ class SandboxedProcess:
         held_out: bool = False,
     ) -> None:
         self.held_out = held_out
-        """Whether the process has received held-out data. If True, a :class:`SandboxFaultError` has a message without
-        any text from the process, which only says whether the call timed out; the details for the operator are in the
-        error's attribute ``withheld``."""
+        """Whether the process has received held-out data. If True, the message of a :class:`SandboxFaultError` contains
+        no text from the process and says only whether the call timed out; the error's attribute ``withheld`` contains
+        the details for the operator."""
         self._stack = ExitStack()
         self._limits, self._trusted = spec.limits, trusted
         try:
@@ -119,11 +119,8 @@ class SandboxedProcess:
     def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a function of the module in the process, and return its result.
 
-        Args:
-            function: the function to call. This process uses only its name and annotations; the sandboxed process runs
-                the function of that name in its copy of the module.
-            *args: positional arguments.
-            **kwargs: keyword arguments.
+        This process uses only the name and annotations of ``function``; the sandboxed process runs the function of that
+        name in its own copy of the module.
 
         Raises:
             SandboxRefusalError: if the function raised :class:`InvalidSubmissionError`.
@@ -196,7 +193,7 @@ class SandboxedProcess:
             values = iter(reply if isinstance(reply, list) else [])
             try:
                 parts = [
-                    array.copy() if array else _checked(hint, next(values))
+                    array.copy() if array else _adapter(hint).validate_json(json.dumps(next(values)), strict=True)
                     for hint, array in zip(signature.parts, arrays, strict=True)
                 ]
             except (StopIteration, ValueError) as error:  # ValidationError is a ValueError
@@ -223,7 +220,7 @@ class SandboxedProcess:
             short = f"{what} took longer than {timeout_s:g} s"  # measured times could reveal held-out data
             raise SandboxTimeoutError(*self._reason(short, self._why(what, None))) from None
         except (ValueError, RecursionError) as error:
-            # For example, an argument from another untrusted process that is nested too deeply.
+            # For example, an argument from another untrusted process is nested too deeply.
             raise self._crash(f"{what} failed", f"{what}: cannot send the arguments: {error}") from None
         except (ipc.FrameError, OSError) as error:
             deadline.raise_if_expired()
@@ -261,11 +258,11 @@ def _wait(channel: socket.socket, event: int, limit: TimeLimit) -> None:
     """Wait until the channel can be read (``POLLIN``) or written (``POLLOUT``), or the connection ends.
 
     Raises:
-        TimeoutError: if the limit is reached first.
+        TimeoutError: if ``limit`` is reached first.
     """
     waiting = select.poll()
     waiting.register(channel, event)
-    wait_s = min(limit.seconds, _FIRST_CHECK_S)  # short calls are not slowed by a look at their processes
+    wait_s = min(limit.seconds, _FIRST_CHECK_S)  # so that inspecting processes does not slow short calls down
     while not waiting.poll(1000 * wait_s):
         wait_s = min(limit.check() + _POLL_S, 1.0)
         if limit.reached:
@@ -273,7 +270,7 @@ def _wait(channel: socket.socket, event: int, limit: TimeLimit) -> None:
 
 
 def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[ModuleType]) -> str:
-    """Copy the files of re-bench that the process may see into ``root``; return the name of the module to import.
+    """Copy the modules that the process may see into ``root``; return the name of the module to import.
 
     Raises:
         ReBenchError: if the module is in a package, but not in a package called ``sandboxed``.
@@ -323,7 +320,7 @@ def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) ->
     names = list(signature.parameters)
     bound = dict(zip(names, args, strict=False)) | kwargs
     if len(args) > len(names) or bound.keys() != set(names) or len(args) + len(kwargs) != len(names):
-        raise TypeError(f"{signature.name} takes {', '.join(names) or 'no arguments'}, all of them once")
+        raise TypeError(f"{signature.name} takes exactly these arguments: {', '.join(names) or 'none'}")
     return bound
 
 
@@ -354,7 +351,7 @@ class _Memory:
         self._stack, self._sizes = stack, dict[str, int]()
 
     def argument(self, name: str, hint: Any, value: Any) -> dict[str, Any]:
-        """Return an argument in the form that a request contains, and add its shared memory, if any.
+        """Return an argument as it appears in a request, and add its shared memory, if any.
 
         Raises:
             TypeError: if the argument does not match its annotation.
@@ -395,7 +392,7 @@ class _Memory:
         return _Array({"dtype": kind.dtype, "shape": list(shape)}, descriptor)
 
     def _add_sealed(self, data: Any) -> None:
-        """Add shared memory that contains a copy of bytes or of an array, and that no process can change."""
+        """Add shared memory that contains a copy of ``data`` (bytes or an array) and that no process can change."""
         import numpy as np  # noqa: PLC0415 - as above
 
         array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1)
@@ -413,15 +410,6 @@ class _Memory:
         os.ftruncate(descriptor, size)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         return descriptor
-
-
-def _checked(hint: Any, value: Any) -> Any:
-    """Return a JSON value converted to the type of its annotation.
-
-    Raises:
-        ValidationError: if the value does not match the annotation.
-    """
-    return _adapter(hint).validate_json(json.dumps(value), strict=True)
 
 
 @cache

@@ -2,7 +2,8 @@
 
 For the options see https://docs.docker.com/reference/cli/docker/container/run/ and
 https://docs.podman.io/en/latest/markdown/podman-run.1.html. A container is a child of the engine's daemon (Docker) or
-monitor (Podman), so it keeps running if the client is killed. Each container has a random name, by which it is found.
+monitor (Podman), so it keeps running if the client is killed. Each container gets a random name, so that this module
+can find and remove it.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ENGINE = "RE_BENCH_CONTAINER_ENGINE"
-"""The environment variable with the engine's command."""
+"""The environment variable that names the engine's command."""
 IMAGE = "RE_BENCH_CONTAINER_IMAGE"
-"""The environment variable with the image's name."""
+"""The environment variable that names the image."""
 ENGINES = ("docker", "podman")
 """The default commands, in order of preference."""
 
@@ -45,7 +46,7 @@ _ANSWER_S = 20.0
 _INSPECT_S = 5.0
 _REMOVAL_S = 30.0
 _MONITOR_S = (1.0, 6.0)
-"""How many seconds Podman's monitor gets to exit by itself, and how many to exit at all."""
+"""Seconds until Podman's monitor is killed if it has not exited by itself, and seconds until this process gives up."""
 _POLL_S = 0.02
 _MONITOR = "conmon"
 _PREFIX = "re-bench-"
@@ -72,11 +73,11 @@ class Engine:
 
     @property
     def podman(self) -> bool:
-        """Whether the engine takes Podman's options instead of Docker's."""
+        """Whether the engine is Podman, whose options differ from Docker's."""
         return "podman" in self.name
 
     def ask(self, words: list[str], remedy: str) -> str:
-        """Run the command with the arguments ``words`` and return its stdout.
+        """Run the engine's command with the arguments ``words`` and return its stdout.
 
         Raises:
             SandboxUnavailableError: if the command fails or takes too long; the message ends with ``remedy``.
@@ -104,7 +105,7 @@ class Engine:
     def ancestor_pid(self, name: str) -> int | None:
         """Return the PID of the common ancestor of a container's processes, or None if it does not exist yet.
 
-        To find Podman's monitor, search the command lines of all processes, since ``podman inspect`` may take seconds.
+        For Podman, this searches the command lines of all processes, since ``podman inspect`` may take seconds.
         """
         if self.podman:
             return next((pid for pid in _processes_with(name) if _program_of(pid) == _MONITOR), None)
@@ -134,7 +135,7 @@ class Engine:
 class Container:
     """A temporary container of a task's image: read-only, without network, capabilities or root.
 
-    ``$RE_BENCH_CONTAINER_IMAGE`` names the image, ``$RE_BENCH_CONTAINER_ENGINE`` the engine's command
+    ``$RE_BENCH_CONTAINER_IMAGE`` names the image, and ``$RE_BENCH_CONTAINER_ENGINE`` the engine's command
     (default: the first of ``docker`` and ``podman`` on ``PATH``).
     """
 
@@ -145,7 +146,7 @@ class Container:
 
     @property
     def name(self) -> str:
-        """The backend, the engine and the image; without libseccomp, also that the engine's own filter is used."""
+        """The backend, the engine, the image and, without libseccomp, a note that the engine's own filter is used."""
         engine = os.environ.get(ENGINE) or next(filter(shutil.which, ENGINES), "no engine")
         kind = "container" if seccomp.available() else "container with the engine's filter"
         return f"{kind} ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
@@ -160,7 +161,7 @@ class Container:
 
         Raises:
             SandboxUnavailableError: if there is no engine, its daemon does not answer, the image is missing or has
-                volumes, or a container with limits does not start.
+                volumes, or the engine cannot run a container with limits.
         """
         _probe(find_engine())
 
@@ -207,7 +208,7 @@ def _probe(engine: Engine) -> None:
 
 
 def _check_image(engine: Engine, description: str) -> None:
-    """Refuse an image with volumes, which would be writable without limit."""
+    """Refuse an image with volumes, to which programs could write without limit."""
     try:
         image: dict[str, Any] = json.loads(description)[0]
         volumes = (image.get("Config") or {}).get("Volumes")
@@ -223,7 +224,7 @@ def _check_image(engine: Engine, description: str) -> None:
 
 
 def _check_container(engine: Engine) -> None:
-    """Check mounts, limits and interpreter: run Python in a container, where it reads a file of this machine."""
+    """Check mounts, limits and the interpreter: Python in a container must read a file of this machine."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory:
         Path(directory).chmod(0o755)  # the container runs as another user
@@ -241,7 +242,7 @@ def _check_container(engine: Engine) -> None:
     if any(words in finished.stderr for words in _UNBOUNDED):
         raise SandboxUnavailableError(
             f"no container sandbox: the limits are not enforced ({problem}); "
-            "boot with the memory and pids cgroup controllers, for a rootless engine with cgroups v2"
+            "boot with the memory and pids cgroup controllers; a rootless engine also needs cgroups v2"
         )
 
 
@@ -263,8 +264,8 @@ def _bounds(engine: Engine, limits: Limits, *, gpu: bool) -> Iterator[str]:
     writable = f"rw,exec,nosuid,nodev,mode=1777,size={space}"
     yield from ("--tmpfs", f"/tmp:{writable}", "--shm-size", space)  # noqa: S108 - inside the container
     if engine.podman:
-        yield from ("--tmpfs", f"/dev/shm:{writable}")  # noqa: S108 - it would be read-only otherwise
-        yield from ("--timeout", str(math.ceil(limits.wall_s) + _GRACE_S))  # in case the scorer was killed
+        yield from ("--tmpfs", f"/dev/shm:{writable}")  # noqa: S108 - would be read-only otherwise
+        yield from ("--timeout", str(math.ceil(limits.wall_s) + _GRACE_S))  # in case the scorer is killed
     yield from ("--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes))
     bounds = {"cpu": limits.cpu_s, "fsize": limits.file_mib * _MIB, "nofile": limits.open_files, "core": 0}
     if not gpu:  # CUDA reserves address space for all memory
@@ -291,7 +292,7 @@ def _mounts(engine: Engine, spec: SandboxSpec) -> Iterator[str]:
 
 
 def _line(*values: str) -> str:
-    """Return a value for ``--mount``, which is one line of CSV.
+    """Return a value for ``--mount``: one line of CSV.
 
     Raises:
         SandboxUnavailableError: if a value contains a control character.
@@ -308,9 +309,9 @@ def _line(*values: str) -> str:
 
 
 def _environment(spec: SandboxSpec) -> Iterator[str]:
-    """Yield options that give every variable a value.
+    """Yield options that set the environment.
 
-    Without a value, the engines copy a variable from this process, and proxy settings from their own configuration.
+    They also set all proxy variables, because the engines would otherwise copy these from their own configuration.
     """
     own = base_environment("/tmp", spec.gpu)  # noqa: S108 - inside the container
     del own["PATH"]  # the image sets its own
@@ -320,7 +321,7 @@ def _environment(spec: SandboxSpec) -> Iterator[str]:
 
 
 def find_engine() -> Engine:
-    """Return the engine and the image set in the environment.
+    """Return the engine and image that the environment variables select.
 
     Raises:
         SandboxUnavailableError: if the engine does not exist, or no image is set.
@@ -348,14 +349,14 @@ def _image(engine: str) -> str:
 
 
 def _end_monitor(name: str) -> None:
-    """Kill a container's monitor and processes, which Podman loses track of if its client is killed at the start."""
+    """Kill a container's monitor and processes; Podman loses track of them if its client is killed during startup."""
     started = time.monotonic()
     while (monitors := _processes_with(name)) and time.monotonic() - started < _MONITOR_S[1]:
         time.sleep(_POLL_S)
         if time.monotonic() - started > _MONITOR_S[0]:
             for monitor in monitors:
                 _first, *below = process_tree(monitor)
-                for pid in below or [monitor]:  # the monitor last, because its descendants are found through it
+                for pid in below or [monitor]:  # the monitor last, because it is the way to find its descendants
                     with suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Set one deadline for all untrusted code that this process runs, in any thread."""
+"""Set one deadline for all untrusted code that this process runs in any thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TimeLimitError(InvalidSubmissionError):
 
 
 class Deadline:
-    """A :class:`~re_bench.sandbox.time_limits.TimeLimit` for all sandboxed programs; the latest one applies."""
+    """A :class:`~re_bench.sandbox.time_limits.TimeLimit` for all sandboxed programs; the newest deadline applies."""
 
     def __init__(self, limit_s: float) -> None:
         self.enforced = False
@@ -41,7 +41,7 @@ class Deadline:
 
 @contextmanager
 def deadline(limit_s: float) -> Iterator[Deadline]:
-    """Within a ``with`` block, stop all sandboxed programs after ``limit_s`` seconds, and let no more start."""
+    """Within a ``with`` block, stop all sandboxed programs after ``limit_s`` seconds, and let no new ones start."""
     own = Deadline(limit_s)
     _deadlines.append(own)
     try:
@@ -51,9 +51,9 @@ def deadline(limit_s: float) -> Iterator[Deadline]:
 
 
 def violation() -> str:
-    """Return the reason to stop all programs if the deadline has passed, otherwise an empty string.
+    """Return the reason to stop all programs if the deadline has passed, and mark the deadline as enforced.
 
-    A deadline that has passed then counts as enforced.
+    Otherwise, return an empty string.
     """
     if not _deadlines or not _deadlines[-1].reached:
         return ""
@@ -66,7 +66,7 @@ def charge_to_submission() -> Iterator[None]:
     """Charge the time of a ``with`` block to the submission.
 
     Use this for trusted work whose cost the submission controls, such as reading the submission's log. If the deadline
-    has passed at the end of the block, even if an exception ends the block, the deadline counts as enforced.
+    has passed when the block ends, normally or with an exception, the deadline is marked as enforced.
     """
     try:
         yield
@@ -75,10 +75,6 @@ def charge_to_submission() -> Iterator[None]:
 
 
 def raise_if_expired() -> None:
-    """Raise if the deadline has passed.
-
-    Raises:
-        TimeLimitError: if the deadline has passed.
-    """
+    """Raise a :class:`TimeLimitError` if the deadline has passed."""
     if reason := violation():
         raise TimeLimitError(reason)

@@ -1,4 +1,4 @@
-"""Suspend and continue the processes of a sandbox."""
+"""Suspend and resume the processes of a sandbox."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 _STOP_WITHIN_S = 10.0
 _POLL_S = 0.002
 _AT_REST = frozenset("TtZX")
-"""States of threads that execute nothing: stopped, and ended."""
+"""States of threads that have stopped or ended."""
 
 
 def pause(root: int, paused: list[int]) -> None:
     """Suspend a process and its descendants with SIGSTOP, including processes that start in the meantime.
 
-    A program can have the kernel send SIGCONT later, for example by a timer; :func:`running` tells.
+    A program can make the kernel send it SIGCONT later, for example with a timer; :func:`running` detects this.
 
     Args:
         root: the PID of the process.
-        paused: a list to which the PIDs of the processes are added that this call suspends, before it suspends them,
-            parents first: a shell that sees its children stop takes them for stopped jobs. Processes that were
-            suspended before are not added, so that :func:`resume` leaves them suspended.
+        paused: a list to which this call adds the PID of each process before suspending it. Parents come first, because
+            a shell would treat stopped children as stopped jobs. Processes that are already suspended are not added, so
+            that :func:`resume` leaves them suspended.
 
     Raises:
-        ReBenchError: if a process still runs after ten seconds.
+        ReBenchError: if a process is still running after ten seconds.
     """
     started = time.monotonic()
     at_rest: set[int] = set()
     while True:
-        # A call that cannot be interrupted ends soon, except vfork, which waits for a child that may be suspended.
+        # An uninterruptible call ends soon, except vfork, which waits for a child that may be suspended.
         pids, before = dict(_tree(root, accept_waiting=time.monotonic() - started > 1)), at_rest
         at_rest = set() if any(pids.values()) else set(pids)
-        # One look can miss a process whose parent ends meanwhile; the next look finds it below its new parent.
+        # A scan can miss a process whose parent ends meanwhile; the next scan finds it below its new parent.
         if at_rest and at_rest == before:
             return
         if time.monotonic() - started > _STOP_WITHIN_S:
@@ -55,14 +55,17 @@ def pause(root: int, paused: list[int]) -> None:
 
 
 def running(root: int) -> list[int]:
-    """Return the processes of a tree that run, parents first; threads in an uninterruptible call count as stopped."""
+    """Return the PIDs of a tree's running processes, parents first.
+
+    Threads in an uninterruptible call count as stopped.
+    """
     return [pid for pid, runs in _tree(root, accept_waiting=True) if runs]
 
 
 def _tree(root: int, *, accept_waiting: bool) -> Iterator[tuple[int, bool]]:
-    """Yield each process of a tree, parents first, and whether it has a thread that is neither stopped nor ended.
+    """Yield each PID of a process tree, parents first, and whether the process has a running thread.
 
-    The states of all threads matter: a process whose first thread has exited looks like a zombie while the others run.
+    The states of all threads matter: a process whose first thread has exited looks like a zombie while others run.
     """
     at_rest = _AT_REST | {"D"} if accept_waiting else _AT_REST
     for pid in process_tree(root):
@@ -70,7 +73,7 @@ def _tree(root: int, *, accept_waiting: bool) -> Iterator[tuple[int, bool]]:
 
 
 def resume(paused: list[int]) -> None:
-    """Continue the processes that :func:`pause` has suspended, the last ones first."""
+    """Resume the processes that :func:`pause` suspended, in reverse order."""
     for pid in reversed(paused):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""Run a sandboxed program: truncate its output, enforce its limits, and kill all its processes."""
+"""Run a sandboxed program: enforce its limits, truncate its output, and kill all its processes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class Running:
         deadline.raise_if_expired()
         self._limits = spec.limits
         self._started = time.monotonic()
-        self._stopped = ""
+        self.stopped = ""
+        """Why the program was stopped, or an empty string."""
         self._ended = threading.Event()
         launch = backend.launch(program, spec)
         self._user = launch.user
@@ -85,11 +86,6 @@ class Running:
 
     def __exit__(self, *exc: object) -> None:
         self.kill()
-
-    @property
-    def stopped(self) -> str:
-        """Why the program was stopped, or an empty string."""
-        return self._stopped
 
     def alive(self) -> bool:
         """Return whether the program is running."""
@@ -116,7 +112,7 @@ class Running:
     def stop(self, reason: str) -> None:
         """Kill the program and its descendants; the first ``reason`` given becomes :attr:`Finished.stopped`."""
         if self.alive():
-            self._stopped = self._stopped or reason
+            self.stopped = self.stopped or reason
             self._end(self._process)
 
     def kill(self) -> None:
@@ -129,7 +125,7 @@ class Running:
         self._cleanup()
         self._cleanup = lambda: None
         for thread in self._threads:
-            for _turn in range(_JOINS):  # many short waits: if this process is suspended, only one of them expires
+            for _ in range(_JOINS):  # many short waits: if this process is suspended, only one of them expires
                 thread.join(_GRACE_S / _JOINS)  # limited: without a sandbox, a daemon may keep the output open
 
     def wait(self) -> Finished:
@@ -144,12 +140,12 @@ class Running:
         raise_if_stop_requested()
         deadline.raise_if_expired()
         seconds = time.monotonic() - self._started
-        self._stopped = self._stopped or self._growth.violation_at_end(self._limits)
+        self.stopped = self.stopped or self._growth.violation_at_end(self._limits)
         status = _exit_status(self._process.returncode)
-        return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
+        return Finished(status, self.stopped, self.stdout.text(), self.stderr.text(), seconds)
 
     def wait_at_most(self, seconds: float) -> int | None:
-        """Return the exit status (negative for a signal); None if the program still runs after ``seconds``."""
+        """Return the exit status (negative for a signal), or None if the program is still running after ``seconds``."""
         with suppress(subprocess.TimeoutExpired):
             return _exit_status(self._process.wait(seconds))
         return None
@@ -165,7 +161,7 @@ class Running:
             self._ended.wait(_POLL_S)
 
     def _violation(self) -> str:
-        """Return why the program must stop, such as the limit that it exceeds, or an empty string."""
+        """Return why the program must stop, such as an exceeded limit, or an empty string."""
         root, limits = self._process.pid, self._limits
         if stop_requested():
             return "re-bench was stopped"
@@ -181,7 +177,7 @@ class Running:
         )
 
     def _find_ancestor(self, ancestor_pid: Callable[[], int | None]) -> None:
-        """Look for the ancestor process until it exists, and again after it exits: Podman starts another monitor."""
+        """Look for the ancestor process until it exists, and again after it exits, as Podman starts another monitor."""
         while not self._ended.is_set():
             if self._ancestor is None or not is_running(self._ancestor):
                 self._ancestor = ancestor_pid()
@@ -189,12 +185,14 @@ class Running:
 
 
 def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start a sandboxed program in a new session, with stderr as a pipe. It ends with the calling thread.
+    """Start a sandboxed program in a new session, with stderr as a pipe.
+
+    Some backends kill the program when the calling thread ends.
 
     Args:
-        launch: how to start it; its descriptors are closed here afterwards.
+        launch: how to start the program; this function closes the descriptors in it.
         stdout: as for :class:`subprocess.Popen`.
-        inherited: further file descriptors that the program inherits, with the same numbers.
+        inherited: further file descriptors that the program inherits under the same numbers.
 
     Raises:
         OSError: if the program cannot be started.
@@ -220,9 +218,9 @@ def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[
 
 @contextmanager
 def shown_directory(backend: Backend, prefix: str) -> Iterator[Path]:
-    """Create a temporary directory for a spec, which other users of this machine cannot enter.
+    """Create a temporary directory to show in a sandbox; other users of this machine cannot enter it.
 
-    With a backend that has no mounts of its own, they can enter it, but not write to it.
+    With a backend without mounts, they can enter it but not write to it.
     """
     with temporary_directory(prefix) as private:
         private.chmod(0o700 if backend.mounts else 0o755)
@@ -235,18 +233,18 @@ def shown_directory(backend: Backend, prefix: str) -> Iterator[Path]:
 def start_connected(
     backend: Backend, program: Callable[[str], Sequence[str]], spec: SandboxSpec, directory: Path, within_s: float
 ) -> tuple[Running, socket.socket]:
-    """Start a program with a connection to this process, of which no other process has an end.
+    """Start a program that has a private connection to this process.
 
     Args:
         backend: the sandbox.
-        program: returns the command line, given ``descriptor:N`` for an inherited connection or, if the backend's
-            programs inherit none, the path of a socket in ``directory``.
-        spec: what the program sees, and its limits.
-        directory: a directory of :func:`shown_directory` that the spec shows.
+        program: a function that returns the command line. Its argument is ``descriptor:N`` for an inherited connection
+            or, if the backend's programs inherit none, the path of a socket in ``directory``.
+        spec: the files that the program sees, and its limits.
+        directory: a directory from :func:`shown_directory` that the spec shows.
         within_s: seconds within which the program must send its first byte, which is not returned.
 
     Raises:
-        ReBenchError: if it does not.
+        ReBenchError: if the program does not send that byte in time.
         StoppedError: if this process or thread is being stopped.
         TimeLimitError: if the deadline passed in the meantime.
     """
@@ -277,7 +275,7 @@ def start_connected(
 
 
 def _wait_readable(waiting: socket.socket, running: Running, limit: TimeLimit) -> None:
-    """Wait for a connection or data of a program that is starting."""
+    """Wait for a connection or data from a program that is starting."""
     readable = select.poll()
     readable.register(waiting, select.POLLIN)
     while not readable.poll(1000 * _ACCEPT_S):
@@ -322,8 +320,8 @@ def _drain(stream: IO[bytes] | None, kept: HeadTail) -> None:
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a sandbox's outermost process and its descendants, and wait until the process has exited."""
-    # Killing PID 1 of the namespace kills all other processes in it. PID 1 is found as a child of bwrap:
-    # so kill the descendants first, and bwrap itself only if it is still running.
+    # Killing PID 1 of the namespace kills all other processes in it. PID 1 is found as a child of bwrap, so kill the
+    # descendants first, and bwrap itself only if no descendant is left or the time is up.
     latest = time.monotonic() + _GRACE_S
     while process.poll() is None:
         descendants = list(process_tree(process.pid))[1:]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
 
 _MOST_ENTRIES = 300_000
-"""Maximum number of files, directories and links in a program's writable directories, which take time to measure."""
+"""Maximum number of files, directories and links in a program's writable directories; more take too long to measure."""
 _PERIOD_S = 0.25
-_PAUSE_FACTOR = 4  # measuring takes at most a fifth of the time, however many files there are
+_PAUSE_FACTOR = 4  # so measuring takes at most a fifth of the time, however many files there are
 
 _MIB = 1 << 20
-_BLOCK = 512  # the unit of st_blocks, whatever the file system's
+_BLOCK = 512  # the unit of st_blocks on all file systems
 _S_PER_MIB = 1 / 4096
 _HELD = {"RssAnon", "RssShmem", "VmSwap"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
@@ -51,8 +51,8 @@ def as_user(user: int | None) -> Iterator[None]:
 def memory_violation(root: int, limits: Limits) -> str:
     """Return a message if the process tree under ``root`` exceeds its memory limit, otherwise an empty string.
 
-    Pages of files on disk do not count, and pages that processes share count once. It is slow to determine how many
-    processes share a page, so this is only done if the plain sum over all processes exceeds the limit.
+    Pages of files on disk do not count, and pages that processes share count once. Determining how many processes share
+    a page is slow, so this function does that only if the plain sum over all processes exceeds the limit.
     """
     limit = limits.memory_mib * _MIB
     latest = time.thread_time() + max(1.0, limits.memory_mib * _S_PER_MIB)
@@ -62,9 +62,9 @@ def memory_violation(root: int, limits: Limits) -> str:
     shares = {}
     for pid in held:
         shares[pid] = _proc_bytes(pid, "smaps_rollup", _SHARE)
-        if time.thread_time() > latest:  # of CPU time, so that a busy machine makes no difference
-            return "its memory cannot be measured in time: too many processes share too much"
-    # If a process's share cannot be read, count all its pages, or nothing if the process has exited by now.
+        if time.thread_time() > latest:  # in CPU time, so that a busy machine makes no difference
+            return "its memory cannot be measured in time: too many processes share too much of it"
+    # If a process's share cannot be read, count all its pages, or nothing if the process has exited.
     wholes = (_proc_bytes(pid, "status", _HELD) or 0 for pid, share in shares.items() if share is None)
     over = sum(wholes) + sum(filter(None, shares.values())) > limit
     return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
@@ -84,7 +84,7 @@ class DiskGrowth:
         Args:
             directories: the directories to measure.
             before: the initial size in bytes; None to measure it.
-            user: the UID of the processes that write; None for this process's. See :func:`as_user`.
+            user: the UID of the processes that write; None for this process's UID. See :func:`as_user`.
         """
         self._directories, self._user = list(directories), user
         self._devices: set[int] = set()
@@ -100,8 +100,8 @@ class DiskGrowth:
     def violation(self, root: int, limits: Limits) -> str:
         """Return a message if the directories grew too much or cannot be measured, otherwise an empty string.
 
-        Deleted files that the process tree under ``root`` keeps open count too. This measures at most every 250 ms, so
-        only :meth:`violation_at_end` notices the last files that a program writes.
+        Deleted files that the process tree under ``root`` keeps open count too. This method measures at most every
+        250 ms, so it may miss the last files that a program writes; :meth:`violation_at_end` does not.
         """
         started = time.monotonic()
         if not self._directories or (started < self._next and not self._much_was_written(limits)):
@@ -115,9 +115,9 @@ class DiskGrowth:
         return reason
 
     def _much_was_written(self, limits: Limits) -> bool:
-        """Return whether the file systems have lost so much space since the last measurement that it is time for one.
+        """Return whether so much free space has disappeared since the last measurement that another one is due.
 
-        This is quick, however many files there are. Other programs may have written it.
+        This check is quick even if there are many files. Other programs may have used the space.
         """
         return self._free - self._free_bytes() > limits.disk_mib * _MIB / 8
 
@@ -128,11 +128,9 @@ class DiskGrowth:
         return 0
 
     def violation_at_end(self, limits: Limits, unnamed: int = 0) -> str:
-        """Return the same message after measuring now.
+        """Measure now, and return a message like :meth:`violation`.
 
-        Args:
-            limits: the program's limits.
-            unnamed: size in bytes of deleted files that are still open; 0 if the program has exited.
+        ``unnamed`` is the size in bytes of deleted files that are still open; 0 if the program has exited.
         """
         try:
             over = self.is_over_now(limits.disk_mib * _MIB - unnamed)
@@ -150,9 +148,9 @@ class DiskGrowth:
 
 
 def _proc_bytes(pid: int, name: str, keys: set[str]) -> int | None:
-    """Return the sum, in bytes, of the lines ``key: N kB`` in a file of a process; None if it cannot be read.
+    """Return the sum, in bytes, of the lines ``key: N kB`` in a process's file; None if the file cannot be read.
 
-    If the first thread has exited, the files of the process are empty, and those of another thread count.
+    If the process's first thread has exited, the file is empty; then read the file of another thread.
     """
     found = _kib_lines(f"/proc/{pid}/{name}", keys)
     if found or found is None:
@@ -184,8 +182,8 @@ def _ticks(pid: int) -> int:
 def _unnamed_files(root: int, devices: set[int]) -> int:
     """Return the size in bytes of the deleted files on ``devices`` that the process tree under ``root`` keeps open.
 
-    Files that are only mapped count too, if this process may look at them. Descriptors that are on their way between
-    processes cannot be seen.
+    Files that are only mapped count too, if this process may inspect them. Files whose descriptors are in transit
+    between processes do not count.
     """
     seen: dict[tuple[int, int], int] = {}
     for pid in process_tree(root):
@@ -201,7 +199,7 @@ def _unnamed_files(root: int, devices: set[int]) -> int:
 
 
 def _maps_deleted_files(process: Path) -> bool:
-    """Return whether a process maps a deleted file: a quick look, as it may map thousands of others."""
+    """Return whether a process maps a deleted file; this is quick even if the process maps thousands of files."""
     with suppress(OSError):
         return b" (deleted)\n" in (process / "maps").read_bytes()
     return False

@@ -1,4 +1,4 @@
-"""A seccomp filter for system calls that no submission needs, built with libseccomp.
+"""Build a seccomp filter with libseccomp that denies system calls that no submission needs.
 
 The filter denies
 
@@ -6,17 +6,17 @@ The filter denies
 - socket families with a history of bugs,
 - kinds of memory that neither process limits nor file system limits count,
 - asynchronous I/O contexts, of which the whole machine has a fixed number,
-- extended attributes, which take space outside the sizes of files,
+- extended attributes, which use disk space that file sizes do not include,
 - set-user-ID files.
 
-In a sealed sandbox, it also denies locks, leases, times and notifications of files, which other sandboxes that share
-the files could observe, and changes of priorities. 32-bit calls kill the process.
+In a sealed sandbox, the filter also denies file locks, leases, timestamps and notifications, which other sandboxes that
+share the files could observe, and priority changes. 32-bit calls kill the process.
 
 For bubblewrap, the filter is a BPF program that allows all other calls. For Docker and Podman, it is a profile that
 replaces the engine's own (``--security-opt seccomp=FILE``). The engine translates the names of calls with its own
 libseccomp, which may not know all denied calls. Like the engines' own profiles, the profile therefore lists the allowed
-calls by name and denies all others. For its format see https://docs.docker.com/engine/security/seccomp/, for the values
-https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md#seccomp.
+calls by name and denies all others. https://docs.docker.com/engine/security/seccomp/ describes the format, and
+https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md#seccomp the values.
 """
 
 from __future__ import annotations
@@ -60,29 +60,29 @@ _SEALED = """
     flock inotify_init inotify_init1 inotify_add_watch mlock mlock2 mlockall
     sched_setscheduler sched_setattr sched_setparam setpriority
 """.split()  # noqa: SIM905 - as above
-"""Calls that a sealed sandbox denies in addition. They fail with ``ENOSYS``, after which libraries do without them.
+"""Calls that a sealed sandbox also denies. They fail with ``ENOSYS``, so libraries do without them.
 
-Locked memory is counted in files of /proc that all can read. A thread of lower priority would seem to wait for a core,
+All programs can read the amount of locked memory in /proc. A thread of lower priority would seem to wait for a core,
 which extends time limits.
 """
 _TIMES = ("utime", "utimes", "futimesat", "utimensat")
-"""Calls that do nothing in a sealed sandbox, without an error: the device nodes in /dev are the machine's."""
+"""Calls that succeed in a sealed sandbox but do nothing, because the device nodes in /dev are the machine's."""
 _MAP_LOCKED = 0x2000
 _FILE_COMMANDS = (*range(5), *range(8, 17), *range(1027, 1035))
-"""Commands of fcntl that a sealed sandbox allows: those of <linux/fcntl.h> up to F_GET_SEALS, without record locks,
+"""Commands of fcntl that a sealed sandbox allows: all in <linux/fcntl.h> up to F_GET_SEALS, except for record locks,
 leases and F_NOTIFY."""
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of <linux/sched.h>."""
 _OPAQUE = (435, 437, 452, 463, 467)
 """Numbers of clone3, openat2, fchmodat2, setxattrat and open_tree_attr on all architectures.
 
-libseccomp may not know the names. clone3 and openat2 pass flags in memory, which a filter cannot read. If these calls
-fail, libraries use others.
+libseccomp may not know these names. clone3 and openat2 pass flags in memory, which a filter cannot read. If these calls
+fail, libraries use older calls.
 """
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "creat": 1, "mknod": 1, "mknodat": 2}
-"""System calls that set a file's mode, with the position of the mode."""
+"""System calls that set a file's mode, with the position of the mode argument."""
 _OPENS = {"open": 1, "openat": 2}
-"""System calls that may create a file, with the position of the flags, which the mode follows."""
+"""System calls that may create a file, with the position of the flags argument; the mode is the next argument."""
 _O_TMPFILE = 0o20000000  # without the bit of O_DIRECTORY
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
@@ -110,7 +110,7 @@ def open_profile(*, sealed: bool) -> int | None:
 def engine_profile(*, sealed: bool = False) -> dict[str, Any] | None:
     """Return the filter as a profile for Docker and Podman, or None without libseccomp.
 
-    A call with conditions, none of which is met, fails like an unknown call (``ENOSYS``).
+    A call that has conditions but meets none of them fails like an unknown call (``ENOSYS``).
     """
     try:
         import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
@@ -144,7 +144,7 @@ def engine_profile(*, sealed: bool = False) -> dict[str, Any] | None:
 
 
 def _conditions() -> dict[str, list[dict[str, Any]]]:
-    """Return the conditionally allowed calls, each with its alternative conditions; the inverse of :func:`_rules`."""
+    """Return, for each conditionally allowed call, its alternative conditions; the inverse of :func:`_rules`."""
     namespaces = sum(_NAMESPACES)
     families = [{"index": 0, "op": "SCMP_CMP_EQ", "value": int(family)} for family in sorted(_FAMILIES)]
     conditions = {"clone": [_without(0, namespaces)], "socket": families}
@@ -199,8 +199,7 @@ def _rules(seccomp: Any) -> Any:
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     refused = seccomp.ERRNO(errno.EPERM)
     for name in _DENIED:
-        with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
-            rules.add_rule(refused, name)
+        _add(rules, refused, name)
     for flag in _NAMESPACES:
         rules.add_rule(refused, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
     for number in _OPAQUE:
@@ -218,11 +217,9 @@ def _sealed_rules(seccomp: Any) -> Any:
     rules = _rules(seccomp)
     unknown = seccomp.ERRNO(errno.ENOSYS)
     for name in _SEALED:
-        with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
-            rules.add_rule(unknown, name)
+        _add(rules, unknown, name)
     for name in _TIMES:
-        with suppress(OSError, ValueError, RuntimeError):
-            rules.add_rule(seccomp.ERRNO(0), name)
+        _add(rules, seccomp.ERRNO(0), name)
     rules.add_rule(unknown, "mmap", seccomp.Arg(3, seccomp.MASKED_EQ, _MAP_LOCKED, _MAP_LOCKED))
     for command in set(range(_FILE_COMMANDS[-1])).difference(_FILE_COMMANDS):
         rules.add_rule(unknown, "fcntl", seccomp.Arg(1, seccomp.EQ, command))
@@ -231,15 +228,19 @@ def _sealed_rules(seccomp: Any) -> Any:
     return rules
 
 
+def _add(rules: Any, action: Any, name: str, *conditions: Any) -> None:
+    """Add a rule if this architecture has the call."""
+    with suppress(OSError, ValueError, RuntimeError):
+        rules.add_rule(action, name, *conditions)
+
+
 def _refuse_set_id(seccomp: Any, rules: Any) -> None:
-    """Deny set-user-ID and set-group-ID modes: such a file would let others run programs with this user's rights."""
+    """Deny set-user-ID and set-group-ID modes, with which others could run programs with this user's rights."""
     refused = seccomp.ERRNO(errno.EPERM)
     for bit in (stat.S_ISUID, stat.S_ISGID):
         for name, position in _MODES.items():
-            with suppress(OSError, ValueError, RuntimeError):
-                rules.add_rule(refused, name, seccomp.Arg(position, seccomp.MASKED_EQ, bit, bit))
+            _add(rules, refused, name, seccomp.Arg(position, seccomp.MASKED_EQ, bit, bit))
         for name, position in _OPENS.items():
             for flag in (os.O_CREAT, _O_TMPFILE):
                 making = seccomp.Arg(position, seccomp.MASKED_EQ, flag, flag)
-                with suppress(OSError, ValueError, RuntimeError):
-                    rules.add_rule(refused, name, making, seccomp.Arg(position + 1, seccomp.MASKED_EQ, bit, bit))
+                _add(rules, refused, name, making, seccomp.Arg(position + 1, seccomp.MASKED_EQ, bit, bit))

@@ -1,4 +1,4 @@
-"""Describe a sandbox; backends turn the description and a program into a command line."""
+"""Describe sandboxes, and define the interface of the backends that start programs in them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SandboxSpec:
     directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
     """Working directory inside the sandbox."""
     as_pid1: bool = False
-    """Whether the program is PID 1 of its namespace: signals from inside the sandbox cannot stop or kill it, and it
+    """Whether the program is PID 1 of its namespace. Signals from inside the sandbox cannot stop or kill PID 1, which
     must reap orphans. Backends without PID namespaces (``landlock``, ``user`` and ``none``) ignore this."""
     limits: Limits = field(default_factory=Limits)
     gpu: str | None = None
@@ -46,20 +46,16 @@ class SandboxSpec:
     """Directories of the machine that appear empty inside the sandbox, except for paths in ``read_only`` and
     ``writable``. The backend ``none`` hides nothing."""
     sealed: bool = False
-    """Whether to deny what programs in other sandboxes could observe: locks, leases and notifications of shared files,
-    and counters of the kernel. Such a program cannot tell them what it knows."""
+    """Whether to deny operations that programs in other sandboxes could observe, such as locking shared files or
+    changing kernel counters, so that the program cannot pass information to them."""
     host_network: bool = False
-    """Whether the program shares the machine's network: its addresses, its loopback and its abstract Unix sockets."""
+    """Whether the program shares the machine's network addresses, loopback interface and abstract Unix sockets."""
     user: int | None = None
-    """UID to run the program under, if it shares files with earlier programs; None for a fresh UID. Only the backends
+    """UID for a program that shares files with earlier programs; None for a fresh UID. Only the backends
     ``bubblewrap``, ``landlock`` and ``user`` use this, and only as root; otherwise all programs run under one UID."""
 
     def __post_init__(self) -> None:
-        """Check that ``gpu`` is the UUID of a GPU, since container engines also accept ``all``.
-
-        Raises:
-            UsageError: if it is not.
-        """
+        """Raise a UsageError if ``gpu`` is neither None nor a GPU's UUID: container engines also accept ``all``."""
         if self.gpu is not None and not is_gpu_uuid(self.gpu):
             raise UsageError(f"{self.gpu!r} is not the UUID of a GPU; expected GPU-… as `nvidia-smi -L` shows it")
 
@@ -78,12 +74,12 @@ class Launch:
     """Returns the PID of the common ancestor of the program's processes, or None if there is no such process yet.
     Without this function, the command's own process is the ancestor."""
     environment: Mapping[str, str] | None = None
-    """The environment of the command itself, which sandboxed programs may be able to read; None to inherit this
-    process's environment."""
+    """The environment of the command itself; None to inherit this process's. Sandboxed programs may be able to read
+    the command's environment."""
     end: Callable[[subprocess.Popen[bytes]], None] | None = None
     """Kills the command and its descendants; None for :func:`re_bench.sandbox.process.end_process`."""
     user: int | None = None
-    """The UID of the program's processes, if this process may need that UID to inspect them; see
+    """The UID that this process may need in order to inspect the program's processes; see
     :func:`re_bench.sandbox.resource_usage.as_user`."""
     own: Sequence[Path] = ()
     """The program's private directories on disk, which together may grow to :attr:`Limits.space_mib`."""
@@ -95,33 +91,29 @@ class Backend(Protocol):
     sessions: bool
     """Whether the backend can run agents' sessions in addition to submissions."""
     sockets: bool
-    """Whether programs inside can connect to Unix sockets listed in their spec."""
+    """Whether sandboxed programs can connect to Unix sockets listed in their spec."""
     inherits: bool
-    """Whether programs inside inherit open file descriptors of this process."""
+    """Whether sandboxed programs inherit open file descriptors of this process."""
     mounts: bool
-    """Whether a path in a spec is visible inside even if its parent directories outside are private."""
+    """Whether a sandbox shows a path of its spec even if the path's parent directories are private."""
 
     @property
     def name(self) -> str:
-        """The name that is recorded in scores."""
-        ...
+        """The name recorded in scores."""
 
     @property
     def python(self) -> str:
         """The Python interpreter in the sandbox: a path, or a command on the sandbox's ``PATH``."""
-        ...
 
     def probe(self) -> None:
         """Check that the backend can isolate a program on this machine.
 
         Raises:
-            SandboxUnavailableError: if it cannot; the message states the reason and the remedy.
+            SandboxUnavailableError: if the check fails.
         """
-        ...
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return how to start ``program`` in a sandbox."""
-        ...
 
 
 def python_directories() -> list[Path]:
@@ -138,9 +130,7 @@ def is_gpu_uuid(text: str) -> bool:
 def base_environment(home: str, gpu: str | None = None) -> dict[str, str]:
     """Return the environment variables that every sandboxed program gets.
 
-    Args:
-        home: value of ``HOME``.
-        gpu: UUID for ``CUDA_VISIBLE_DEVICES``; None to leave that variable out.
+    ``home`` is the value of ``HOME``. ``gpu`` is the UUID for ``CUDA_VISIBLE_DEVICES``; None leaves the variable out.
     """
     kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
     search = [str(Path(sys.prefix) / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]

@@ -1,4 +1,4 @@
-"""Limit the time of a program, not counting the time during which it waits for a core of a busy machine."""
+"""Limit a program's time, not counting the time during which it waits for a core of a busy machine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MAX_STRETCH = 10
-"""However busy the machine is, a limit of ``n`` seconds is reached after ``MAX_STRETCH * n`` seconds."""
+"""A limit of ``n`` seconds is reached after ``MAX_STRETCH * n`` seconds at the latest, however busy the machine is."""
 
 
 class CoreTime(NamedTuple):
-    """How long a thread has run on a core and has waited for one, in seconds."""
+    """How long a thread has run on a core and has waited for a core, in seconds."""
 
     ran: float
     waited: float
@@ -27,14 +27,14 @@ class CoreTime(NamedTuple):
 class TimeLimit:
     """A limit of ``seconds`` of wall-clock time from now.
 
-    Time during which the limited processes are ready to run but wait for a core does not count, but the limit is
-    reached after :data:`MAX_STRETCH` times ``seconds`` at the latest. Of several threads, the longest wait counts, but
-    not what they wait for each other: the time for which all cores together would have run them is no wait.
+    The limit is extended by the time that the limited processes have waited for a core, up to :data:`MAX_STRETCH` times
+    ``seconds`` in total. This is the longest wait of any thread, but at most the elapsed time minus the time that all
+    cores together would need to run the threads, so that threads gain no time by competing with each other.
 
     Args:
         seconds: the limit.
-        waits: returns how long each thread has run and waited so far, as :func:`core_waits` does.
-        started: whether the threads exist already; their waiting until the first check does not count then.
+        waits: a function that returns how long each thread has run and waited so far, such as :func:`core_waits`.
+        started: whether the threads exist already; their waits before the first check are then ignored.
     """
 
     def __init__(self, seconds: float, waits: Callable[[], Mapping[int, CoreTime]], *, started: bool) -> None:
@@ -51,7 +51,7 @@ class TimeLimit:
         return time.monotonic() - self._started
 
     def check(self) -> float:
-        """Return the seconds left, at least 0, if no thread waits for a core from now on."""
+        """Return the seconds left (at least 0), assuming that no thread waits for a core from now on."""
         times, elapsed = self._waits(), self.elapsed_s
         if self._before is None:
             self._before = times
@@ -69,11 +69,7 @@ class TimeLimit:
         return self.elapsed_s >= self.seconds and self.check() <= 0
 
     def describe(self, cpu_s: float | None = None) -> str:
-        """Return the limit as text, with the wall-clock time if the machine was busy.
-
-        Args:
-            cpu_s: CPU seconds that the limited program has used, if known.
-        """
+        """Return the limit as text; if the machine was busy, include the wall-clock time and, if known, CPU time."""
         elapsed = self.elapsed_s
         if self._waited < 0.1 * self.seconds + 1:
             return f"{self.seconds:g} s"
@@ -84,11 +80,9 @@ class TimeLimit:
 def core_waits(root: int | None = None) -> dict[int, CoreTime]:
     """Return how long each thread of a process tree has run and has waited for a core, by thread ID.
 
-    Linux counts this in ``/proc/PID/task/TID/schedstat`` (Documentation/scheduler/sched-stats.rst); without it, the
+    ``root`` is the PID of the process at the top; None for this process. The times are from
+    ``/proc/PID/task/TID/schedstat`` (Documentation/scheduler/sched-stats.rst); if the kernel lacks these files, the
     result is empty.
-
-    Args:
-        root: PID of the process at the top; None for this process.
     """
     waits = {}
     for pid in process_tree(root or os.getpid()):

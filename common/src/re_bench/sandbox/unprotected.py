@@ -1,4 +1,4 @@
-"""The ``none`` backend: no isolation. It must be chosen explicitly, and is recorded in scores."""
+"""The ``none`` backend, which isolates nothing. It must be chosen explicitly, and scores record it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Unprotected:
         """Return how to start ``program`` with the spec's environment, directory and resource limits.
 
         Raises:
-            SandboxUnavailableError: if the spec shows a file under another path, which needs mounts.
+            SandboxUnavailableError: if a path inside differs from the path outside, which would need a mount.
         """
         moved = {**spec.read_only, **spec.writable}
         for inside, outside in moved.items():
@@ -47,7 +47,7 @@ class Unprotected:
                 )
         environment = base_environment("/tmp", spec.gpu) | dict(spec.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
-        # No limit on processes, because without a namespace the limit counts all processes of the user.
+        # Do not limit processes, because without a namespace the limit would count all processes of the user.
         bounds = rlimits(spec.limits, gpu=spec.gpu is not None)
         limits = [part for part in bounds if not part.startswith("--nproc")]
         return Launch(["env", "-i", f"--chdir={spec.directory}", *assignments, *limits, *program])

@@ -1,4 +1,4 @@
-"""The score of one submission, and its entry in the attempt log. No submission's code writes to that log."""
+"""The score of one submission, and its entry in the attempt log, which submissions' code cannot write to."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 METR_REWARD = "metr"
-"""Key in a score's details: METR's published anchors, and the reward of the raw score with these; may be absent."""
+"""Optional key in a score's details: METR's published anchors, and the reward that they give the raw score."""
 
 _IN_DETAILS = ("sandbox", "submission", "private_raw")
-"""Fields of a score that JSON has inside ``details``."""
+"""Fields of a score that are inside ``details`` in JSON."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Score:
 
     @property
     def deciding_raw(self) -> float | None:
-        """The raw score that counts for the final score: the private one, if there is one."""
+        """The raw score that counts for the final score: the private score if there is one, otherwise ``raw``."""
         return self.raw if self.private_raw is None else self.private_raw
 
     @property
@@ -98,11 +98,7 @@ class Score:
 def record(task: TaskFolder, score: Score, path: Path, submitted: Elapsed | None = None) -> int:
     """Append ``score`` to the attempt log at ``path``; return the attempt's number.
 
-    Args:
-        task: the task.
-        score: the score.
-        path: the log.
-        submitted: the time elapsed in the run at the submission; None if unknown.
+    ``submitted`` is the time elapsed in the run at the submission; None if unknown.
 
     Raises:
         UsageError: if the log belongs to another task, profile or model, or cannot be written.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Job
 
 MAX_NATS = 30.0
-"""Cap on the loss of one token. With larger losses, the digits of the mean loss could leak single labels."""
+"""Maximum loss of one token. With larger losses, the digits of the mean loss could leak single labels."""
 LEAST_ABOVE = 0.001
-"""Nats above the floor that a loss counts as at least."""
+"""Minimum distance of a loss above the floor, in nats; smaller distances count as this distance."""
 _GROUP = 4
 
 
@@ -40,14 +40,10 @@ def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
 
 
 def public_windows(number: int, purpose: str) -> NDArray[np.bool_]:
-    """Return a mask of the windows that count for the public score; all other windows count for the private score.
+    """Return a mask of the windows that count for the public score; the other windows count for the private score.
 
-    In every four consecutive windows, one is public, so that both parts are alike. The machine's secret determines
-    which one.
-
-    Args:
-        number: number of windows, in the text's order.
-        purpose: as for :func:`re_bench.data.instances.secret_seed`.
+    Of every four consecutive windows, one is public, so the public and private parts are alike. The machine's secret
+    determines which of the four is public. For ``purpose`` see :func:`re_bench.data.instances.secret_seed`.
     """
     groups = -(-number // _GROUP)
     draw = np.random.Philox(key=secret_seed(purpose))  # NumPy guarantees that its raw numbers never change
@@ -59,19 +55,19 @@ def public_windows(number: int, purpose: str) -> NDArray[np.bool_]:
 def log_above_floor(loss: float, floor: float) -> float:
     """Return the raw score of a loss in nats, ln(loss - floor); the floor is a loss that no honest model should reach.
 
-    A loss below floor + :data:`LEAST_ABOVE` counts as that; :func:`at_floor` tells.
+    A loss below floor + :data:`LEAST_ABOVE` is replaced by this sum; :func:`at_floor` detects such losses.
 
     Raises:
         InvalidSubmissionError: if the loss is not finite.
     """
     if not math.isfinite(loss):
-        raise InvalidSubmissionError("the loss is not finite: the weights are too large, so that logits overflow")
+        raise InvalidSubmissionError("the loss is not finite: the weights are so large that logits overflow")
     return math.log(max(loss - floor, LEAST_ABOVE))
 
 
 def at_floor(losses: Iterable[float], floor: float) -> dict[str, bool]:
-    """Return a score's detail ``at_floor``, which reports flag, if a loss is at the floor or below; else nothing.
+    """Return the detail ``at_floor`` for a score if a loss is not above floor + :data:`LEAST_ABOVE`, otherwise {}.
 
-    Either the submission knows held-out data, or the task's floor is too high.
+    Reports flag the detail: the submission knows held-out data, or the task's floor is too high.
     """
     return {"at_floor": True} if any(loss - floor < LEAST_ABOVE for loss in losses) else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scale:
-    """The anchors that turn a raw score into a reward; the fields are those of ``details["anchors"]``."""
+    """The anchors that turn a raw score into a reward; ``details["anchors"]`` has the same fields."""
 
     starting: float
     reference: float
     source: str
-    """Where the anchors come from, as text."""
+    """Text that says where the anchors come from."""
 
     def reward(self, raw: float) -> float:
         """Return the reward of a raw score.
@@ -33,18 +32,10 @@ class Scale:
         return normalise(raw, self.starting, self.reference)
 
 
-def round_to(raw: float, resolution: float | None) -> float:
-    """Round a raw score to the nearest multiple of ``resolution``, unless that is None."""
-    return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
-
-
 def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) -> Scale | None:
     """Return the anchors to use, or None if the profile has not been calibrated.
 
-    Args:
-        task: the task.
-        profile: the name of one of its profiles.
-        measured: the anchors that the scorer measured, if any; they take precedence over stored anchors.
+    Anchors that the scorer measured (``measured``) take precedence over stored anchors.
 
     Raises:
         ReBenchError: if the profile requires measured anchors and there are none, or they are unusable.
@@ -58,14 +49,6 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
             f"profile {profile} measures its anchors in every run (in_run), and the scorer returned none"
         )
     return _from_manifest(entry.anchors) if entry.anchors else None
-
-
-def metr_scale(task: TaskFolder, profile: str) -> Scale | None:
-    """Return METR's published anchors, or None if the profile's raw scores have another unit or meaning."""
-    published = task.manifest.metr_anchors(profile)
-    if published is None:
-        return None
-    return Scale(published.starting, published.reference, f"{published.where}: {published.hardware}")
 
 
 def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:

@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 from dataclasses import asdict, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -34,7 +35,7 @@ from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import shown_directory
 from re_bench.sandbox.spec import Backend, SandboxUnavailableError
 from re_bench.scoring.attempt import METR_REWARD, Score, record
-from re_bench.scoring.scale import choose_scale, metr_scale, round_to
+from re_bench.scoring.scale import Scale, choose_scale
 from re_bench.scoring.time_limit import time_limit
 from re_bench.task import staging
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Profile
 
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
-"""A scorer's exit status by the status of the score. After a usage error (2) there is no score."""
+"""A scorer's exit status for each status of the score. After a usage error (2), there is no score."""
 
 GPU_WAIT = "gpu_wait_s"
 """Key in a score's details: seconds for which the scorer waited for other jobs to release a GPU; absent if 0."""
@@ -136,7 +137,7 @@ def score(
         profile: a profile's name, or ``auto``.
         sandbox: name of a backend; None for the default.
         records: directory for the scorer's records (:attr:`Job.records`); None to discard the records.
-        store: where to keep the staged copy; None not to keep it.
+        store: where to keep the staged copy; None to discard the copy.
 
     Raises:
         UsageError: if the task cannot be scored on this machine.
@@ -177,13 +178,13 @@ def score(
 
 
 def _end_with_stdin() -> None:
-    while os.read(0, 1):  # reading sys.stdin would keep it locked at the exit of the interpreter
+    while os.read(0, 1):  # reading sys.stdin would keep it locked when the interpreter exits
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def check_backend(task: TaskFolder, backend: Backend) -> None:
-    """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions, which may need a socket."""
+    """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions, which may need one socket."""
     if task.manifest.model is not None and not backend.sockets:
         name = backend.name.split()[0]
         raise SandboxUnavailableError(
@@ -224,14 +225,18 @@ def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
 
 
 def _metr_details(task: TaskFolder, profile: str, raw: float) -> dict[str, Any]:
-    scale = metr_scale(task, profile)
-    return {METR_REWARD: {**asdict(scale), "reward": scale.reward(raw)}} if scale else {}
+    published = task.manifest.metr_anchors(profile)
+    if published is None:
+        return {}
+    scale = Scale(published.starting, published.reference, f"{published.where}: {published.hardware}")
+    return {METR_REWARD: {**asdict(scale), "reward": scale.reward(raw)}}
 
 
 def _rounded(task: TaskFolder, raw: float) -> float:
     if not math.isfinite(raw):
         raise InvalidSubmissionError(f"raw score is not finite: {raw}")
-    return round_to(raw, task.manifest.resolution)
+    resolution = task.manifest.resolution
+    return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
 
 
 def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
@@ -245,7 +250,7 @@ def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether ``path`` is a file; False also for a link whose target has too long a name."""
+    """Return whether ``path`` is a file; False for a link to a path that is too long."""
     try:
         return path.is_file()
     except OSError:
@@ -253,7 +258,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _printable(text: str) -> str:
-    """Return a message, which may contain text of a submission, without blank lines and control characters."""
+    """Return a message, which may contain a submission's text, without blank lines and control characters."""
     text = re.sub(r"\n\s*\n", "\n", text).strip() or "it failed and gave no reason"
     text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} [...]"
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)

@@ -40,7 +40,7 @@ def time_limit(limit_s: float) -> Iterator[None]:
     If a program is stopped at the limit, any later failure of the block counts as the submission's fault.
 
     Raises:
-        TimeLimitError: if the limit was reached while a sandboxed program ran, or before the block started one.
+        TimeLimitError: if the limit was reached while a sandboxed program ran, or before the block started a program.
         ReBenchError: if the block took too long without a sandboxed program.
     """
     with deadline(limit_s) as limit:

@@ -109,7 +109,7 @@ def _server() -> str:
 
 
 def _max_prices(price: ModelPrice) -> list[float | None]:
-    """Return the highest price of a million prompt tokens and of a million completion tokens; None if not listed.
+    """Return the highest prices of a million prompt tokens and a million completion tokens; None if not listed.
 
     Tiered prices rise with the prompt's length.
     """
@@ -136,7 +136,8 @@ class ModelOptions:
     """The command-line options that choose another chat model."""
 
     model: Annotated[
-        str | None, Parameter(name="--model", help="Use this model instead of the task's; it has separate anchors.")
+        str | None,
+        Parameter(name="--model", help="Use this model, which has its own anchors, instead of the task's."),
     ] = None
     price: Annotated[
         tuple[float, float] | None,
@@ -155,7 +156,7 @@ class ModelOptions:
         Parameter(
             name="--model-output",
             validator=Number(gte=1),
-            help="Maximum tokens of a completion (default: of a prompt).",
+            help="Maximum tokens of a completion (default: as for a prompt).",
         ),
     ] = None
 
@@ -173,4 +174,4 @@ class ModelOptions:
 
 
 NO_MODEL = ModelOptions()
-"""No options, which selects the task's own model."""
+"""No options: use the task's own model."""

@@ -34,18 +34,13 @@ _SCORING_KEYS = ("direction", "aggregation", "resolution", "submission", "stagin
 _PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run")
 _GIT_S = 30
 _LOCK = re.compile(r"images/locks/([\w-]+)\.txt")
-_LOCK_COMMAND = "such as by pip-compile --generate-hashes -o"
+_LOCK_COMMAND = "for example with pip-compile --generate-hashes -o"
 _PROJECTS = ("*", "agents/*", "integrations/*", "tasks/*")
 _TASK_TABLE = "| task | what an agent must do |"
 
 
 def check_task(directory: Path, today: dt.date | None = None) -> Report:
-    """Check the files of a task.
-
-    Args:
-        directory: the task's directory.
-        today: the date to compute the age of anchors from; None for the system's date.
-    """
+    """Check the files of a task; the age of anchors is computed from ``today`` (default: the system's date)."""
     directory = directory.resolve()
     top = repository_of_tasks(directory.parent)
     if top is None and (directory / "__init__.py").is_file():
@@ -73,8 +68,8 @@ def fix_all(reports: Iterable[Report]) -> list[Problem]:
 def _check_version(files: TaskFiles) -> Found:
     """Yield a problem if the scorer, the package or the limits changed after the version was last raised.
 
-    Ignore changes to comments, docstrings and formatting, and to the modules of ``re_bench`` that names are imported
-    from. Without git, or if the task is not committed, yield a note instead.
+    Ignore changes to comments, docstrings and formatting, and to the names of ``re_bench`` modules in imports. Without
+    git, or if the task is not committed, yield a note instead.
     """
     path, manifest = files.toml, files.manifest
     if manifest is None:
@@ -92,12 +87,12 @@ def _check_version(files: TaskFiles) -> Found:
     changed = sorted(_changed_files(files, commit.strip())) if commit and commit.strip() else []
     if commit and changed:
         listed = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")  # noqa: PLR2004
-        text = f"version {manifest.version} is older than the scoring: since {commit[:7]} {listed} changed"
+        text = f"version {manifest.version} is outdated: {listed} changed since {commit[:7]}"
         yield Problem(path, line, f"{text}: write version = {manifest.version + 1}")
 
 
 def _changed_files(files: TaskFiles, commit: str) -> Iterator[str]:
-    """Yield the names of the files used for scoring whose behaviour differs from that in ``commit``."""
+    """Yield the names of files used for scoring whose behaviour has changed since ``commit``."""
     scope = ("--", "task.toml", "score.py", files.name)
     yield from (_git(files.directory, "ls-files", "--others", "--exclude-standard", *scope) or "").splitlines()
     different = _git(files.directory, "diff", "--name-only", "--relative", "--no-renames", commit, *scope) or ""
@@ -122,7 +117,7 @@ def _scoring_keys(text: str) -> Any:
 
 
 def _normalised_code(text: str) -> str:
-    """Return code without comments, docstrings, and the modules of ``re_bench`` that names are imported from."""
+    """Return code without comments, docstrings, and the names of ``re_bench`` modules in imports."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -173,7 +168,7 @@ class Step(NamedTuple):
 
     @property
     def sources(self) -> list[str]:
-        """Paths that COPY or ADD copies from the build context; empty with ``--from`` and for other instructions."""
+        """Paths that COPY or ADD copies from the build context; empty for other instructions, and with ``--from``."""
         try:
             words = shlex.split(self.text)
         except ValueError:  # an unclosed quote
@@ -216,12 +211,7 @@ def _check_project(files: TaskFiles) -> Found:
 
 
 def unpinned(project: Path, top: Path) -> Iterator[Problem]:
-    """Yield a problem for each requirement of a project that the repository's ``constraints.txt`` does not pin.
-
-    Args:
-        project: the project's ``pyproject.toml``.
-        top: the repository.
-    """
+    """Yield a problem for each requirement in a ``pyproject.toml`` that the repository's constraints do not pin."""
     text = project.read_text(encoding="utf-8")
     table = tomllib.loads(text).get("project", {})
     known = {canonicalize_name(name) for name in pinned(text_of(top / "constraints.txt"))} | _own_names(top)

@@ -39,11 +39,11 @@ _REQUIRED = {
     "Dockerfile": "the agent's image",
     "score.py": "the scorer",
     "reference": "the reference solution",
-    "starter": "the files that agents find",
+    "starter": "the files that agents start with",
     "tests": "tests of the task",
 }
 _DRAWN_BY = {"chosen": ("job.instance_number", "setup.instance"), "secret": ("secret_seed(", "public_windows(")}
-"""Source text that shows that a task uses its instance, by kind of instance."""
+"""Code that shows that a task uses its instance, by kind of instance."""
 _TOML_LINE = re.compile(r"\(at line (\d+)")
 _NOT_SOURCE = {"__pycache__", "build", "dist"}
 
@@ -128,7 +128,7 @@ class TaskFiles:
 
 
 def shown(path: Path) -> str:
-    """Return a path for messages, relative to the working directory if the path is below that."""
+    """Return a path for messages, relative to the working directory if the path is inside it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
@@ -186,7 +186,7 @@ def _check_instances(files: TaskFiles) -> Found:
     declared = {profile.instance for profile in files.manifest.profiles.values()} - {None}
     for source in sorted(drawn_by - declared):
         calls = " or ".join(_DRAWN_BY[source])
-        what = f'the task uses {calls}, but no profile has instance = "{source}": add it to the profiles that do'
+        what = f'the task uses {calls}, but no profile has instance = "{source}": add it to the profiles with instances'
         yield Problem(files.toml, line_with(text, "[profiles."), what)
     for source in sorted(filter(None, declared - drawn_by)):
         what = f'instance = "{source}", but the task does not use {" or ".join(_DRAWN_BY[source])}: remove it'
@@ -240,7 +240,7 @@ def _check_required_files(files: TaskFiles) -> Found:
     """Yield problems: missing files, and Python files with syntax errors."""
     package = files.directory / files.name
     required = {files.directory / name: what for name, what in _REQUIRED.items()}
-    required |= {package / "__init__.py": "the task's package", package / "grading.py": "the truth"}
+    required |= {package / "__init__.py": "the task's package", package / "grading.py": "the ground truth"}
     for path, what in required.items():
         if not path.exists():
             yield Problem(path, 1, f"missing: {what}")
@@ -288,7 +288,7 @@ def _check_cheat_folders(files: TaskFiles) -> Found:
         if CHEAT not in names:
             yield Problem(folder, 1, f"has no {CHEAT}: describe the cheat and how it must fail")
         elif names == {CHEAT}:
-            yield Problem(folder / CHEAT, 1, "no submission next to it: write one, or remove the folder")
+            yield Problem(folder / CHEAT, 1, "no submission next to it: write a submission, or remove the folder")
     if len(folders) < MIN_CHEATS:
         what = f"{len(folders)} cheats, at least {MIN_CHEATS}: add other ways to game the scorer"
         yield Problem(files.toml, 1, what)
@@ -358,9 +358,8 @@ def _check_generated_files(files: TaskFiles) -> Found:
     for name, text in generated.files.items():
         path = files.directory / name
         if text_of(path) != text:
-            yield Problem(
-                path, 1, "differs from its template's output: type re-bench check --fix", partial(_write, path, text)
-            )
+            what = "differs from its template's output: type re-bench check --fix"
+            yield Problem(path, 1, what, partial(path.write_text, text, encoding="utf-8"))
 
 
 def _service_problems(files: TaskFiles, manifest: Manifest, defined: list[str]) -> Iterator[Problem]:
@@ -373,10 +372,6 @@ def _service_problems(files: TaskFiles, manifest: Manifest, defined: list[str]) 
             line = line_with(text_of(files.directory / "score.py"), f"def {method}(")
             what = f"the class has the method {method}, but task.toml has no [{table}]: add it"
             yield Problem(files.directory / "score.py", line, what)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
@@ -393,4 +388,4 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _check_instructions,
     _check_generated_files,
 )
-"""The checks in the order of the report. Only the last check imports ``score.py``, in another process."""
+"""The checks, in the order of the report. Only the last check imports ``score.py``, in another process."""

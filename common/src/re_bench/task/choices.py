@@ -2,8 +2,8 @@
 
 A profile's key ``instance`` in the manifest selects the kind of instance:
 
-- ``"chosen"``: a number determines the ground truth, equally on all machines. The number is 0 until
-  ``re-bench prepare --instance`` sets another.
+- ``"chosen"``: a number determines the ground truth, which is the same on all machines. The number is 0 until
+  ``re-bench prepare --instance`` sets another number.
 - ``"secret"``: this machine's secret determines the ground truth; the secret's public name identifies the instance.
 
 Profiles without the key have no instances: their ground truth is the same everywhere, or different in every workspace

@@ -21,13 +21,11 @@ from re_bench.errors import UsageError, did_you_mean
 from re_bench.task.manifest_file import ManifestError, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from re_bench.task.chat_model import ChatModel
     from re_bench.task.manifest import Manifest, Profile
 
 _LONG = 200
-"""Longer names cannot be those of directories."""
+"""Longer names are not tried as directories, because they may be too long for the file system."""
 ENTRY_POINTS = "re_bench.tasks"
 
 
@@ -49,16 +47,6 @@ class TaskFolder:
     def scorer(self) -> Path:
         """The path of ``score.py``, which an unfinished task may not have yet."""
         return self.directory / "score.py"
-
-    @property
-    def package(self) -> Path:
-        """The directory of the Python package: inside the task's directory, or equal to it in a wheel."""
-        inner = self.directory / self.name
-        return inner if (inner / "__init__.py").is_file() else self.directory
-
-    def module(self, name: str) -> str:
-        """Return the qualified name of a module in the task's package; ``name`` itself if there is no package."""
-        return f"{self.name}.{name}" if (self.package / "__init__.py").is_file() else name
 
     @property
     def import_directory(self) -> Path:
@@ -127,7 +115,8 @@ def find_usable_tasks() -> tuple[dict[str, TaskFolder], dict[str, ManifestError]
 def find_task(name: str) -> TaskFolder:
     """Return the task given by a directory's path, a task's name or a task's id.
 
-    A path has a separator, such as ``./NAME``: a directory that others can write could contain one called like a task.
+    A path must contain a separator, as in ``./NAME``. Otherwise, in a directory that others can write, a subdirectory
+    with a task's name could replace the task.
 
     Raises:
         ManifestError: if its manifest is malformed.
@@ -143,11 +132,7 @@ def task_named(name: str, or_give: str = "") -> TaskFolder:
     """Return the known task with the given name or id, which may come from an untrusted file.
 
     Paths are not accepted: an untrusted log or bundle could name a directory, whose code would run outside of any
-    sandbox.
-
-    Args:
-        name: the task's name or id.
-        or_give: text appended to the error message.
+    sandbox. ``or_give`` is appended to the error message.
 
     Raises:
         ManifestError: if its manifest is malformed.
@@ -189,9 +174,9 @@ def task_directories() -> dict[str, Path]:
 
 
 def _repository_tasks() -> list[Path]:
-    """Return the tasks of the checkout that contains the working directory, or else of the one with this package.
+    """Return the tasks of the checkout around the working directory, or otherwise of the checkout with this package.
 
-    Scorers are not sandboxed, so a checkout that other users can write does not count.
+    A checkout that other users can write does not count, because scorers are not sandboxed.
     """
     top = repository_around(Path.cwd())
     if top is None or not _is_own(top):
@@ -209,17 +194,9 @@ def _installed_directories() -> dict[str, Path]:
     """Return the task directories of installed packages, by task name.
 
     Raises:
-        UsageError: if two tasks have the same name.
+        UsageError: as :func:`find_tasks`.
     """
     installed: dict[str, Path] = {}
-    for directory in _installed_tasks():
-        other = installed.setdefault(directory.name, directory)
-        if other != directory:
-            raise UsageError(f"two tasks are called {directory.name}: {other} and {directory}; uninstall one of them")
-    return installed
-
-
-def _installed_tasks() -> Iterator[Path]:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         module = importlib.util.find_spec(entry.module)
         if module is None:
@@ -230,4 +207,6 @@ def _installed_tasks() -> Iterator[Path]:
         task = next((directory for directory in candidates if (directory / "task.toml").is_file()), None)
         if task is None:
             raise UsageError(f"entry point {entry.name} = {entry.value!r}: the package has no task.toml")
-        yield task
+        if (other := installed.setdefault(task.name, task)) != task:
+            raise UsageError(f"two tasks are called {task.name}: {other} and {task}; uninstall one of them")
+    return installed

@@ -44,7 +44,7 @@ function concurrently."""
 
 _TICK_S = 2.0
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Makes idle OpenMP threads sleep instead of spin, which leaves the cores to other scoring runs."""
+"""Makes idle OpenMP threads sleep instead of spin, to leave the cores to other scoring runs."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RunAnchors:
     starting: float
     reference: float
     source: str = "measured in this run"
-    """Where the two scores come from, as text."""
+    """Text that says where the two scores come from."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class RawScore:
     """Anchors to use for this score instead of the stored ones."""
     private: float | None = None
     """The private score, computed on held-out data that no public score depends on; it counts at the end instead of
-    ``raw``. None if the task has no private score. It needs stored anchors, so ``anchors`` must be None."""
+    ``raw``. None if the task has no private score. Private scores need stored anchors, so ``anchors`` must be None."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Gpu:
 
     @property
     def details(self) -> dict[str, str]:
-        """What :attr:`RawScore.details` should contain about the GPU."""
+        """Entries about the GPU for :attr:`RawScore.details`."""
         return {"hardware": self.name} if self.uuid else {}
 
 
@@ -151,9 +151,9 @@ class Job(Generic[ProfileT]):
             packages: re-bench packages that the module imports, such as ``re_bench.lm``.
             submission: whether the process sees the submission, read-only, at :attr:`submission`. If False, the process
                 runs none of the submission's code, and an exception in the process is an internal error.
-            held_out: whether the process gets held-out data; if True, its messages are withheld from the agent.
-            sealed: whether calls are denied with which the process could send held-out data to other sandboxes, such as
-                file locks; False for tasks that hold nothing back.
+            held_out: whether the process gets held-out data. If True, its messages are withheld from the agent.
+            sealed: whether to deny system calls that could send held-out data to other sandboxes, such as file locks;
+                False for tasks without held-out data.
             environment: environment variables of the process.
             visible: more files and directories that the process sees, read-only, at the same paths; the rest of the
                 task's directory is hidden.
@@ -267,7 +267,7 @@ def load_task(folder: TaskFolder) -> Task[Any]:
     """Return the task that a folder's ``score.py`` defines.
 
     Raises:
-        UsageError: if ``score.py`` or a package it needs is missing, or it does not define exactly one task.
+        UsageError: if ``score.py`` or a package it needs is missing, or ``score.py`` does not define exactly one task.
     """
     path = folder.scorer
     if not path.is_file():

@@ -99,7 +99,7 @@ class Spread(StrictModel):
 
 
 class Source(StrictModel):
-    """The source of anchors; for measured and modelled anchors it includes how they were obtained."""
+    """The source of anchors; measured and modelled anchors also have hardware, date, repeats and versions."""
 
     kind: Literal["published", "measured", "modelled"]
     where: Text
@@ -109,7 +109,7 @@ class Source(StrictModel):
     date: dt.date | None = None
     repeats: int | None = Field(default=None, ge=1)
     spread: Spread | None = None
-    """None, or meaningless (in old files), for a single repeat."""
+    """For a single repeat: None, or meaningless in old files."""
     versions: dict[str, str] | None = None
     """Versions of programs and packages, by name."""
 
@@ -168,7 +168,7 @@ class Profile(StrictModel):
     description: Line
     device: Literal["cpu", "cuda"]
     modelled: bool = False
-    """Whether the raw score is computed with a performance model instead of measured."""
+    """Whether the raw score is computed with a performance model instead of being measured."""
     published_unit: bool = False
     """Whether raw scores have the unit and the meaning of METR's published anchors."""
     parallel: bool = False
@@ -223,7 +223,7 @@ class Published(StrictModel):
     starting_spread: float | None = Field(default=None, ge=0)
     """Standard deviation of the starting score."""
     best_human: float | None = None
-    """The best person's raw score within the original's eight hours."""
+    """The best person's raw score within eight hours, the time limit of the original task."""
     best_agent: float | None = None
     """The best agent's raw score."""
     ceiling: Line | None = None
@@ -381,11 +381,11 @@ class Manifest(StrictModel):
         return tuple((name, entry.reason) for name, entry in expected.items() if entry.reason)
 
     def with_model(self, name: str) -> Self:
-        """Return the manifest with the chat model ``name`` instead of its own, whose names become aliases of ``name``.
+        """Return the manifest with the chat model ``name``; the names of its own model become aliases of ``name``.
 
-        In profiles that use a real model, ``anchors`` become those measured with ``name``, or None, and METR's anchors,
-        which belong to its own model, no longer apply. If ``name`` is already the name or an alias of the manifest's
-        model, return the manifest unchanged.
+        In profiles that use a real model, ``anchors`` become the anchors measured with ``name`` (None if there are
+        none), and METR's anchors no longer apply, because they were measured with the manifest's own model. If ``name``
+        is already the name or an alias of the manifest's model, return the manifest unchanged.
 
         Raises:
             ValueError: if the task has no chat model.
@@ -404,7 +404,7 @@ class Manifest(StrictModel):
         return self.model_copy(update={"model": model, "profiles": self.profiles | others})
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield conflicts: in ``staging``, ``models`` without a real model, anchors missing or in the wrong order."""
+        """Yield conflicts: wrong ``staging``, ``models`` without a real model, missing or wrongly ordered anchors."""
         yield from self._staging_conflicts()
         side = "below" if self.direction == "lower" else "above"
         for name, profile in self.profiles.items():
@@ -423,7 +423,7 @@ class Manifest(StrictModel):
         return span < 0 if self.direction == "lower" else span > 0
 
     def _staging_conflicts(self) -> Iterator[Conflict]:
-        """Yield a conflict for each name in ``staging`` that is not top-level or excludes a file in ``submission``."""
+        """Yield conflicts: names in ``staging`` that are not top-level, submitted files that ``staging`` excludes."""
         loc, names = ("staging", "names"), self.staging.names
         if names is None:
             return
@@ -449,10 +449,10 @@ class Record(StrictModel):
 
     profile: ProfileName
     kind: Kind
-    """``best`` is the best result seen, ``ceiling`` the best possible one."""
+    """``best`` is the best result seen, ``ceiling`` the best possible result."""
     method: Line
     cheap: bool = False
-    """Whether the method takes minutes of work and of machine time, and misses the key idea of the task."""
+    """Whether the method takes only minutes of work and machine time, and misses the key idea of the task."""
     value: float | None = None
     """The result in the task's own measure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None
@@ -463,7 +463,7 @@ class Record(StrictModel):
     spread: float | None = Field(default=None, ge=0)
     """The standard deviation of the raw score."""
     n: int | None = Field(default=None, ge=1)
-    """How many runs ``value`` or ``raw`` is the mean of."""
+    """Number of runs; ``value`` or ``raw`` is their mean."""
     date: dt.date | None = None
 
 
@@ -475,8 +475,8 @@ class Records(StrictModel):
     floors: dict[ProfileName, float] = Field(default_factory=dict)
     """The floor of each profile's values; default 0."""
     noise: dict[ProfileName, Line] = Field(default_factory=dict)
-    """For each profile where it was measured: the standard deviation of one submission's reward over repeated scorings,
-    including those on machines with other secrets; a number or a range."""
+    """The standard deviation of one submission's reward over repeated scorings, including scorings on machines with
+    other secrets, for each profile where it was measured: a number or a range."""
     published: tuple[Published, ...] = Field(default=(), strict=False)
     records: tuple[Record, ...] = Field(default=(), strict=False)
 
@@ -492,10 +492,10 @@ class Records(StrictModel):
             loc, value, floor = ("records", index), record.value, self.floors.get(record.profile, 0.0)
             if record.kind in ("baseline", "reference"):
                 if value is not None or record.raw is not None:
-                    yield loc, f"should have neither value nor raw: anchors.toml has those of every {record.kind}"
+                    yield loc, f"should have neither value nor raw: anchors.toml has the scores of every {record.kind}"
             elif (value is None) == (record.raw is None):
                 yield loc, "should have either value or raw"
             if value is not None and self.value is None:
-                yield (*loc, "value"), "should be left out, or the file should say what values are (value = ...)"
+                yield (*loc, "value"), "should be left out, or the file should define the values (value = ...)"
             if value is not None and value <= floor:
                 yield (*loc, "value"), f"should be above the floor {floor}"

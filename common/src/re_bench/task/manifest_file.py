@@ -57,13 +57,10 @@ def anchors_file(path: Path) -> Path:
 
 
 def load(path: Path) -> Manifest:
-    """Read a task's manifest.
-
-    Args:
-        path: the `task.toml`; the other files of the manifest are next to it.
+    """Read a task's manifest: the `task.toml` at ``path``, and the manifest's other files next to it.
 
     Raises:
-        ManifestError: if it cannot be read or is malformed; lists every problem with file and key.
+        ManifestError: if a file cannot be read or is malformed; lists every problem with file and key.
     """
     data = _read_toml(path)
     measured = _read_toml(anchors_file(path)) if os.path.lexists(anchors_file(path)) else {}
@@ -84,15 +81,10 @@ def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
 
 
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
-    """Replace a profile's anchors in the `anchors.toml` next to a `task.toml`, atomically.
+    """Replace a profile's anchors in the `anchors.toml` next to the `task.toml` at ``path``, atomically.
 
     If the anchors name a chat model, replace or add only that model's entry in ``models``. If the profile measures its
     anchors in every run, replace or add only the entry of the device ``anchors.source.hardware`` in ``devices``.
-
-    Args:
-        path: the `task.toml`.
-        profile: the name of one of its profiles.
-        anchors: the new anchors.
 
     Raises:
         ManifestError: if the manifest is malformed, lacks the profile, or would be malformed with these anchors.
@@ -102,7 +94,7 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
     measured = _read_toml(target) if target.exists() else {}
     entry = _validate(path, data, measured).profiles.get(profile)
     if entry is None:
-        raise ManifestError([f"{path}: profiles.{profile}: Field required, a table to hold the anchors"])
+        raise ManifestError([f"{path}: profiles.{profile}: Field required, a table for the anchors"])
     by_profile = measured.get("profiles", {})
     if anchors.source.model is not None:
         models = {other.source.model: other for other in (*entry.models, anchors)}
@@ -146,7 +138,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) -> Manifest:
-    """Return the manifest, from the content of `task.toml` and `anchors.toml`, and from the other files next to `path`.
+    """Return the manifest from the content of `task.toml` and `anchors.toml`, and from the other files next to `path`.
 
     Raises:
         ManifestError: lists every problem.

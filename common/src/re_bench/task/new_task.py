@@ -1,8 +1,8 @@
 """Create a small, complete and valid task from the template.
 
-``template/`` is a task called ``task_name``, whose Python files are valid. The author's choices replace each ``$word``
-(:class:`string.Template`), select one of the directories in ``direction/``, and remove the lines and tables of profiles
-that were not chosen.
+``template/`` is a task called ``task_name`` with valid Python files. The author's choices replace each ``$word``
+(:class:`string.Template`), select a directory in ``direction/``, and remove the lines and tables of profiles that were
+not chosen.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DESCRIPTIONS = {
     "paper": "CHANGE ME: the original data, with published anchors",
 }
 _RESERVED = {"base", "check", "metric", "solution", _PLACEHOLDER}
-"""Names of modules in a workspace. In the sandbox they can be imported, so the task's package needs another name."""
+"""Names of modules in workspaces, which the task's package must not have, because the sandbox can import both."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,6 @@ class Choices:
     direction: Literal["lower", "higher"]
     aggregation: Literal["min", "max", "last"]
     profiles: tuple[str, ...]
-
-    @property
-    def first_profile(self) -> str:
-        """The smallest chosen profile."""
-        return next(profile for profile in PROFILES if profile in self.profiles)
 
 
 def check_name(name: str) -> None:
@@ -78,7 +73,7 @@ def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Pa
     Args:
         parent: the parent directory; created if missing.
         choices: the author's choices.
-        in_repository: whether ``parent`` is the repository's directory ``tasks``; if False, the task becomes a separate
+        in_repository: whether ``parent`` is the repository's directory ``tasks``. If False, the task becomes a separate
             package.
 
     Raises:
@@ -119,7 +114,7 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
         "canary": CANARY,
         "dashed": choices.name.replace("_", "-"),
         "direction": choices.direction,
-        "first_profile": choices.first_profile,
+        "first_profile": next(profile for profile in PROFILES if profile in choices.profiles),
         "hook": "../hatch_build.py" if in_repository else "hatch_build.py",
         "id": choices.id,
         "path": choices.name if in_repository else f"./{task.name}",

@@ -46,7 +46,7 @@ def run_preparation(
         profile: ``cpu``, ``gpu`` or ``paper``.
         into: an existing directory to turn into a workspace; None to create no workspace.
         instance: the instance to prepare and to use from now on; None for the instance used so far.
-        seed: seed of the files that differ between workspaces; None for random files.
+        seed: random seed of the files that differ between workspaces; None for a different result each time.
 
     Raises:
         UsageError: if the profile or instance does not exist, or cannot be prepared on this machine.
@@ -75,8 +75,7 @@ class PrepareWorker:
     def start(self, instance: int | None = None) -> None:
         """Start the process, unless it is running, and wait until it has prepared the profile.
 
-        Args:
-            instance: the instance to prepare and to use from now on; None for the instance used so far.
+        Prepare ``instance`` and use it from now on; None keeps the instance used so far.
 
         Raises:
             UsageError: if the profile cannot be prepared on this machine.
@@ -95,7 +94,7 @@ class PrepareWorker:
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,
                 pass_fds=[other.fileno()],
-                process_group=0,  # a terminal's interrupt must only reach this process, which stops the worker
+                process_group=0,  # Ctrl-C must only reach this process, which stops the worker
             )
         try:
             self.randomized = self._request("prepare", instance)
@@ -109,7 +108,7 @@ class PrepareWorker:
         """Add the files that all workspaces share to an existing directory.
 
         Raises:
-            UsageError: if the task's method raised one, or as :meth:`start` if the process had to be restarted.
+            UsageError: if the task's method raised it, or as :meth:`start` if the process had to be restarted.
             ReBenchError: if the task's method failed.
             StoppedError: if this process is stopping.
         """
@@ -127,7 +126,7 @@ class PrepareWorker:
             self._request("randomize_workspace", directory.resolve(), seed)
 
     def close(self) -> None:
-        """Stop the process, with time to clean up."""
+        """Stop the process, after some time to clean up."""
         if self._process is not None:
             with self._process:
                 terminate(self._process)

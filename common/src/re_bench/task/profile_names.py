@@ -1,4 +1,4 @@
-"""Valid names of profiles."""
+"""The valid names of profiles."""
 
 from __future__ import annotations
 

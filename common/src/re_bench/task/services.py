@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Meter, StandIn
 
 SERVICES = {"model": "stand_in", "meter": "meter"}
-"""Methods of a task's class, by the manifest's table that requires the method."""
+"""The method of a task's class that each table of the manifest requires."""
 _MAX_REQUEST = 200
 _WAIT_FOR_REQUEST_S = 10.0
 
@@ -61,7 +61,6 @@ def stand_in(directory: str) -> StandIn:
 class _MeterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Serves a meter; ``serve_forever`` runs it."""
 
-    daemon_threads = False
     request_queue_size = 64
 
     def __init__(self, socket: Path, meter: Meter, form: str) -> None:
@@ -116,7 +115,7 @@ def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) ->
     try:
         server = _MeterServer(socket, meter, table.request)
     except OSError as error:
-        what = "give a path that does not exist, in a directory that does"
+        what = "give a new path in an existing directory"
         raise UsageError(f"{socket}: {error.strerror or error}; {what}") from None
     print_progress(f"listening on {socket}")
     try:
@@ -125,11 +124,6 @@ def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) ->
         with request_stop():
             server.server_close()
         socket.unlink(missing_ok=True)
-
-
-def _rebuild(folder: TaskFolder, profile: str, cluster: str) -> None:
-    task, setup = _load(folder, profile)
-    task.rebuild(setup, cluster or None)
 
 
 def _load(folder: TaskFolder, profile: str) -> tuple[Task[Any], Setup[Any]]:
@@ -146,7 +140,8 @@ def main() -> None:
             socket, state = map(Path, arguments)
             _serve_meter(folder, profile, socket, state)
         elif service == "rebuild":
-            _rebuild(folder, profile, *arguments)
+            task, setup = _load(folder, profile)
+            task.rebuild(setup, arguments[0] or None)
         else:
             raise ReBenchError(f"unknown service {service!r}")
 

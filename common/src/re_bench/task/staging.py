@@ -1,6 +1,6 @@
 """Stage a submission: copy it within limits, compute its hash, and skip links that lead out of the submission.
 
-The code opens everything relative to the file descriptor of its directory and never follows symbolic links. Replacing a
+Everything is opened relative to the file descriptor of its directory, without following symbolic links. Replacing a
 directory with a link during the copy therefore has no effect.
 """
 
@@ -39,7 +39,7 @@ class Staged:
     size: int = 0
     """Total bytes of all files."""
     skipped: list[str] = field(default_factory=list)
-    """The first 50 entries that were not copied, each with the reason, such as a link that leads out."""
+    """The first 50 entries that were not copied, such as links that lead out, each with the reason."""
 
 
 def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) -> Staged:
@@ -48,7 +48,7 @@ def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) ->
     Entries that ``limits`` excludes are neither read nor counted.
 
     Raises:
-        UsageError: if ``source`` is not a readable directory, or a link that belongs to another user.
+        UsageError: if ``source`` is not a readable directory, or is a link that belongs to another user.
         InvalidSubmissionError: if the submission is larger than ``limits`` allows.
     """
     if source.is_symlink() and source.lstat().st_uid != os.geteuid():
@@ -98,8 +98,8 @@ class _Copier:
                 self.entries[top] += 1
                 if self.seen > self.limits.entries:
                     raise InvalidSubmissionError(
-                        f"the submission holds more than {self.limits.entries} files and directories"
-                        f"{_largest(self.entries, '')}; remove what is not needed, or keep it outside of the workspace"
+                        f"the submission has more than {self.limits.entries} files and directories"
+                        f"{_largest(self.entries, '')}; remove unneeded files, or keep them outside of the workspace"
                     )
                 names.append(entry.name)
         return sorted(names, key=os.fsencode)

@@ -43,12 +43,9 @@ def variants(task: TaskFolder) -> list[str]:
 
 
 def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], object]) -> None:
-    """Create the files that all of a task's workspaces share: the starter's files, then those that ``create`` adds.
+    """Create the files that all of a task's workspaces share in an existing empty directory.
 
-    Args:
-        task: the task.
-        directory: an existing empty directory.
-        create: a function that adds the prepared files to a directory.
+    These are the starter's files, followed by the prepared files, which ``create`` adds to the directory.
 
     Raises:
         ReBenchError: if copying fails.
@@ -82,9 +79,10 @@ def create_workspace(
         profile: ``cpu``, ``gpu`` or ``paper``.
         template: a directory filled by :func:`make_template`, to copy instead of preparing the profile.
         randomize: a function that adds the files that differ between workspaces; only used with ``template``.
-        link: whether the manifest's ``shared_data`` become hard links to the files of ``template``. Only use this if
-            the workspace's user cannot write these files, since a write would change them in all workspaces.
-        seed: without ``template``, seed of the files that differ between workspaces; None for random files.
+        link: whether the files in the manifest's ``shared_data`` become hard links to the files of ``template``. Only
+            use this if the workspace's user cannot write these files, since a write would change all workspaces.
+        seed: without ``template``, random seed of the files that differ between workspaces; None for a different result
+            each time.
 
     Raises:
         UsageError: if ``target`` exists or cannot be created, the variant is unknown, or the profile cannot be prepared
@@ -126,13 +124,13 @@ def _layers(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path
     """Yield the directories to copy over the baseline, each with its target path in the workspace."""
     if variant != "baseline":
         yield task.directory / variant, "."
-    if (base := _base(task, variant, profile)) is not None:
+    if (base := base_of(task, variant, profile)) is not None:
         yield task.directory / base, "base"
-    if variant == "reference":  # files too large for the repository, built by a tool of the task
+    if variant == "reference":  # files that are too large for the repository, which a tool of the task builds
         yield cache_directory() / task.name / "reference" / profile, "."
 
 
-def _base(task: TaskFolder, variant: str, profile: str) -> str | None:
+def base_of(task: TaskFolder, variant: str, profile: str) -> str | None:
     """Return the directory of the solution that a cheat is derived from; None if ``cheat.toml`` names none."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/")) if variant.startswith("cheats/") else None
     return cheat.expectation(profile).derived_from if cheat is not None else None
@@ -153,7 +151,7 @@ def build(
     The command can read Python, the installed packages and the workspace, and can write to the workspace only. Its
     environment contains ``RE_BENCH_PROFILE`` and ``RE_BENCH_SEED``. The profile's limits apply, except for the time
     limits. If the profile's device is ``cuda``, the command gets one GPU: the GPU with the UUID ``gpu``, or CUDA's
-    first GPU if ``gpu`` is None. Progress goes to stderr.
+    first GPU if ``gpu`` is None. Progress is printed on stderr.
 
     Raises:
         UsageError: if no sandbox is available, or a GPU is required but missing.
@@ -279,7 +277,7 @@ def _removed_on_failure(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def _os_errors_as(message: str) -> Iterator[None]:
-    """Convert OSError to ReBenchError, with ``message`` in front."""
+    """Convert OSError to ReBenchError, with ``message`` before the reason."""
     try:
         yield
     except shutil.Error as error:  # args[0] is a list of tuples (source, copy, reason)

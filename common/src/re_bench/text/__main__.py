@@ -1,4 +1,4 @@
-"""Prepare texts and pin their checksums: ``python -m re_bench.text``."""
+"""Prepare texts and pin their checksums (``python -m re_bench.text``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAM = "re_bench.text"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; exit with status 1 for a failure and 2 for a usage error."""
+    """Run the command line. The exit status is 1 for a failure and 2 for a usage error."""
     options = _parser().parse_args(arguments)
     action: Callable[[argparse.Namespace], list[Preparation]] = options.action
     with cli_entry_point(_PROGRAM):
@@ -40,9 +40,9 @@ def _parser() -> argparse.ArgumentParser:
             "names",
             metavar="NAME",
             nargs="*",
-            help="such as docstrings-2048, or openwebtext (profile paper); default: all texts with checksums",
+            help="such as docstrings-2048, or openwebtext (profile paper); default: all texts with pinned checksums",
         )
-        command.add_argument("--wheels", metavar="DIR", type=Path, help="look for the wheels here first")
+        command.add_argument("--wheels", metavar="DIR", type=Path, help="look for the wheels in this directory first")
         command.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 

@@ -26,21 +26,16 @@ class RandomWindows:
     """Endless batches of windows at random offsets, int64 of shape [batch, length + 1].
 
     A model's inputs are ``batch[:, :-1]``, and its targets ``batch[:, 1:]``. The offsets in a batch depend only on the
-    seed and the step: they are raw Philox numbers, which are the same in all versions of numpy, modulo the number of
-    windows. The modulo makes some offsets more likely than others, by less than one part in 10^9.
+    seed, the step and the number of windows: they are raw Philox numbers, which are the same in all versions of numpy,
+    modulo the number of windows. The modulo makes some offsets more likely than others by less than one part in 10^9.
     """
 
     def __init__(self, tokens: NDArray[np.uint16], batch: int, length: int, seed: int = 0) -> None:
-        """Sample from ``tokens``, which may be a memory map.
-
-        Args:
-            tokens: a one-dimensional array of at least ``length`` + 1 tokens.
-            batch: number of windows per batch.
-            length: number of predictions per window.
-            seed: a number from 0 to 2^64 - 1.
+        """Sample windows of ``length`` + 1 tokens from the one-dimensional array ``tokens``, which may be a memory map.
 
         Raises:
-            ValueError: if a number is out of range, or there are too few tokens.
+            ValueError: if ``seed`` is not from 0 to 2^64 - 1, another number is not positive, or there are too few
+                tokens for a window.
         """
         self._windows = _windows(tokens, batch, length)
         if not 0 <= seed < 1 << 64:
@@ -63,18 +58,18 @@ class RandomWindows:
         return {"seed": self._seed, "step": self._step}
 
     def restore(self, state: State) -> None:
-        """Continue at a position of an instance with the same tokens, batch and length."""
+        """Continue at the position of another instance that has the same tokens, batch size and length."""
         self._seed, self._step = state["seed"], state["step"]
 
 
 def consecutive_windows(tokens: NDArray[np.uint16], batch: int, length: int) -> Iterator[NDArray[np.int64]]:
     """Yield all windows in order, int64 of shape [batch, length + 1]; the last batch may be smaller.
 
-    Each window starts at the last token of the previous one, so every token except the first is predicted once.
-    Up to ``length`` - 1 tokens at the end are left out.
+    Each window starts at the last token of the previous one, so every token except the first is predicted once. Up to
+    ``length`` - 1 tokens at the end are left out.
 
     Raises:
-        ValueError: if batch or length is not positive, or there are too few tokens for one window.
+        ValueError: if ``batch`` or ``length`` is not positive, or there are too few tokens for one window.
     """
     windows = _windows(tokens, batch, length)[::length]
     return (windows[start : start + batch].astype(np.int64) for start in range(0, len(windows), batch))

@@ -1,7 +1,7 @@
 """Read documents from pinned wheels: the docstrings or sources of the wheels' modules, in a fixed order.
 
-The wheels are read in the given order, and the modules of each wheel in the order of their sorted paths. The order does
-not depend on the file system, hash seeds, or the number of processes.
+The wheels are read in the given order, and the modules of each wheel sorted by path. The order does not depend on the
+file system, hash seeds or number of processes.
 """
 
 from __future__ import annotations
@@ -39,11 +39,6 @@ class Wheel:
     file: str
     sha256: str
 
-    @property
-    def requirement(self) -> str:
-        """A line for a requirements file that only this wheel satisfies."""
-        return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
-
 
 @cache
 def pinned_wheels() -> tuple[Wheel, ...]:
@@ -53,7 +48,7 @@ def pinned_wheels() -> tuple[Wheel, ...]:
 
 
 def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None) -> list[Path]:
-    """Return the path of each wheel in ``folder`` or ``store``; download missing wheels into ``store`` with pip.
+    """Return the path of each wheel in ``folder`` or ``store``, after downloading missing wheels into ``store``.
 
     Raises:
         UsageError: if a wheel does not have its pinned checksum, or is missing and cannot be downloaded.
@@ -68,7 +63,7 @@ def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None
 
 
 def fetch(wheels: Sequence[Wheel], store: Path) -> None:
-    """Download wheels into ``store`` with pip, as configured on this machine.
+    """Download wheels into ``store`` with pip, using this machine's pip configuration.
 
     Raises:
         UsageError: if ``store`` cannot be created, or a download fails.
@@ -81,18 +76,10 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
         ) from None
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
         requirements = Path(incoming) / "requirements.txt"
-        requirements.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels), encoding="utf-8")
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-input",
-        ]
-        command += ["--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+        lines = [f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n" for wheel in wheels]
+        requirements.write_text("".join(lines), encoding="utf-8")
+        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+        command += ["--no-input", "--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
         done = subprocess.run(
             [*command, "--dest", incoming, "-r", str(requirements)], check=False, capture_output=True, text=True
         )
@@ -111,7 +98,7 @@ def _checked(wheel: Wheel, folders: Sequence[Path]) -> Path:
         raise UsageError(f"pip did not download {wheel.file}; give a directory with it: --wheels DIR")
     if (actual := sha256_of(path)) != wheel.sha256:
         raise UsageError(
-            f"{path}: SHA-256 {actual}, pinned is {wheel.sha256}; delete this file, or give another directory"
+            f"{path}: SHA-256 {actual}, expected {wheel.sha256}; delete this file, or give another directory"
         )
     return path
 
@@ -126,7 +113,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def docstrings_of(source: str) -> list[str]:
-    """Return the cleaned docstrings of a module and its classes and functions, in source order.
+    """Return the cleaned docstrings of a module, its classes and its functions in source order.
 
     The result is empty if the source has a syntax error.
     """
@@ -147,7 +134,7 @@ def docstrings_of(source: str) -> list[str]:
 
 
 def clean(docstring: str) -> str:
-    """Return a docstring without indentation, trailing spaces, and leading and trailing empty lines.
+    """Return a docstring without indentation, trailing spaces, and empty lines at the beginning and end.
 
     Lone surrogates, which UTF-8 cannot encode, become question marks.
     """
@@ -183,19 +170,14 @@ class Module:
     documents: tuple[str, ...]
 
 
-def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None = None) -> Iterator[Module]:
+def read_modules(wheels: Sequence[Path], variant: Variant) -> Iterator[Module]:
     """Yield the wheels' modules with their documents, in order; a module may have no documents.
 
-    A file that is not UTF-8 has no documents; for docstrings, neither does a file with a syntax error.
-
-    Args:
-        wheels: paths of wheel files.
-        variant: docstrings or whole sources.
-        processes: number of processes; None for one per core (docstrings, which must be parsed) or one (sources). The
-            processes are spawned, so the main module needs an ``if __name__ == "__main__"`` guard.
+    A file that is not UTF-8, or whose docstrings cannot be read because of a syntax error, has no documents. Docstrings
+    are read by one spawned process per core, so the main module must do nothing when imported.
     """
     work = [(wheel, paths, variant) for wheel in wheels for paths in _chunks(wheel)]
-    processes = processes or (os.cpu_count() or 1 if variant == "docstrings" else 1)
+    processes = os.cpu_count() or 1 if variant == "docstrings" else 1
     if processes == 1 or len(work) == 1:
         for chunk in work:
             yield from _read(chunk)
@@ -206,7 +188,7 @@ def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None
 
 
 def unique(modules: Iterable[Module]) -> Iterator[Module]:
-    """Yield the modules, leaving out every document that occurred earlier in the same or a previous module."""
+    """Yield the modules after removing documents that occur earlier in the same or a previous module."""
     seen: set[str] = set()
     for module in modules:
         new = [text for text in dict.fromkeys(module.documents) if text not in seen]
@@ -223,7 +205,7 @@ def _chunks(wheel: Path) -> list[list[str]]:
 def _read(work: tuple[Path, list[str], Variant]) -> list[Module]:
     wheel, paths, variant = work
     collecting = gc.isenabled()
-    gc.disable()  # syntax trees are large and have no cycles, so collections are slow and useless
+    gc.disable()  # syntax trees are large and have no cycles, so garbage collection is slow and useless
     try:
         with zipfile.ZipFile(wheel) as archive:
             return [Module(path, _documents(archive.read(path), variant)) for path in paths]

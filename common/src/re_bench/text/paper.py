@@ -1,6 +1,6 @@
-"""Prepare the text for the profile ``paper``: OpenWebText, in GPT-2's tokens, with nanoGPT's split.
+"""Prepare the text for the profile ``paper``: OpenWebText in GPT-2's tokens, with nanoGPT's split.
 
-``datasets`` loads the documents and ``transformers`` the tokenizer, both from pinned commits of the Hugging Face Hub.
+``datasets`` loads the documents and ``transformers`` the tokenizer, both from pinned commits on the Hugging Face Hub.
 Opening a prepared text needs only numpy, and no network.
 """
 
@@ -40,7 +40,7 @@ SHARE = 0.0005
 """The share of documents that is held out, as in nanoGPT."""
 
 SEED = 2357
-"""Seed for permuting the documents; the first documents of the permutation are held out, as in nanoGPT."""
+"""Seed for permuting the documents; as in nanoGPT, the first documents of the permutation are held out."""
 
 _VERSION = 1  # increase it with every change of the preparation; it is part of the cache key
 _FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json"}
@@ -49,7 +49,7 @@ _BATCH = 2000  # documents per batch of reading and encoding
 
 @dataclass(frozen=True)
 class PaperSpec:
-    """The sources of documents and tokenizer: repositories on the Hugging Face Hub, or local directories like them."""
+    """The sources of documents and tokenizer: repositories on the Hugging Face Hub, or local copies of them."""
 
     dataset: Repository | Path
     """Parquet or JSON files with a column ``text``, read in the order of their paths."""
@@ -58,18 +58,18 @@ class PaperSpec:
     """A tokenizer that transformers can load and that has the token ``<|endoftext|>``."""
 
     documents: int | None = None
-    """The expected number of documents; None for any."""
+    """The expected number of documents; None for any number."""
 
     @property
     def key(self) -> str:
         """The cache key for the sources and the version of the preparation: twelve hex digits.
 
-        A local directory is identified by its path; later changes to its files are not noticed.
+        A local directory is identified by its path, so changes to its files do not change the key.
         """
         return cache_key(_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED)
 
     def entry(self, cache: Path | None = None) -> CacheEntry:
-        """Return the text's entry in ``cache`` (:func:`cache_directory` if None)."""
+        """Return the text's entry in the cache directory ``cache`` (default: :func:`cache_directory`)."""
         directory = (cache or cache_directory()) / "text" / f"paper-{self.key}"
         checked = tuple(file for file in FILES if file != "train.bin")
         return CacheEntry(directory, PAPER_NAME, FILES, remedy(PAPER_NAME), checked, _check_size)
@@ -82,11 +82,8 @@ PAPER = PaperSpec(OPENWEBTEXT, GPT2, documents=8_013_769)
 def open_paper_text(spec: PaperSpec = PAPER, *, cache: Path | None = None) -> PreparedText:
     """Open the prepared text for the profile ``paper``, without network.
 
-    Verify the checksums of ``heldout.bin`` and ``tokenizer.json``, but only the size of ``train.bin``, which has 18 GB.
-
-    Args:
-        spec: the expected sources.
-        cache: the cache directory; :func:`cache_directory` if None.
+    This verifies the checksums of ``heldout.bin`` and ``tokenizer.json``, but only the size of ``train.bin``, which has
+    18 GB.
 
     Raises:
         UsageError: if the text is not in the cache.
@@ -101,12 +98,7 @@ def prepare_paper(
 ) -> Preparation:
     """Download, tokenize and split the text for the profile ``paper``, unless it is prepared already.
 
-    If another process is doing this, wait.
-
-    Args:
-        spec: the sources.
-        cache: the cache directory; :func:`cache_directory` if None.
-        log: called with each line of progress.
+    If another process is already preparing it, wait for the result. ``log`` is called with each line of progress.
 
     Raises:
         UsageError: if a package is missing, a download fails, or the documents are not as expected.
@@ -134,16 +126,16 @@ def _check_size(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def heldout_documents(documents: int) -> NDArray[np.int64]:
-    """Return the indices of the held-out documents, in the order in which they are written.
+    """Return the indices of the held-out documents in output order.
 
-    nanoGPT holds out the same documents, through ``train_test_split(test_size=SHARE, seed=SEED)`` of ``datasets``.
+    nanoGPT holds out the same documents with ``train_test_split(test_size=SHARE, seed=SEED)`` of ``datasets``.
     """
     order: NDArray[np.int64] = np.random.default_rng(SEED).permutation(documents)
     return order[: math.ceil(SHARE * documents)]
 
 
 class _Documents:
-    """The documents of a source; they are streamed, not held in memory."""
+    """The documents of a source, which are streamed instead of held in memory."""
 
     def __init__(self, source: Repository | Path) -> None:
         self.name = identity(source)
@@ -156,7 +148,7 @@ class _Documents:
 
     @cached_property
     def count(self) -> int:
-        """The number of documents; counting reads all of them."""
+        """The number of documents. Counting reads all of them."""
         return sum(table.num_rows for table in self._tables())
 
     def batches(self) -> Iterator[list[str]]:
@@ -209,7 +201,7 @@ def _build(
 def _write_tokens(
     documents: _Documents, heldout: NDArray[np.int64], tokenizer: Tokenizer, directory: Path, stages: Stages
 ) -> dict[str, int]:
-    """Write ``train.bin`` in the documents' order and ``heldout.bin`` in the order of ``heldout``; count the tokens."""
+    """Write ``train.bin`` in the documents' order and ``heldout.bin`` in ``heldout``'s order; return token counts."""
     rank = {int(number): position for position, number in enumerate(heldout)}
     kept = [""] * len(rank)
     seen = tokens = reported = 0
@@ -240,7 +232,7 @@ def _encoded(tokenizer: Tokenizer, documents: Sequence[str]) -> bytes:
 
 
 def _load_tokenizer(source: Repository | Path) -> Tokenizer:
-    """Return transformers' fast tokenizer, set up to treat ``<|endoftext|>`` in a document as ordinary text."""
+    """Return transformers' fast tokenizer, which treats ``<|endoftext|>`` in a document as ordinary text."""
     from transformers import GPT2TokenizerFast  # noqa: PLC0415 - needs the extra `paper`
 
     from re_bench.text.vocabulary import END_OF_TEXT, treat_special_tokens_as_text  # noqa: PLC0415 - as above

@@ -1,6 +1,7 @@
 """Prepare or open a text by name.
 
-To prepare a text from wheels: read the documents, split them, train a vocabulary, and encode the documents.
+Preparing a text from wheels means reading the documents, splitting them, training a vocabulary, and encoding the
+documents.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] |
 
     Args:
         name: variant and vocabulary size, or ``openwebtext`` (which ignores ``wheels``).
-        cache: the cache directory; :func:`cache_directory` if None.
-        wheels: the expected wheels; the pinned ones if None.
+        cache: the cache directory; None for :func:`cache_directory`.
+        wheels: the expected wheels; None for the pinned wheels.
 
     Raises:
         UsageError: if the name is unknown, or the text is not in the cache.
@@ -51,15 +52,15 @@ def prepare(
     pinned: bool = True,
     log: Callable[[str], None] = lambda _line: None,
 ) -> Preparation:
-    """Prepare the text ``name``, unless the cache has it undamaged. If another process is preparing it, wait.
+    """Prepare the text ``name``, unless the cache contains it undamaged. If another process is preparing it, wait.
 
     Args:
         name: variant and vocabulary size, such as ``docstrings-2048``; or ``openwebtext`` (which ignores ``folder``,
             ``wheels`` and ``pinned``).
-        folder: a directory to search for wheels first, before the cache and the network.
-        cache: the cache directory; :func:`cache_directory` if None.
-        wheels: the wheels to use; the pinned ones if None.
-        pinned: whether to compare the result with the pinned checksums, if there are any for this text.
+        folder: a directory to search for wheels before the cache and the network.
+        cache: the cache directory; None for :func:`cache_directory`.
+        wheels: the wheels to use; None for the pinned wheels.
+        pinned: whether to compare the result with the pinned checksums, if this text has any.
         log: called with each line of progress.
 
     Raises:
@@ -83,7 +84,7 @@ def prepare(
 
 
 def _build(spec: TextSpec, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
-    """Write a text's files into ``directory``, and return the manifest without the wheels and the key."""
+    """Write a text's files into ``directory``, and return the manifest without wheels and key."""
     stages.enter("read")
     modules = list(unique(read_modules(wheels, spec.variant)))
     stages.enter("split")

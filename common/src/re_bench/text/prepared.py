@@ -1,4 +1,4 @@
-"""Prepared texts on disk: their names, their cache entries with pinned checksums, and their tokens as arrays."""
+"""Prepared texts on disk: their names, cache entries, pinned checksums and tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from re_bench.text.corpus import Wheel
 
 SMALLEST = 257
-"""Minimum vocabulary size: all byte values and the end-of-text token."""
+"""Minimum vocabulary size, enough for all byte values and the end-of-text token."""
 
 LARGEST = 1 << 16
 """Maximum vocabulary size, since tokens are stored as 16-bit integers."""
@@ -93,7 +93,7 @@ class PreparedText:
         return np.memmap(self.directory / "heldout.bin", "<u2", "r")
 
     def tokenizer(self) -> Tokenizer:
-        """Return the tokenizer; needs the package tokenizers."""
+        """Return the tokenizer. This needs the package tokenizers."""
         from re_bench.text.vocabulary import open_tokenizer  # noqa: PLC0415 - reading tokens needs no tokenizers
 
         return open_tokenizer(self.directory / "tokenizer.json")
@@ -104,7 +104,7 @@ class Preparation:
     """The result of preparing a text."""
 
     text: PreparedText
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float]
     """Wall-clock time of each stage; empty if the text was already prepared."""
 
 
@@ -125,7 +125,7 @@ class Stages:
         self._say(f"{self._name}: {self._entered[-1][0]}: {progress}")
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds that each stage took; for the last stage, until now."""
+        """Return the seconds that each stage took, counting the last stage until now."""
         ends = [*(start for _stage, start in self._entered[1:]), time.monotonic()]
         return {stage: round(end - start, 2) for (stage, start), end in zip(self._entered, ends, strict=False)}
 
@@ -145,19 +145,15 @@ def remedy(name: str) -> str:
 
 
 CHECKSUMS = Path(__file__).with_name("checksums.json")
-"""The file with the cache key, and the SHA-256 of each file, of the texts made from the pinned wheels."""
+"""The file that contains the cache key and the files' SHA-256 for each text made from the pinned wheels."""
 
 
 def wheel_text_entry(
     spec: TextSpec, wheels: Sequence[Wheel], cache_root: Path | None = None, *, pinned: bool = True
 ) -> CacheEntry:
-    """Return the cache entry of a text from ``wheels``.
+    """Return the cache entry of a text made from ``wheels``.
 
-    Args:
-        spec: variant and vocabulary size.
-        wheels: the wheels with the documents.
-        cache_root: the cache directory; :func:`cache_directory` if None.
-        pinned: whether to compare the files with the checksums in :data:`CHECKSUMS`, if the text is listed there.
+    ``pinned`` determines whether to compare the files with :data:`CHECKSUMS`, if the text is listed there.
     """
     directory = (cache_root or cache_directory()) / "text" / f"{spec.name}-{spec.key(wheels)}"
 
@@ -177,16 +173,16 @@ def pinned_checksums() -> dict[str, dict[str, str]]:
 
 
 def _check_pins(manifest: Mapping[str, Any]) -> None:
-    """Compare a text's files with the checksums in :data:`CHECKSUMS`, if the text's key is listed there."""
+    """Compare a text's files with :data:`CHECKSUMS`, if the text's key is listed there."""
     pins = pinned_checksums().get(manifest["name"], {})
     if pins.get("key") != manifest["key"]:
         return
     for file in FILES:
         if (actual := manifest["files"][file]) != pins[file]:
             raise ReBenchError(
-                f"{manifest['name']}: {file} has SHA-256 {actual}, but checksums.json has {pins[file]}. The wheels are "
-                f"the pinned ones, so the tools differ: the text was made with {manifest['made_with']}, this process "
-                f"has {made_with()}; install the versions of constraints.txt and prepare the text again"
+                f"{manifest['name']}: {file} has SHA-256 {actual}, but checksums.json has {pins[file]}. The wheels "
+                f"match their pins, so the tools differ: the text was made with {manifest['made_with']}, this process "
+                f"has {made_with()}; install the versions in constraints.txt and prepare the text again"
             )
 
 

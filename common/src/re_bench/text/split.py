@@ -1,7 +1,7 @@
 """Split text by module into a training side and a held-out side, and remove near-duplicates from the held-out side.
 
 Overlap is measured with shingles: all sequences of 32 letters and digits, ignoring other characters. All shingles are
-compared, not only a sample; the held-out side is so small that this takes only seconds.
+compared instead of a sample, which takes only seconds because the held-out side is small.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TABLE_BITS = 27
 def shingles(text: str) -> NDArray[np.uint64]:
     """Return a 64-bit hash of every shingle of a text, in order; a text shorter than a shingle has one shingle.
 
-    Case, whitespace and punctuation are ignored. A non-ASCII letter counts as its UTF-8 bytes.
+    Case, whitespace and punctuation are ignored. Each UTF-8 byte of a non-ASCII letter counts as a letter.
     """
     letters = text.encode().translate(_LOWER, _DROPPED).ljust(WIDTH, b"\0")
     hashes = np.frombuffer(letters, np.uint8).astype(np.uint64) + np.uint64(1)
@@ -47,13 +47,13 @@ def shingles(text: str) -> NDArray[np.uint64]:
 
 
 class Overlap:
-    """Finds out which of the shingles of ``documents`` occur in the texts that are passed to :meth:`see`."""
+    """Records which shingles of ``documents`` occur in the texts that are passed to :meth:`see`."""
 
     def __init__(self, documents: Sequence[str]) -> None:
         self._documents = [_different(shingles(text)) for text in documents]
         self._all = _different(np.concatenate([*self._documents, np.empty(0, np.uint64)]))
         self._seen = np.zeros(len(self._all), np.bool_)
-        # Most shingles occur in no document, and this table excludes them faster than a search.
+        # Most shingles of other texts occur in no document; this table excludes them faster than a search.
         self._table = np.zeros(1 << _TABLE_BITS, np.bool_)
         self._table[self._all >> np.uint64(64 - _TABLE_BITS)] = True
 
@@ -81,7 +81,7 @@ def _different(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 HELD_OUT_ONE_IN = 8
-"""In the packages ``HELD_OUT_FROM``, one out of this many modules is held out."""
+"""In the packages ``HELD_OUT_FROM``, about one in this many modules is held out."""
 
 NEAR = 0.5
 """A held-out document is a near-duplicate if at least this share of its shingles occurs in the training text."""
@@ -98,7 +98,7 @@ class Split:
 
 
 def is_held_out(path: str) -> bool:
-    """Return whether a module is held out; this depends on its package and on the SHA-256 of its path in the wheel."""
+    """Return whether a module is held out, which depends on its package and the SHA-256 of its path in the wheel."""
     if path.partition("/")[0] not in HELD_OUT_FROM:
         return False
     return int.from_bytes(hashlib.sha256(path.encode()).digest()[:8], "big") % HELD_OUT_ONE_IN == 0
@@ -107,8 +107,8 @@ def is_held_out(path: str) -> bool:
 def split(modules: Iterable[Module]) -> Split:
     """Split documents by module, then remove near-duplicates from the held-out side.
 
-    Removing near-duplicates from the training side instead would drop all copies of common passages, and would miss
-    held-out documents that consist of parts of several training documents.
+    Removing them from the training side instead would drop all copies of common passages, and would miss held-out
+    documents that consist of parts of several training documents.
     """
     train: list[str] = []
     heldout: list[str] = []

@@ -1,4 +1,4 @@
-"""Train a byte-level BPE vocabulary, and encode texts with the vocabulary."""
+"""Train a byte-level BPE vocabulary, and encode texts with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ END_OF_TEXT = "<|endoftext|>"
 END = 0
 """The id of END_OF_TEXT."""
 
-_BATCH = 2000  # documents encoded together, on all cores; limits the memory
+_BATCH = 2000  # documents encoded at a time on all cores, which limits memory use
 
 
 def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
@@ -38,7 +38,7 @@ def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
-    """Load a tokenizer that treats END_OF_TEXT within a text as ordinary text."""
+    """Load a tokenizer, and make it treat END_OF_TEXT within a text as ordinary text."""
     return treat_special_tokens_as_text(Tokenizer.from_file(str(path)))
 
 
@@ -52,7 +52,7 @@ def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> It
 def treat_special_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
     """Make the tokenizer encode END_OF_TEXT within a text as ordinary text, and return it.
 
-    Docstrings about tokenizers contain the special token as text, where it must not end a document.
+    Docstrings about tokenizers contain END_OF_TEXT, which must not end a document there.
     """
     tokenizer.encode_special_tokens = True
     return tokenizer

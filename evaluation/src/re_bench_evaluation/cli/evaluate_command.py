@@ -1,4 +1,4 @@
-"""Define the command ``evaluate``, which runs a plan of agents, models and tasks."""
+"""Define the command ``evaluate``, which runs a plan's agents and models on its tasks."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def evaluate(
     not start because of the cap on dollars, 2 if the plan cannot run here, 130 after Ctrl-C, 143 after SIGTERM.
     """
     from re_bench.cli.live import live_display
+    from re_bench.tables import table
     from re_bench_evaluation.check import check, planned_tasks, prepare
     from re_bench_evaluation.directory import open_evaluation
     from re_bench_evaluation.plan import load_plan
-    from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cell_table, cells, estimate_table, failures
+    from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cells, estimate_table, failures
     from re_bench_evaluation.scheduler import evaluate as run_all
 
     loaded = load_plan(plan)
@@ -72,7 +73,8 @@ def evaluate(
         result = {"evaluation": evaluation.plan.name, "directory": str(evaluation.directory), "runs": listed}
         print_json(result | {"cells": [asdict(cell) for cell in cells(runs.values())]})
     else:
-        print("\n".join([cell_table(runs.values()), *failures(runs.values())]))
+        rows = [cell.row() for cell in cells(runs.values())]
+        print("\n".join([table(CELL_HEADER, rows), *failures(runs.values())]))
     return 0 if all(run.state == "ended" for run in runs.values()) else 1
 
 

@@ -24,8 +24,8 @@ Paths = Annotated[
     Parameter(
         name="PATH",
         negative=(),
-        help="An evaluation, one of its runs, a server's state directory, an attempt log, a bundle, output of "
-        "validate --json, or a format of an installed package.",
+        help="An evaluation's directory, a run's directory, a server's state directory, an attempt log, a bundle, "
+        "output of validate --json, or results in a format that an installed package can read.",
     ),
 ]
 Optional = Literal["agent", "operator-logs", "workspaces"]
@@ -96,14 +96,14 @@ def bundle(
         tuple[Optional, ...],
         Parameter(
             negative=(),
-            help="Also pack all agent files, logs of scorers (may quote held-out data), or workspaces.",
+            help="Also pack all files of agents, scorers' logs (which may quote held-out data), or workspaces.",
         ),
     ] = (),
     max_mib: Annotated[Positive | None, Parameter(help="Maximum total size of the files in MiB.")] = None,
     max_files: Annotated[
         Positive | None, Parameter(help="With --verify: maximum number of files (default: 200000).")
     ] = None,
-    verify: Annotated[Flag, Parameter(help="Verify checksums, records, and a sample of scores of a bundle.")] = False,
+    verify: Annotated[Flag, Parameter(help="Verify a bundle's checksums, records and a sample of scores.")] = False,
     sample: Annotated[
         Count | None, Parameter(help=f"With --verify: number of submissions to score again (default: {_SAMPLE}).")
     ] = None,
@@ -111,8 +111,7 @@ def bundle(
     spend: Annotated[
         float,
         Parameter(
-            validator=Number(gte=0),
-            help="The most dollars to spend with your API key on chat models (default: 0).",
+            validator=Number(gte=0), help="Maximum dollars to spend on chat models with your API key (default: 0)."
         ),
     ] = 0.0,
     sandbox: SandboxName = None,
@@ -207,7 +206,7 @@ def scan(
         print(table(("check", "finds"), [(name, text) for name, (text, _check) in CHECKS.items()]))
         return 0
     if path is None:
-        raise UsageError("missing an evaluation's directory, or --list")
+        raise UsageError("give an evaluation's directory or --list")
     result = scan_evaluation(path, check)
     if json:
         print_json(asdict(result))
@@ -236,7 +235,8 @@ def transcripts(
     directory: Annotated[
         Path,
         Parameter(
-            name="DIR", help="An evaluation, one of its runs, a directory with an agent's trace, or a server's state."
+            name="DIR",
+            help="The directory of an evaluation, a run, an agent or a session, or a server's state directory.",
         ),
     ],
     /,
@@ -244,7 +244,7 @@ def transcripts(
     out: Annotated[Path, Parameter(help="Output directory.")] = Path("transcripts"),
     json: Json = False,
 ) -> int:
-    """Export traces and transcripts as trajectories in ATIF, for Harbor's viewer and others."""
+    """Export traces and transcripts as ATIF trajectories, for Harbor's viewer and other tools."""
     from re_bench.tables import printable, table
     from re_bench_evaluation.transcripts import write_trajectories
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from re_bench_evaluation.work.work import Work
 
 _HELP = """\
-Work on a task as a person, with an agent's clock and scores.
+Work on a task as a person, with the same clock and scoring as an agent.
 
-No program runs between commands: the state is kept in files and survives a reboot. re-bench report reads the directory
-like any evaluation.
+No program runs between commands: the state is kept in files and survives a reboot. re-bench report can read the
+directory.
 """
 work_app = App(name="work", help=_HELP, group=EVALUATORS)
 app.command(work_app)
@@ -47,10 +47,10 @@ def begin(
     *,
     hours: Hours = None,
     max_attempts: MaxAttempts = None,
-    person: Annotated[str | None, Parameter(help="A name for the study (a tag of the run).")] = None,
+    person: Annotated[str | None, Parameter(help="The person's name in the study, stored as a tag.")] = None,
     tag: Annotated[
         tuple[str, ...],
-        Parameter(validator=_check_tags, negative=(), help="A tag for reports as NAME=VALUE; repeatable."),
+        Parameter(validator=_check_tags, negative=(), help="A tag for reports, as NAME=VALUE; may be repeated."),
     ] = (),
     profile: ProfileName = "auto",
     model: ModelOptions = NO_MODEL,
@@ -91,7 +91,7 @@ def pause(directory: WorkDirectory, /, *, json: Json = False) -> int:
 
 @work_app.command
 def resume(directory: WorkDirectory, /, *, json: Json = False) -> int:
-    """Start the clock again."""
+    """Restart the clock."""
     from re_bench_evaluation.work.work import Work
 
     with Work.locked(directory) as work:
@@ -120,7 +120,7 @@ def finish(
     no_score: Annotated[Flag, Parameter(help="End without another attempt.")] = False,
     json: Json = False,
 ) -> int:
-    """Score once more and end."""
+    """Score once more and end the work."""
     from re_bench_evaluation.work.work import Work
 
     with Work.locked(directory) as work:

@@ -1,8 +1,8 @@
 """Define the data of a report, from which the tables, the JSON and the web page are made.
 
-``docs/reports.md`` explains how each figure is computed. Names ending in ``_s`` are durations in seconds, names ending
-in ``_h`` in hours. Times are ISO 8601 in UTC. Unknown values are None. Texts written by agents and submissions are
-shortened but not escaped.
+``docs/reports.md`` explains how each figure is computed. Durations are in seconds if their names end in ``_s``, and in
+hours if they end in ``_h``. Times are ISO 8601 in UTC. Unknown values are None. Texts written by agents and submissions
+are shortened but not escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.findings import Scan
 
 VERSION = 1
-"""Version of the JSON format."""
+"""The version of the JSON format."""
 Clock = Literal["wall", "working"]
 FileChange = Literal["added", "removed", "changed"]
 FlagKind = Literal[
@@ -33,7 +33,7 @@ FlagKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over ``n`` runs and its 95 % confidence interval, whose limits are None if the runs show no variance."""
+    """A mean over ``n`` runs, with its 95 % confidence interval; the limits are None if the runs show no variance."""
 
     value: float | None
     low: float | None
@@ -51,7 +51,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file or directory that could not be read completely, and the reason."""
+    """A file or directory that could not be read completely, with the reason."""
 
     path: str
     text: str
@@ -98,11 +98,11 @@ class ValidationRow:
 
 @dataclass(frozen=True, slots=True)
 class ValidationInfo:
-    """The newest validation of a task and profile among the files given to the report."""
+    """The newest validation of a task and profile in the files given to the report."""
 
     source: str
     time: str
-    """Modification time of the file ``source``."""
+    """The modification time of the file ``source``."""
     passed: bool
     rows: tuple[ValidationRow, ...]
     note: str = ""
@@ -125,7 +125,7 @@ class TaskInfo:
     aggregation: How
     unit: str
     anchors: AnchorsInfo | None
-    """None if the task has no anchors, or each scoring measures its own anchors."""
+    """None if the task has no anchors, or if each scoring measures its own."""
     modelled: bool
     model: str | None
     """The chat model that submissions may call."""
@@ -151,10 +151,10 @@ class Diff:
     """The changes between the submissions of two attempts."""
 
     against: int | None
-    """Number of the earlier attempt; None for a run's first submission, all of whose files count as added."""
+    """The number of the earlier attempt; None for a run's first submission, in which all files count as added."""
     files: tuple[FileDiff, ...]
     left_out: str = ""
-    """A description of omitted files, such as ``3 more files``; empty if there are none."""
+    """A description of the omitted files, such as ``3 more files``; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +162,9 @@ class Step:
     """An action of the agent before an attempt; all texts are shortened."""
 
     time_s: float | None
-    """When the action ended, in wall-clock seconds since the run began."""
+    """When the action ended, in wall-clock seconds since the start of the run."""
     title: str
-    """Name of the action or tool."""
+    """The name of the action or tool."""
     text: str
     """The arguments of the action."""
     output: str
@@ -178,22 +178,22 @@ class AttemptInfo:
     time: str
     """When scoring ended."""
     wall_s: float | None
-    """Submission time, in wall-clock seconds since the run began."""
+    """The submission time, in wall-clock seconds since the start of the run."""
     working_s: float | None
-    """Like ``wall_s``, but without waits for models, the GPU or the queue."""
+    """Like ``wall_s``, but excluding waits for models, the GPU or the queue."""
     seconds: float
-    """Duration of scoring."""
+    """The duration of scoring."""
     status: Status
     raw: float | None
     reward: float | None
-    """Reward of this attempt alone; curves and means use ``so_far``."""
+    """The reward of this attempt alone; curves and means use ``so_far``."""
     private_raw: float | None
-    """The raw score that determines the final score, if it is not ``raw``."""
+    """The raw score that determines the final score; None if ``raw`` determines it."""
     so_far: float | None
-    """The final reward, unclipped, if the run had ended after this attempt; None before the first valid attempt."""
+    """The unclipped final reward if the run had ended after this attempt; None before the first valid attempt."""
     message: str
     submission: str
-    """Hash of the submission, or empty."""
+    """The hash of the submission, or empty."""
     kept: bool
     """Whether a copy of the submission was kept."""
     diff: Diff | None = None
@@ -207,14 +207,14 @@ class RunInfo:
     """A run: one agent and model on one task with one seed."""
 
     key: str
-    """Identifies the run in the report."""
+    """The run's identifier in the report."""
     path: str
     evaluation: str
-    """Key of the run's evaluation."""
+    """The key of the run's evaluation."""
     agent: str
     model: str | None
     task: str
-    """Key of the run's task."""
+    """The key of the run's task."""
     seed: int | None
     state: RunState
     """Failed runs (internal errors) are excluded from means."""
@@ -224,9 +224,9 @@ class RunInfo:
     wall_s: float | None
     working_s: float | None
     dollars: float | None
-    """Cost of the agent's model, including earlier tries of the run."""
+    """The cost of the agent's model, including earlier tries of the run."""
     task_dollars: float | None
-    """Cost of the task's chat model."""
+    """The cost of the task's chat model."""
     tokens: int | None
     steps: int | None
     host: str | None
@@ -241,7 +241,7 @@ class RunInfo:
     counted: float | None
     """The run's contribution to means: ``reward`` clipped at 0, or 0 without a valid attempt.
 
-    None if the run has not ended or its log lacks attempts; means then exclude the run.
+    None if the run has not ended or its log lacks attempts; means exclude such runs.
     """
     incomplete_lines: int
     """Number of incomplete lines in the run's attempt log."""
@@ -284,27 +284,27 @@ class Cell:
     model: str | None
     task: str
     runs: tuple[str, ...]
-    """Keys of the runs."""
+    """The keys of the runs."""
     reward: Estimate
-    """Mean of ``RunInfo.counted``."""
+    """The mean of ``RunInfo.counted``."""
     unclipped: Estimate
-    """Mean of the unclipped rewards; runs without a reward are left out."""
+    """The mean of the unclipped rewards, excluding runs without a reward."""
     above_0: float | None
-    """Share of finished runs with a reward above 0."""
+    """The share of finished runs with a reward above 0."""
     above_1: float | None
-    """Share of finished runs with a reward above 1."""
+    """The share of finished runs with a reward above 1."""
     waiting: int
     running: int
     failed: int
     no_valid: int
-    """Number of finished runs without a valid attempt; in means their reward counts as 0."""
+    """Number of finished runs without a valid attempt, whose reward counts as 0 in means."""
     attempts: int
     invalid: int
     errors: int
     refusals: tuple[Refusal, ...]
-    """Most frequent first."""
+    """The most frequent come first."""
     dollars: float | None
-    """Total cost of the agents' and the task's models; None if unknown for all runs."""
+    """The total cost of the agent's and the task's models; None if unknown for all runs."""
     wall_h: float | None
     """Total wall-clock time of all runs."""
     working_h: float | None
@@ -320,7 +320,7 @@ class BudgetPoint:
     k: int
     hours: float
     reward: Estimate
-    """Mean over the tasks; its ``n`` is the smallest number of runs that any of the tasks has."""
+    """The mean over the tasks; its ``n`` is the smallest number of runs of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ class BudgetCurve:
     clock: Clock
     run_hours: float
     tasks: tuple[str, ...]
-    """Keys of the tasks over which the rewards are averaged."""
+    """The keys of the tasks over which the rewards are averaged."""
     points: tuple[BudgetPoint, ...]
     flags: tuple[Flag, ...] = ()
 
@@ -347,19 +347,19 @@ class LeaderRow:
     agent: str
     model: str | None
     by_task: dict[str, Estimate]
-    """Mean reward per task, by task key."""
+    """The mean reward of each task, by task key."""
     overall: Estimate
-    """Mean over the leaderboard's ``shared_tasks``, with equal weights; its ``n`` is the number of runs."""
+    """The mean over the leaderboard's ``shared_tasks``, with equal weights; its ``n`` is the number of runs."""
     worst_case: Estimate | None
-    """The overall score if failed runs count as 0; None if no run of the shared tasks failed, or without a score."""
+    """The overall score if failed runs count as 0; None without failed runs of the shared tasks, or without a score."""
     ahead: Estimate | None
-    """How much higher the first row's overall score is than this one's; None for the first row, or without a score."""
+    """The first row's overall score minus this row's; None for the first row, or without a score."""
     dollars: float | None
     dollars_per_run: float | None
     wall_h: float | None
-    """Mean wall-clock time per run."""
+    """The mean wall-clock time per run."""
     working_h: float | None
-    """Mean working time per run."""
+    """The mean working time per run."""
     runs: int
     """Number of finished runs."""
     flags: tuple[Flag, ...] = ()
@@ -371,12 +371,15 @@ class Leaderboard:
 
     profile: str
     ranked: bool
-    """Whether rows have overall scores and places; otherwise they are sorted by name."""
+    """Whether rows have overall scores and ranks; otherwise, rows are sorted by name."""
     tasks: tuple[str, ...]
-    """Keys of the tasks."""
+    """The keys of the tasks."""
     shared_tasks: tuple[str, ...]
-    """Keys of the tasks that overall scores cover: those with measured scores (neither modelled nor of a stand-in
-    model) for which all rows with finished runs have finished runs."""
+    """The keys of the tasks that overall scores cover.
+
+    These tasks have measured scores, neither modelled nor from a stand-in model, and finished runs in every row that
+    has any.
+    """
     rows: tuple[LeaderRow, ...]
     flags: tuple[Flag, ...] = ()
 
@@ -421,7 +424,7 @@ class ReportData:
     def metr_reward(self, cell: Cell) -> float | None:
         """Return the mean of METR-equivalent rewards over a cell's finished runs, clipped like ``Cell.reward``.
 
-        It is None if no finished run has a METR-equivalent reward, or one with a score has none.
+        The result is None if no finished run has a METR-equivalent reward, or if any run with a score lacks it.
         """
         runs = [run for run in self.runs_of(cell) if run.counted is not None]
         known = [run for run in runs if run.metr_reward is not None]
@@ -431,6 +434,6 @@ class ReportData:
 
 
 def to_json(data: ReportData) -> dict[str, Any]:
-    """Convert the data of a report to JSON values; the keys are the field names."""
+    """Convert the data of a report to JSON values, with the field names as keys."""
     values: dict[str, Any] = to_jsonable_python(data)
     return values

@@ -1,4 +1,4 @@
-"""Add diffs between submissions and agents' steps to the attempts of a report, within a size limit.
+"""Add the agents' steps and the diffs of submissions to the attempts of a report, within a size limit.
 
 The names, contents and sizes of a submission's files are untrusted.
 """
@@ -36,11 +36,11 @@ _MAX_FILES = 400
 _SHOWN_FILES = 40
 """Maximum number of files shown per diff."""
 _MAX_COMPARED = 64 << 20
-"""Files with more bytes are compared by size only."""
+"""Larger files are compared by size only."""
 _MAX_TEXT = 128 << 10
-"""Files with more bytes get no diff."""
+"""Larger files get no diff."""
 _MAX_PAIRS = 50_000
-"""Files with more pairs of equal lines get no diff: comparing them takes too long."""
+"""Files with more pairs of equal lines get no diff, because comparing them takes too long."""
 _MAX_LINE = 300
 _MAX_NAME = 200
 _CONTEXT = 2
@@ -57,15 +57,8 @@ class Room:
 def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs: int) -> RunInfo:
     """Return a run with diffs and steps added to its attempts.
 
-    Diffs are added first to attempts that improved the reward, then to the others, until the run's share of ``room`` is
-    used.
-
-    Args:
-        run: the run.
-        files: the run's files.
-        source: collects problems.
-        room: size limits of the whole report.
-        runs: number of runs in the report.
+    Attempts that improved the reward get diffs first, then the other attempts, until the run's share of ``room`` is
+    used up. ``runs`` is the number of runs in the report. Problems are added to ``source``.
     """
     attempts: Sequence[AttemptInfo] = run.attempts
     if not attempts:
@@ -141,16 +134,11 @@ def read_steps(files: RunFiles) -> list[TimedStep]:
 def steps_before(
     attempts: Sequence[AttemptInfo], steps: Sequence[TimedStep], began: float | None, room: int
 ) -> list[tuple[tuple[Step, ...], int]]:
-    """Return, for each attempt, the last steps before it that fit into ``room``, and the number of omitted steps.
+    """Return the last steps before each attempt that fit into ``room``, with the number of omitted steps.
 
-    The times of the returned steps are relative to the start of the run. They are computed from the attempt's
-    ``wall_s``, which excludes time in which the server was down.
-
-    Args:
-        attempts: the attempts of one run.
-        steps: the run's steps in order of time.
-        began: start of the run in seconds since 1970; used before attempts whose ``wall_s`` is unknown.
-        room: maximum characters of the steps before one attempt.
+    The times of the steps are relative to the start of the run, and computed from the attempt's ``wall_s``, which
+    excludes time in which the server was down. If ``wall_s`` is unknown, the run started at ``began``. ``steps`` are in
+    order of time, and ``room`` is the maximum number of characters per attempt.
     """
     result, position, least = [], 0, 0.0
     for attempt in attempts:
@@ -178,13 +166,9 @@ def _last_of(steps: Sequence[TimedStep], room: int) -> Sequence[TimedStep]:
 
 
 def compare(before: Path | None, after: Path, against: int | None, room: int) -> Diff:
-    """Compare two kept submissions.
+    """Compare the directories of two kept submissions; ``before`` is None for a run's first submission.
 
-    Args:
-        before: directory of the earlier submission; None if there is none.
-        after: directory of the later submission.
-        against: number of the earlier attempt.
-        room: maximum characters of the diffs.
+    ``against`` is the number of the earlier attempt, and ``room`` the maximum number of characters of the diffs.
     """
     old, new = _files(before) if before else {}, _files(after)
     changes = [(name, what) for name in sorted({*old, *new}) if (what := _change(old.get(name), new.get(name)))]
@@ -200,7 +184,7 @@ def compare(before: Path | None, after: Path, against: int | None, room: int) ->
 
 @lru_cache(maxsize=64)
 def _files(directory: Path) -> dict[str, Path]:
-    """Return a submission's first ``_MAX_FILES`` regular files by name. Cached, since submissions never change."""
+    """Return a submission's first ``_MAX_FILES`` regular files by name; cached, because submissions never change."""
     return dict(islice(plain_files(directory), _MAX_FILES))
 
 
@@ -214,7 +198,7 @@ def _change(old: Path | None, new: Path | None) -> FileChange | None:
 
 
 def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, str]:
-    """Return the diff of a file, and an empty text; or None, and the reason why the diff is not shown."""
+    """Return the diff of a file and an empty reason, or None and the reason why the diff is not shown."""
     lines: list[list[str]] = []
     for file in (old, new):
         content = b"" if file is None else _content(file)

@@ -1,13 +1,13 @@
 """Compute the statistics of a report: means, confidence intervals, curves over time and the expected best of k runs.
 
 A cell is the group of all runs of one agent and model on one task in one evaluation. A run's score at time t is the
-reward that the run would have had if it had ended at t. Scores are clipped at 0, the reward of the baseline, with which
-the workspace starts. After the end of a run its score stays constant.
+reward that the run would have had if it had ended at t. Scores are clipped at 0, the reward of the baseline, which is
+the initial workspace. After a run ends, its score stays constant.
 
 Intervals are 95 % confidence intervals from Student's t distribution. The variance of a task's estimate comes from the
 jackknife over its runs (B. Efron and C. Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981),
-which for a mean is the usual variance of a mean. Tasks' variances add up with the degrees of freedom of B. L. Welch
-(Biometrika 34, 1947). Simulated coverage is in ``docs/reports.md`` and in the tests.
+which for a mean is the usual variance of a mean. Variances of several tasks are added, with the degrees of freedom of
+B. L. Welch (Biometrika 34, 1947). ``docs/reports.md`` and the tests show the simulated coverage of the intervals.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ FEW_RUNS = 5
 """Cells with fewer runs are flagged."""
 _HOUR = 3600.0
 _MIN_HOURS = 1e-6
-"""Smaller hours in a plan are ignored; plans may be untrusted."""
+"""Smaller hours in a plan are ignored, because plans may be untrusted."""
 
 _LEVEL = 0.975
-"""Quantile of the t distribution for the upper limit of an interval."""
+"""The quantile of the t distribution for the upper limit of an interval."""
 _RUNS_PER_DRAW = 3
-"""Runs needed for each k of the expected best of k: near k = n the estimate depends on the best few runs alone."""
+"""Minimum number of runs per k: for k close to n, the expected best of k depends only on the best few of n runs."""
 _NO_VARIANCE = 1e-24
-"""Variances up to this are rounding errors of equal rewards."""
+"""Maximum variance that rounding errors of equal rewards can cause."""
 _MIN_RUNS = 2
 """Minimum number of runs for an interval."""
 
 _MAX_POINTS = 150
 _MAX_RUNS = 100
-"""Largest k of the expected best of k runs."""
+"""The largest k for the expected best of k runs."""
 _SHARES = (1, 2, 4, 8)
-"""Divisors of the planned run length, for shorter runs: a half, a quarter and an eighth."""
+"""Divisors of the planned run length, to estimate scores of shorter runs as well."""
 
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
 _COMPARED_LENGTH = 200
@@ -63,7 +63,7 @@ _SAME_FOR_ALL: Sequence[tuple[FlagKind, str, str]] = (
     ("scorers", "scorers", "scorer versions"),
     ("hardware", "hardware", "kinds of machine"),
 )
-"""Properties that should be equal for all runs of a cell: kind of flag, field of ``RunInfo``, name in the text."""
+"""Properties that should be equal for all runs of a cell: the kind of flag, the field of ``RunInfo`` and the name."""
 
 
 def make_cells(runs: Sequence[RunInfo], tasks: Mapping[str, TaskInfo], *, curves: bool) -> list[Cell]:
@@ -233,14 +233,9 @@ def budget_curves(
 ) -> list[BudgetCurve]:
     """Return the curves of the expected best of k runs, for one agent and model in one profile.
 
-    There is one curve per run length and clock. Tasks without a finished run are excluded, and so are tasks whose last
-    score counts, since choosing their best run requires seeing the scores. Flags name the excluded tasks.
-
-    Args:
-        cells: the cells of the agent and model.
-        runs: all runs, by key.
-        tasks: all tasks, by key.
-        hours: the planned length of a run; None uses the length of the longest run.
+    There is one curve per run length and clock. Flags name the excluded tasks: tasks without a finished run, and tasks
+    whose last score counts, because choosing their best run requires seeing the scores. If ``hours``, the planned
+    length of a run, is None, the length of the longest run is used.
     """
     flags = []
     finished = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
@@ -293,11 +288,8 @@ def planned_hours(evaluation: EvaluationInfo) -> float | None:
 def mean_over_tasks(tasks: Sequence[Sequence[float]]) -> Estimate:
     """Average the rewards over the runs of each task, then over tasks with equal weights.
 
-    The result has no value if a task has no runs, and no interval if a task has fewer than two runs or if all runs of
-    each task are equal. Its ``n`` is the number of runs of all tasks.
-
-    Args:
-        tasks: for each task, the rewards of its runs.
+    ``tasks`` contains the rewards of each task's runs. The result has no value if a task has no runs, and no interval
+    if a task has fewer than two runs or all runs of each task are equal. Its ``n`` is the number of runs of all tasks.
     """
     n = sum(map(len, tasks))
     if not tasks or not all(map(len, tasks)):
@@ -310,16 +302,16 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
     """Return the expected best reward of k runs, averaged over tasks, for k from 1 to ``most``.
 
     For each task, the expected best is the mean of the maximum over all subsets of k of its n runs. With values in
-    ascending order, this is the sum of ``values[i - 1] * C(i - 1, k - 1) / C(n, k)`` over i from k to n. It applies the
-    unbiased estimator of pass@k (M. Chen et al., arXiv 2107.03374, section 2.1) to rewards.
+    ascending order, this is the sum of ``values[i - 1] * C(i - 1, k - 1) / C(n, k)`` over i from k to n: the unbiased
+    estimator of pass@k (M. Chen et al., arXiv 2107.03374, section 2.1), applied to rewards.
 
     Args:
         tasks: for each task, the rewards of its runs.
-        most: the largest k; at most a third of the smallest number of runs that any task has, but at least 1.
+        most: the largest k, which is reduced to a third of the runs of the task with the fewest runs, but not below 1.
 
     Returns:
-        An estimate for each k, whose ``n`` is the smallest number of runs that any task has. There is no interval if
-        that number is below two, or if all runs of each task are equal.
+        An estimate for each k, whose ``n`` is the smallest number of runs of a task. There is no interval if ``n`` is
+        below two, or if all runs of each task are equal.
     """
     n = min(map(len, tasks), default=0)
     if not n:
@@ -329,18 +321,15 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
     exact = _mean([task @ _weights(len(task), most) for task in values])
     if n < _MIN_RUNS:
         return [Estimate(float(value), None, None, n) for value in exact]
-    return _estimates(exact, [_jackknife(task, most) for task in values], [len(task) for task in values], n)
+    return _estimates(exact, [_jackknife(task, most) for task in values], [len(task) for task in values], n, len(tasks))
 
 
 def difference(tasks: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Estimate:
     """Return how much higher the mean reward of one agent is than another's, paired by task.
 
-    The difference of each task's means is averaged over tasks. There is no interval if an agent has a task with fewer
-    than two runs, and no value if one has a task without runs. Its ``n`` is the number of runs of both agents.
-
-    Args:
-        tasks: for each task, the rewards of the first agent's runs.
-        others: the same of the other agent.
+    The difference of each task's means is averaged over tasks. The result has no value if an agent has no runs of a
+    task, and no interval if an agent has fewer than two. Its ``n`` is the number of runs of both agents. ``tasks`` and
+    ``others`` contain the rewards of the agents' runs of each task.
     """
     both = [*tasks, *others]
     n = sum(map(len, both))
@@ -351,13 +340,13 @@ def difference(tasks: Sequence[Sequence[float]], others: Sequence[Sequence[float
     if min(map(len, both)) < _MIN_RUNS:
         return Estimate(float(exact[0]), None, None, n)
     variances = [_jackknife(_sorted(task), 1) for task in both]
-    return _estimates(exact, variances, list(map(len, both)), n, count=len(tasks))[0]
+    return _estimates(exact, variances, list(map(len, both)), n, len(tasks))[0]
 
 
 def mean_of_rows(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean of each column, and the lower and upper limits of its interval.
 
-    Rows are runs. With a single row the limits are NaN; where all rows are equal they are the mean.
+    Rows are runs. With a single row, the limits are NaN; where all rows are equal, the limits equal the mean.
     """
     rows = np.sort(rows, axis=0)  # makes sums independent of the order of the runs
     mean, n = rows.mean(axis=0), len(rows)
@@ -368,26 +357,26 @@ def mean_of_rows(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
 
 
 def _mean(of_tasks: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the mean over tasks, independently of their order."""
+    """Return the mean over tasks, which does not depend on their order."""
     mean: NDArray[np.float64] = np.sort(np.array(of_tasks), axis=0).mean(axis=0)
     return mean
 
 
 def _jackknife(values: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Return the jackknife variances of the expected best of k, for k from 1 to ``most``, of sorted values."""
+    """Return the jackknife variances of the expected best of k sorted values, for k from 1 to ``most``."""
     n = len(values)
     weights = _weights(n - 1, most)
     none = np.zeros((1, most))
     below = np.vstack([none, np.cumsum(values[:-1, None] * weights, axis=0)])
     above = np.vstack([np.cumsum((values[1:, None] * weights)[::-1], axis=0)[::-1], none])
-    variances: NDArray[np.float64] = (n - 1) * np.var(below + above, axis=0)  # of the estimates without one run each
+    variances: NDArray[np.float64] = (n - 1) * np.var(below + above, axis=0)  # of the leave-one-out estimates
     return variances
 
 
 def _estimates(
-    exact: NDArray[np.float64], variances: Sequence[NDArray[np.float64]], runs: Sequence[int], n: int, count: int = 0
+    exact: NDArray[np.float64], variances: Sequence[NDArray[np.float64]], runs: Sequence[int], n: int, tasks: int
 ) -> list[Estimate]:
-    """Return estimates with intervals from the variances of groups of runs, of which ``count`` (or all) are tasks."""
+    """Return estimates with intervals, given the variances and sizes of groups of runs, and the number of tasks."""
     ordered = np.array(sorted((*variance, size) for variance, size in zip(variances, runs, strict=True)))
     each, freedom = ordered[:, :-1], ordered[:, -1:] - 1
     total = each.sum(axis=0)
@@ -396,7 +385,7 @@ def _estimates(
         if variance <= _NO_VARIANCE or square == 0:
             estimates.append(Estimate(float(value), None, None, n))
             continue
-        half = stdtrit(variance**2 / square, _LEVEL) * np.sqrt(variance) / (count or len(runs))
+        half = stdtrit(variance**2 / square, _LEVEL) * np.sqrt(variance) / tasks
         estimates.append(Estimate(float(value), float(value - half), float(value + half), n))
     return estimates
 

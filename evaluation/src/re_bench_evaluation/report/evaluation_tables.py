@@ -36,7 +36,7 @@ class Cell:
     """Total cost; None if unknown for all runs."""
 
     def row(self) -> list[str]:
-        """Return the texts for the columns :data:`CELL_HEADER`."""
+        """Return the texts of the columns in :data:`CELL_HEADER`."""
         cost = "-" if self.dollars is None else f"{self.dollars:.2f}"
         counts = [str(self.states[state] or "") for state in _STATES]
         name = [self.agent, self.model or "-", self.task]
@@ -62,11 +62,6 @@ def cells(runs: Iterable[RunRecord]) -> list[Cell]:
     ]
 
 
-def cell_table(runs: Iterable[RunRecord]) -> str:
-    """Format the cells as a table."""
-    return table(CELL_HEADER, [cell.row() for cell in cells(runs)])
-
-
 def failures(runs: Iterable[RunRecord]) -> list[str]:
     """Return a line with the reason for each run that failed or is still waiting."""
     return [f"{run.run}: {printable(run.reason)}" for run in runs if run.state in {"failed", "waiting"} and run.reason]
@@ -75,13 +70,8 @@ def failures(runs: Iterable[RunRecord]) -> list[str]:
 def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], asking: Sequence[str]) -> dict[str, Any]:
     """Return the maximum hours and dollars of the remaining runs, in total and by cell, as JSON values.
 
-    The estimate assumes one try per run. ``dollars`` is None if the cost has no limit.
-
-    Args:
-        plan: the plan.
-        runs: the records of all planned runs.
-        unpriced: names of the models without a price.
-        asking: names of the tasks that call a real chat model.
+    The estimate assumes one try per run. ``dollars`` is None if the cost has no limit. ``unpriced`` names the models
+    without a price, and ``asking`` the tasks that call a real chat model.
     """
     rows: list[dict[str, Any]] = []
     for cell in cells(runs):

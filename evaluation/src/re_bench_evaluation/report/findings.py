@@ -33,7 +33,7 @@ class Finding:
     text: str
     """The finding in one line."""
     run: str | None = None
-    """The run's name; None if several runs are affected (see ``evidence``)."""
+    """The run's name; None if the finding is about several runs, which ``evidence`` lists."""
     attempt: int | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     """JSON values that help to check the finding, such as a file and line."""
@@ -46,11 +46,11 @@ class Scan:
     time: str
     """ISO 8601 in UTC."""
     checks: tuple[str, ...]
-    """Names of the checks that were run."""
+    """The names of the checks that were run."""
     findings: tuple[Finding, ...] = ()
     """Most serious first."""
     left_out: tuple[str, ...] = ()
-    """A line for each thing that could not be scanned, with the reason."""
+    """A line for each run or file that could not be scanned, with the reason."""
 
 
 _HEAD, _FINDING = TypeAdapter(Scan), TypeAdapter(Finding)
@@ -71,7 +71,7 @@ def write_scan(directory: Path, scan: Scan) -> None:
 def read_scan(directory: Path) -> Scan | None:
     """Return the last scan of an evaluation; None if ``scan.jsonl`` is missing or has another format.
 
-    An entry of ``left_out`` states the number of malformed lines.
+    If lines are malformed, an entry of ``left_out`` states their number.
 
     Raises:
         LogError: if ``scan.jsonl`` is not a regular file.

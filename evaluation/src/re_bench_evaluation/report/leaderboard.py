@@ -1,6 +1,7 @@
-"""Build the leaderboards: one for each profile, since scores of different profiles are not comparable.
+"""Build a leaderboard for each profile, because scores of different profiles are not comparable.
 
-Profile ``cpu`` has neither overall scores nor ranks. Overall scores leave out modelled scores and stand-in models.
+Overall scores leave out tasks with modelled scores or stand-in models. The profile ``cpu`` has no overall scores and no
+ranks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _WARNED: tuple[tuple[FlagKind, str], ...] = (
     ("stand_in", "scores with a stand-in chat model"),
 )
 _SMOKE_TEST = "cpu"
-"""The profile that shows that an agent works, rather than how good it is."""
+"""The profile that shows whether an agent works, not how good the agent is."""
 _NOTHING = Estimate(None, None, None, 0)
 
 
@@ -36,8 +37,7 @@ def make_leaderboards(
 ) -> list[Leaderboard]:
     """Return the leaderboards, sorted by profile.
 
-    Evaluations have separate rows, because their plans may differ. Overall scores cover the tasks with measured scores
-    for which all rows with finished runs have finished runs.
+    Evaluations have separate rows, because their plans may differ.
     """
     boards = []
     for profile in sorted({tasks[cell.task].profile for cell in cells}):
@@ -47,7 +47,7 @@ def make_leaderboards(
                 groups[cell.evaluation, cell.agent, cell.model].append(cell)
         keys = sorted({cell.task for group in groups.values() for cell in group})
         scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
-        counting = [names for names in scored if names]  # ignore rows without any finished run
+        counting = [names for names in scored if names]  # ignore rows without finished runs
         ranked = profile != _SMOKE_TEST
         real = set(keys).difference(*_warned(keys, tasks).values())
         shared = sorted(real.intersection(*counting)) if counting and ranked else []
@@ -105,7 +105,7 @@ def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
 
 
 def _warned(keys: Sequence[str], tasks: Mapping[str, TaskInfo]) -> dict[FlagKind, list[str]]:
-    """Return the tasks that overall scores leave out, by the kind of flag that says why."""
+    """Return the tasks that overall scores leave out, by the kind of flag that states the reason."""
     return {kind: [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)] for kind, _ in _WARNED}
 
 
@@ -116,7 +116,7 @@ def _flags(
     evaluations: Sequence[EvaluationInfo],
     tasks: Mapping[str, TaskInfo],
 ) -> Iterator[Flag]:
-    """Yield the flags of a leaderboard: the reasons why its rows are less comparable than they look."""
+    """Yield the flags of a leaderboard: reasons why its rows are not fully comparable."""
     others = sorted(set(keys) - set(shared))
     warned = _warned(keys, tasks)
     if profile == _SMOKE_TEST:

@@ -1,8 +1,8 @@
 """Render a report as one self-contained HTML file.
 
-All values in :class:`ReportData` are untrusted. Therefore the templates escape every value, a Content-Security-Policy
-allows only inline images and the page's own script and style (by hash), and invisible and bidirectional characters are
-shown as escape sequences.
+All values in :class:`ReportData` are untrusted. Therefore the templates escape every value, show invisible and
+bidirectional characters as escape sequences, and set a Content-Security-Policy that allows only inline images and the
+page's own script and style.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PACKAGE = "re_bench_evaluation.report"
 _MAX_NAME = 120
 _MARKERS = "\u25cf\u25a0\u25c6\u25b2\u25bc\u271a\u2716"
-"""Characters that look like the markers in the figures, in the same order."""
+"""Characters that look like the markers of the figures, in the same order."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -78,7 +78,7 @@ def write_page(data: ReportData, path: Path) -> None:
 
 
 class Series:
-    """Number the pairs of agent and model in a report, so that each pair has the same style in all figures."""
+    """Number the pairs of agent and model in a report, which determines their style in all figures."""
 
     def __init__(self, data: ReportData) -> None:
         names = {evaluation.key: evaluation.name for evaluation in data.evaluations}
@@ -105,7 +105,7 @@ class Series:
         return dict(enumerate(self._labels.values()))
 
     def task(self, key: str) -> str:
-        """Return the name of a task; if several tasks have that name, return the task's key."""
+        """Return the name of a task, or its key if several tasks have that name."""
         return self._tasks[key]
 
     @staticmethod
@@ -127,7 +127,7 @@ def _policy(style: str, script: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates, which escapes values and rejects undefined names."""
+    """Return the environment for the templates, which escapes values and rejects undefined names."""
     made = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
@@ -167,7 +167,7 @@ def _cut(text: str, length: int = _MAX_NAME) -> str:
 
 
 def _flags_of(entries: Iterable[Any]) -> dict[Flag, list[str]]:
-    """Return the distinct flags of tasks, cells or rows; for flags of tasks, with the names of the tasks."""
+    """Return the distinct flags of tasks, cells or rows, each with the names of the tasks that have it."""
     tasks: dict[Flag, list[str]] = {}
     for entry in entries:
         for flag in entry.flags:
@@ -180,7 +180,7 @@ def _run_id(run: RunInfo) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    """Format seconds as ``0:12:30``; the hours are always included, so that the page can sort durations."""
+    """Format seconds as ``0:12:30``, always with hours, so that the page can sort durations."""
     if seconds is None:
         return "-"
     minutes, rest = divmod(round(seconds), 60)

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import BudgetCurve, Cell, Clock, LeaderRow, ReportData, RunInfo
 
     Number = Callable[[BudgetCurve | Cell | LeaderRow | RunInfo], int]
-    """Returns the number of an entry's agent and model, which determines colour, marker and dashes."""
+    """A function that returns the number of an entry's agent and model, which determines the style of its line."""
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5538f", "#8250df", "#a07800", "#6e7781")
-"""Colours that are readable on white and dark backgrounds and differ in lightness."""
+"""Colours that differ in lightness and are readable on white and dark backgrounds."""
 _MARKERS = "osD^vPX"
 _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("solid", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
 _HOUR_S = 3600.0
 _UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
-"""Units of time: name, number per hour, and the shortest axis, in hours, that uses the unit."""
+"""Units of time: the name, the number per hour, and the shortest axis that uses the unit, in hours."""
 _MAX_RUNS = 40
-"""Maximum number of single runs drawn in a figure; if there are more, they are sampled evenly."""
+"""Maximum number of runs drawn in a figure; more runs are sampled evenly."""
 _FEW = 12
-"""Lines with more points do not have a marker at every point."""
+"""Lines with more points have markers at some of their points only."""
 _WIDE = 4
-"""If the ratio of the last to the first time is larger, the time axis is logarithmic."""
+"""Minimum ratio of the last to the first time for a logarithmic time axis."""
 _PATH = re.compile(r' d="[^"]*"')
 _DECIMALS = re.compile(r"(\.\d)\d+")
-"""Matches decimals to cut: one decimal is enough for paths and halves the size of a figure."""
+"""Matches decimals, to keep only the first one in paths, which halves the size of a figure."""
 _STYLE = {
     "font.size": 9.5,
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
@@ -57,7 +57,7 @@ _STYLE = {
 
 
 def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) -> str | None:
-    """Draw the expected best of several runs over their total time; return None without data.
+    """Draw the expected best reward of several runs over their total time; return None without data.
 
     There is a panel for each run length. All panels have the same axes, so that many short runs can be compared with
     few long runs.
@@ -95,7 +95,7 @@ def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) 
 
 
 def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -> str | None:
-    """Draw the best reward so far of a task's runs over time, and the mean of each agent; return None without times."""
+    """Draw the best reward so far of a task's runs over time, with the agents' means; return None without times."""
     lines = [(number(run), *line) for run in data.runs if run.task == task and (line := run_line(run, clock))]
     cells = [cell for cell in data.cells if cell.task == task]
     means = [(number(cell), curve) for cell in cells for curve in cell.curves if curve.clock == clock]
@@ -156,7 +156,7 @@ def _changes(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
 
 
 def unit_of(hours: float) -> tuple[str, float]:
-    """Return a suitable unit for a duration given in hours, and the number of such units per hour."""
+    """Return a suitable unit for a duration in hours, and the number of units per hour."""
     return next((name, scale) for name, scale, least in _UNITS if hours >= least)
 
 

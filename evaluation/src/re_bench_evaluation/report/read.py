@@ -20,13 +20,7 @@ from re_bench_evaluation.report.details import Room, with_details
 from re_bench_evaluation.report.estimates import make_budgets, make_cells
 from re_bench_evaluation.report.leaderboard import make_leaderboards
 from re_bench_evaluation.report.runs import TaskBook, read_runs
-from re_bench_evaluation.report.sources import (
-    Source,
-    is_bundle,
-    open_source,
-    open_with,
-    reader_of,
-)
+from re_bench_evaluation.report.sources import Source, is_bundle, open_source, open_with, reader_of
 from re_bench_evaluation.report.text import plain_json, shortened
 
 if TYPE_CHECKING:
@@ -53,7 +47,7 @@ class _Inputs:
     sources: list[Source] = field(default_factory=list)
     validations: list[Validations] = field(default_factory=list)
     others: dict[Reader, list[Path]] = field(default_factory=dict)
-    """Paths in formats of other packages, by reader."""
+    """The paths in formats of other packages, by reader."""
     problems: list[Problem] = field(default_factory=list)
 
     @contextmanager
@@ -68,7 +62,7 @@ class _Inputs:
 
 
 def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportData:
-    """Return the data of a report; paths that cannot be read are listed as problems in it.
+    """Return the data of a report, which lists unreadable paths as problems.
 
     Args:
         paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
@@ -94,7 +88,7 @@ def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportDat
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection, which is slow for the many objects of a report and useless without cycles."""
+    """Disable garbage collection, which is slow with a report's many objects and useless without cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -138,7 +132,7 @@ def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
 
 
 def _bundle(path: Path, unpacked: ExitStack) -> Source:
-    """Unpack a bundle and return its evaluation; the files exist until ``unpacked`` is closed."""
+    """Unpack a bundle and return its evaluation; its files exist until ``unpacked`` is closed."""
     bundle = unpacked.enter_context(open_bundle(path))
     source = open_source(bundle.directory)
     if source is None:

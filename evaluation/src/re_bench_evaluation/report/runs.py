@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from re_bench.attempts.elapsed import seconds_since_1970
-from re_bench.attempts.log import AttemptLog, anchors_of
+from re_bench.attempts.log import AttemptLog, LogContents, anchors_of
 from re_bench.errors import ReBenchError
 from re_bench.normalise import as_finite, normalise
 from re_bench.records import RunRecord, TaskRecord
@@ -21,13 +21,7 @@ from re_bench.scoring.attempt import METR_REWARD
 from re_bench.tables import number
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
-from re_bench_evaluation.report.text import (
-    bounded,
-    plain_json,
-    shortened,
-    sum_of_known,
-    valid_unicode,
-)
+from re_bench_evaluation.report.text import bounded, plain_json, shortened, sum_of_known, valid_unicode
 from re_bench_evaluation.working_time import attempt_times, read_waits, session_periods
 
 if TYPE_CHECKING:
@@ -40,31 +34,29 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.sources import RunFiles, Source
 
 _AGENTS = {"server": "session", "log": "attempt log"}
-"""Agent names for kinds of sources that do not record an agent."""
+"""The agent's name for kinds of sources that do not record an agent."""
 _ENDED = ("finished", "ended")
 _OF_RECORD = (
     "agent", "model", "state", "reason", "began", "ended", "wall_s", "working_s", "task_dollars", "tokens", "steps",
     "host", "hardware", "tries",
 )  # fmt: skip
-"""Fields copied from a run's record."""
+"""The fields copied from a run's record."""
 _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
 _DETAILS = ("anchors", "instance", "model", "at_floor", METR_REWARD)
-"""Keys of an attempt's ``details`` that reports use."""
+"""The keys of an attempt's ``details`` that reports use."""
 _MAX_MESSAGE = 1000
 _MAX_NAME = 200
 _SAME = 1e-9
 _MIN_WORKING = 0.5
 _UNCHANGED = {"title"}
-"""Fields of a task's record that may differ without making it another task."""
+"""The fields in which records of the same task may differ."""
 _ANCHORS = TypeAdapter(AnchorsInfo)
-FinalScore = tuple[float, float | None]
-"""Raw score and reward."""
 
 
 def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFiles]]:
-    """Yield the runs of a source with their files; add problems to the source and tasks to the book."""
+    """Yield the runs of a source with their files; add problems to ``source`` and tasks to ``book``."""
     tasks = {(task.name, task.profile): task for task in source.record.tasks} if source.record else {}
     for files in source.runs:
         attempts, incomplete_lines = _read_log(source, files)
@@ -102,7 +94,7 @@ def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
 
 
 def _clean(attempt: Attempt, time: Elapsed | None) -> Attempt:
-    """Sanitize an attempt: set its times, limit numbers and texts, and replace invalid Unicode."""
+    """Set the times of an attempt, limit its numbers and texts, and replace invalid Unicode."""
     changes: dict[str, Any] = {name: _bounded(getattr(attempt, name)) for name in _TEXTS_AND_NUMBERS}
     changes |= {name: time and bounded(getattr(time, name)) for name in ("wall_s", "working_s")}
     return replace(attempt, **changes, details={name: attempt.details.get(name) for name in _DETAILS})
@@ -123,8 +115,7 @@ def _records(
 ) -> Iterator[tuple[RunRecord, Sequence[Attempt]]]:
     """Yield the record of a run with its attempts.
 
-    Results without a run record get a new record for each combination of task, profile and chat model in
-    their log.
+    For results without a run record, yield a new record for each task, profile and chat model in the log.
     """
     if files.record:
         yield files.record, attempts
@@ -149,7 +140,7 @@ def _chat_model(attempts: Sequence[Attempt]) -> str:
 
 
 def _record_of_session(source: Source, files: RunFiles, task: str, profile: str) -> RunRecord:
-    """Make a run record for results without one, from the session's record if there is one."""
+    """Make a run record for results that have none, using the session's record if it exists."""
     known: dict[str, Any] = {}
     if session := files.session:
         used_s, waited_s = session.used_s, session.waited_s
@@ -227,31 +218,26 @@ def _kept(files: RunFiles) -> set[str]:
     return set()
 
 
-def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalScore | None]:
-    """Return, for each attempt, the final score if the run had ended after it; None before the first valid attempt.
+def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[tuple[float, float | None] | None]:
+    """Return the final raw score and reward that a run would have had if it had ended after each attempt.
 
-    The last item equals the result of :meth:`re_bench.attempts.log.LogContents.final`.
+    An entry is None before the first valid attempt. The last entry equals the result of
+    :meth:`re_bench.attempts.log.LogContents.final`.
     """
-    anchors, best, scores = anchor_pair(task), None, []
-    score: FinalScore | None = None
+    anchors, scores = anchor_pair(task), []
+    chosen: tuple[Attempt, ...] = ()
+    score: tuple[float, float | None] | None = None
     for attempt in attempts:
-        raw = attempt.raw
-        if raw is not None and (best is None or _replaces(raw, best, task.aggregation)):
-            best = raw
-            score = raw if attempt.private_raw is None else attempt.private_raw, _reward(attempt, anchors)
+        best = LogContents((*chosen, attempt), 0).chosen(task.aggregation)
+        if best is attempt and best.deciding_raw is not None:
+            chosen, score = (best,), (best.deciding_raw, _reward(best, best.deciding_raw, anchors))
         scores.append(score)
     return scores
 
 
-def _replaces(raw: float, best: float, aggregation: str) -> bool:
-    return aggregation == "last" or (raw <= best if aggregation == "min" else raw >= best)
-
-
-def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | None:
+def _reward(attempt: Attempt, raw: float, anchors: tuple[float, float] | None) -> float | None:
     if anchors is None:
         return attempt.reward
-    raw = attempt.deciding_raw
-    assert raw is not None
     try:
         return bounded(normalise(raw, *anchors_of(attempt, anchors)))
     except ValueError:
@@ -259,7 +245,7 @@ def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | No
 
 
 def _metr_reward(raw: float | None, attempts: Sequence[Attempt]) -> float | None:
-    """Return the reward of a raw score with METR's anchors as the newest attempt records them; None without any."""
+    """Return the reward of a raw score on METR's anchors, as the newest attempt records them; None without anchors."""
     for attempt in reversed(attempts):
         with suppress(KeyError, TypeError, ValueError):
             anchors = attempt.details[METR_REWARD]
@@ -268,7 +254,7 @@ def _metr_reward(raw: float | None, attempts: Sequence[Attempt]) -> float | None
 
 
 def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Set the submission times of attempts relative to the first submission; known times are kept."""
+    """Set the attempts' submission times relative to the first submission, unless times are known."""
     times = [seconds_since_1970(attempt.time) for attempt in attempts]
     if any(time is None for time in times) or any(attempt.wall_s is not None for attempt in attempts):
         return list(attempts)
@@ -292,14 +278,12 @@ class TaskBook:
         self._now = now
         self._infos: dict[str, TaskInfo] = {}
         self._keys: dict[str, str] = {}
-        """The key of each task by the content of its record."""
+        """The keys of the tasks by the content of their records."""
 
     def key(self, record: TaskRecord, note: str = "") -> str:
-        """Return the key of a task, and add the task if it is new.
+        """Return the key of a task, and add the task if it is new, with ``note`` as a flag.
 
-        Args:
-            record: the task's record; records that differ in anything but the title have different keys.
-            note: text of a flag for the task, used if the record does not come from the evaluation.
+        Records that differ in anything but the title have different keys.
         """
         content = record.model_dump_json(exclude=_UNCHANGED)
         if content not in self._keys:
@@ -311,16 +295,12 @@ class TaskBook:
         return self._keys[content]
 
     def installed(self, name: str, profile: str, model: str = "") -> TaskRecord | None:
-        """Return the record of the installed task with a name or id; None if the task or its profile is missing.
+        """Return the record of the installed task with this name or id; None if the task or its profile is missing.
 
         ``model`` is the chat model of the runs, if known.
         """
-        task = self.task(name)
+        task = next((task for task in self._here.values() if name in {task.name, task.manifest.id}), None)
         return TaskRecord.of(task, profile, model) if task and profile in task.manifest.profiles else None
-
-    def task(self, name: str) -> TaskFolder | None:
-        """Return the installed task with this name or id; None if there is none."""
-        return next((task for task in self._here.values() if name in {task.name, task.manifest.id}), None)
 
     def infos(self, validations: Mapping[tuple[str, str], ValidationInfo]) -> list[TaskInfo]:
         """Return the tasks, sorted by key, with their validations."""

@@ -1,7 +1,7 @@
 """Find the runs of a report in evaluations, state directories, single runs, attempt logs and other formats.
 
-Packages can add formats: an entry point in the group :data:`GROUP` provides a :class:`Reader`, which converts results
-to evaluations.
+Packages can add formats through entry points in the group :data:`GROUP`. Each entry point provides a :class:`Reader`,
+which converts results to evaluations.
 """
 
 from __future__ import annotations
@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from re_bench import records
 from re_bench.errors import ReBenchError
 from re_bench.processes import temporary_directory
-from re_bench.records import (
-    ATTEMPTS,
-    SESSION,
-    SESSIONS,
-    TRACE,
-    TRANSCRIPT,
-    EvaluationRecord,
-    RunRecord,
-)
+from re_bench.records import ATTEMPTS, SESSION, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord
 from re_bench_evaluation.report.data import EvaluationInfo, Problem
 from re_bench_evaluation.report.findings import FILE as SCAN
 from re_bench_evaluation.report.findings import read_scan
@@ -36,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
 GROUP = "re_bench.report_readers"
-"""Entry point group of readers."""
+"""The entry point group of readers."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +36,7 @@ class RunFiles:
     """The files of a run."""
 
     path: Path
-    """The run's directory, or its attempt log if there is nothing else."""
+    """The run's directory, or its attempt log if it has no directory."""
     log: Path | None
     """The attempt log, which may not exist; None before the run has a session."""
     record: RunRecord | None = None
@@ -62,7 +54,7 @@ class Source:
 
     path: Path
     info: EvaluationInfo
-    """``info.path`` is the path to show; for a bundle it is the bundle's path, not that of its unpacked files."""
+    """``info.path`` is the displayed path; for a bundle, the path of its file rather than of the unpacked files."""
     record: EvaluationRecord | None = None
     runs: list[RunFiles] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -82,7 +74,7 @@ class Source:
             self.problem(path, str(error))
 
     def show_as(self, path: str) -> None:
-        """Set the path to show for this source, also in the problems that are already recorded."""
+        """Set the displayed path of this source, including in the problems that are already recorded."""
         before = str(self.path)
         self.info = replace(self.info, path=path)
         self.problems = [
@@ -90,7 +82,7 @@ class Source:
         ]
 
     def shown(self, path: Path) -> str:
-        """Return the path to show for a file of this source."""
+        """Return the displayed path of a file of this source."""
         inside = path.relative_to(self.path) if path.is_relative_to(self.path) else path
         return str(Path(self.info.path) / inside)
 
@@ -102,7 +94,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def open_source(path: Path) -> Source | None:
-    """Open an evaluation, a state directory, a single run or session, or a log; None for anything else."""
+    """Open an evaluation, a state directory, a single run or session, or a log; return None for anything else."""
     if path.is_file():
         return _log(path)
     if (path / EvaluationRecord.file_name()).is_file() or (path / records.RUNS).is_dir():
@@ -123,7 +115,7 @@ def open_source(path: Path) -> Source | None:
 
 
 def _log(path: Path) -> Source | None:
-    """Open an attempt log; None if the file does not start like an attempt log. An empty file is an empty log."""
+    """Open an attempt log, which may be empty; return None if the file does not start like an attempt log."""
     with path.open("rb") as file:
         head = file.read(1 << 12)
     if head and not any(line.startswith(b'{"attempt":') for line in head.split(b"\n")):
@@ -205,22 +197,22 @@ def _read_session(source: Source, directory: Path) -> SessionSummary | None:
 
 
 class Reader(Protocol):
-    """Convert results in another format to evaluations. The files that a reader reads are untrusted."""
+    """Convert results in another format, which are untrusted, to evaluations."""
 
     def reads(self, path: Path) -> bool:
-        """Return whether a file or directory seems to have this reader's format; the check must be fast."""
+        """Check quickly whether a file or directory seems to have this reader's format."""
 
     def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
         """Write results as evaluations (see ``docs/evaluations.md``).
 
         Args:
-            paths: all paths of the report that have this format; a reader gets all of them at once so that it can
-                count duplicates once.
-            directory: an empty temporary directory. The reader creates a subdirectory for each evaluation; names that
-                begin with a dot are ignored and can be used for the reader's temporary files.
+            paths: all paths of the report with this format. The reader gets them at once, so that it can count
+                duplicates once.
+            directory: an empty temporary directory. The reader creates a subdirectory for each evaluation, and may
+                use names that begin with a dot for temporary files.
 
         Returns:
-            The problems found; the path of each is one of ``paths`` or below one of them.
+            The problems found. Their paths are in ``paths``, or below a path in ``paths``.
 
         Raises:
             ReBenchError: if no path can be read.
@@ -229,7 +221,7 @@ class Reader(Protocol):
 
 
 def reader_of(path: Path) -> Reader | None:
-    """Return the first installed reader that reads a path, if any; readers that cannot be imported are skipped.
+    """Return the first installed reader that can read a path, if any; readers that cannot be imported are skipped.
 
     Raises:
         OSError: if the path cannot be read.
@@ -243,12 +235,9 @@ def reader_of(path: Path) -> Reader | None:
 
 
 def open_with(reader: Reader, paths: Sequence[Path], stack: ExitStack) -> tuple[list[Source], list[Problem]]:
-    """Convert results in another format to evaluations, and open these.
+    """Convert all results with a reader's format to evaluations, and open the evaluations.
 
-    Args:
-        reader: the reader of the format.
-        paths: all paths of the report with this format.
-        stack: closing it removes the temporary directory with the evaluations.
+    The evaluations are in a temporary directory, which is removed when ``stack`` is closed.
 
     Raises:
         ReBenchError: if the reader fails.

@@ -10,14 +10,7 @@ from re_bench.tables import dollars, hours, number, printable, table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from re_bench_evaluation.report.data import (
-        AnchorsInfo,
-        Cell,
-        Estimate,
-        Leaderboard,
-        ReportData,
-        TaskInfo,
-    )
+    from re_bench_evaluation.report.data import AnchorsInfo, Cell, Estimate, Leaderboard, ReportData, TaskInfo
     from re_bench_evaluation.report.findings import Scan
 
 _MAX_PROBLEMS = 20
@@ -63,8 +56,8 @@ def sections(data: ReportData) -> Iterator[Section]:
 def as_text(data: ReportData, width: int | None = None) -> str:
     """Return a report as plain text.
 
-    A table wider than ``width`` characters is split: the remaining columns follow below, after the repeated name
-    columns.
+    Tables wider than ``width`` characters are split: the remaining columns follow below, after the name columns, which
+    are repeated.
     """
     blocks = []
     for section in sections(data):
@@ -80,7 +73,7 @@ def as_text(data: ReportData, width: int | None = None) -> str:
 
 
 def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iterator[list[int]]:
-    """Yield, for each part of a possibly split table, the indices of its columns."""
+    """Yield the indices of the columns in each part of a table, which is split if it is too wide."""
     widths = [2 + max(map(len, column)) for column in zip(*rows, strict=True)]
     part = list(range(names))
     for column in range(names, len(widths)):

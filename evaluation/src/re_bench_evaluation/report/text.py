@@ -1,4 +1,4 @@
-"""Sanitize untrusted values for reports; sum and average values of which some are unknown."""
+"""Sanitize untrusted values for reports; sum and average values that may be unknown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def shortened(text: str, longest: int) -> str:
 
 
 def valid_unicode(text: str) -> str:
-    """Replace lone surrogates, such as the undecodable bytes of a file name."""
+    """Replace lone surrogates, which represent undecodable bytes, for example of a file name."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def plain_json(value: Any) -> Any:
-    """Replace values that strict JSON parsers reject: NaN and infinities by None, lone surrogates as in texts."""
+    """Replace values that strict JSON parsers reject: NaN and infinities by None, lone surrogates by U+FFFD."""
     if isinstance(value, str):
         return valid_unicode(value)
     if isinstance(value, float):

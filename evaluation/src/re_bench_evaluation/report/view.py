@@ -39,7 +39,7 @@ class LivePage:
         """Render the page once.
 
         Args:
-            read: reads the report; an error in this first call is raised.
+            read: reads the report; an error in the first call is raised.
             keep: how long to cache the page, as a multiple of the time needed to read and render the report.
         """
         self._read, self._keep = read, keep
@@ -48,7 +48,7 @@ class LivePage:
         self._make()
 
     def get(self) -> str:
-        """Return the current page, or the previous page if the report cannot be read at the moment."""
+        """Return the current page, or the previous page if the report cannot be read now."""
         with self._lock:
             if time.monotonic() >= self._old_at:
                 try:
@@ -78,7 +78,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
     """
 
     class Handler(BaseHTTPRequestHandler):
-        """Serves the page at ``/``."""
+        """Serve the page at ``/``."""
 
         def do_GET(self) -> None:
             """Send the page, or an error."""
@@ -96,7 +96,7 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
                 self.wfile.write(body)
 
         def log_message(self, *_arguments: object) -> None:
-            """Do nothing, so that requests are not logged."""
+            """Log nothing."""
 
     try:
         server = ThreadingHTTPServer((LOOPBACK, port), Handler)

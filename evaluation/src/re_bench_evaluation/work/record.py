@@ -1,8 +1,8 @@
-"""Define the record of a person's work, ``session.json``: the fields of a server's session, and those of a clock.
+"""Define ``session.json``, the record of a person's work, with the fields of a server's session and of a clock.
 
-No process runs between commands; working time is computed from timestamps. They come from the kernel's monotonic clock,
-which stops while the machine is suspended and is not affected by changes of the date. When the machine was rebooted,
-the time between the last activity and the start of the machine does not count.
+No process runs between commands, so working time is computed from timestamps of the kernel's monotonic clock. This
+clock stops while the machine is suspended, and changes of the date do not affect it. After a reboot, the time between
+the last activity and the start of the machine does not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORKSPACE = "workspace"
-"""Subdirectory of a person's work directory that is submitted."""
+"""The subdirectory of a person's work directory that is submitted."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -34,9 +34,9 @@ class Moment(BaseModel):
     unix_s: float
     """Seconds since 1970."""
     monotonic_s: float
-    """Seconds since the machine's start, without time in suspension."""
+    """Seconds since the machine's start, excluding suspension."""
     since_boot_s: float
-    """Seconds since the machine's start, including time in suspension."""
+    """Seconds since the machine's start, including suspension."""
     boot: str
     """The kernel's boot id, which changes at each start."""
 
@@ -54,11 +54,8 @@ class Moment(BaseModel):
 def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tuple[float, Interval | None]:
     """Return the working time between two moments in seconds, and the interval in which the machine was off, if any.
 
-    Args:
-        before: the earlier moment.
-        now: the later moment.
-        last_change: returns the time of the last change in the workspace, in seconds since 1970. It is called only if
-            the machine was rebooted between the moments; the time until that change counts as work.
+    If the machine was rebooted, the time until the last change in the workspace counts as work. ``last_change`` returns
+    the time of that change, in seconds since 1970.
     """
     if now.boot == before.boot:
         return max(0.0, now.monotonic_s - before.monotonic_s), None
@@ -70,10 +67,7 @@ def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tup
 
 
 def last_change_in(directory: Path) -> float:
-    """Return the time of the last change to a file or directory below ``directory``, in seconds since 1970.
-
-    The result is 0 if no time can be read.
-    """
+    """Return the time of the last change below a directory, in seconds since 1970; 0 if no time can be read."""
     latest = 0.0
     with suppress(OSError):
         for _descriptor, entries in walk(directory):
@@ -108,7 +102,7 @@ class WorkRecord(Record):
     used_s: float = 0.0
     """Working time used so far."""
     waited_s: float = 0.0
-    """Time in which scorings waited for the GPU; not included in ``used_s``."""
+    """How long scorings waited for the GPU; not included in ``used_s``."""
     periods: list[list[float]] = Field(default_factory=list)
     """The periods in which the clock ran, as pairs of start and end in seconds since 1970."""
     attempts: int = 0
@@ -144,7 +138,7 @@ class WorkRecord(Record):
         return self.model_copy(update=fields)
 
     def updated(self, workspace: Path) -> Self:
-        """Return a copy in which the time since the last update is added; only for a running clock."""
+        """Return a copy that includes the time since the last update; the clock must be running."""
         now = Moment.now()
         seconds, off = worked(self.moment, now, lambda: last_change_in(workspace))
         *periods, (began, _ended) = self.periods

@@ -1,7 +1,7 @@
 """Let a person work on a task through commands, with all state in files.
 
-The work directory has the format of an evaluation with one run, and also contains the ``workspace``. A study is an
-evaluation that collects the work of several people.
+The work directory is an evaluation with one run, and also contains the ``workspace``. A study is an evaluation that
+collects the work of several people.
 """
 
 from __future__ import annotations
@@ -22,16 +22,7 @@ from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.data.files import replace_file
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import UsageError
-from re_bench.records import (
-    ATTEMPTS,
-    RUNS,
-    SERVER,
-    SESSIONS,
-    EvaluationRecord,
-    RunRecord,
-    TaskRecord,
-    run_directories,
-)
+from re_bench.records import ATTEMPTS, RUNS, SERVER, SESSIONS, EvaluationRecord, RunRecord, TaskRecord, run_directories
 from re_bench.runs.score_process import score_and_record
 from re_bench.scoring.score import GPU_WAIT
 from re_bench.task.chat_model import ChatModel
@@ -52,7 +43,7 @@ if TYPE_CHECKING:
 AGENT = "human"
 """The name of the agent in a person's run records."""
 INSTRUCTIONS = "INSTRUCTIONS.md"
-"""File in the work directory with the instructions for the person."""
+"""The file in the work directory with the instructions for the person."""
 _LOCK = "lock"
 
 
@@ -68,14 +59,7 @@ def begin(
 ) -> None:
     """Create a work directory for a person, and start the clock.
 
-    Args:
-        task: the task.
-        directory: the work directory, which must not exist.
-        profile: the name of the task's profile.
-        hours: limit on working time.
-        max_attempts: limit on the number of attempts.
-        sandbox: name of the sandbox backend for scoring, if not the default.
-        tags: tags for the run's record.
+    ``hours`` limits the working time. ``tags`` are added to the run's record.
 
     Raises:
         UsageError: if the directory exists, or the profile cannot be prepared.
@@ -128,7 +112,7 @@ def begin(
 
 
 def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
-    """Return the instructions for the person: those of the task, the limits and the commands."""
+    """Return the task's instructions, followed by the limits and the commands of the work."""
     manifest, profile = task.manifest, task.profile(record.profile)
     try:
         text = (task.directory / "instructions.md").read_text(encoding="utf-8").strip()
@@ -140,7 +124,7 @@ def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
     lines = [
         f"This is profile `{record.profile}`: {profile.description}."
         + (" Scores are modelled, not measured." if profile.modelled else ""),
-        f"Your workspace is `{(directory / WORKSPACE).resolve()}`. It contains the files above and is what you submit.",
+        f"Your workspace is `{(directory / WORKSPACE).resolve()}`. It contains the files above. You submit all of it.",
         f"You have {record.hours:g} hour{'' if record.hours == 1 else 's'}, starting now. Nothing is scored later.",
         "The clock stops during pauses and while this machine is suspended or off.",
         f"`re-bench work score {where}` scores a copy of your workspace, up to {record.max_attempts} times.",
@@ -150,7 +134,7 @@ def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
         "You are not sandboxed: use only what the study allows, and no other machine.",
     ]
     if manifest.model is not None:
-        lines.append("To try the model, use your own server and key. Scoring has its own.")
+        lines.append("To try the model, use your own server and key. Scoring uses a separate server and key.")
     if manifest.meter is not None:
         lines.append("Experiments are counted only in your workspace, because `RE_BENCH_EXPERIMENTS` is not set.")
     return f"{text}\n\n## Your work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
@@ -208,7 +192,7 @@ class Work:
 
     @property
     def final(self) -> FinalScore:
-        """The final score if the work ended now."""
+        """The final score that the work would have if it ended now."""
         anchors = self.task.manifest.anchors(self.record.profile)
         scale = (anchors.starting, anchors.reference) if anchors else None
         return AttemptLog(self.session / ATTEMPTS).final(self.task.manifest.aggregation, scale)
@@ -237,7 +221,7 @@ class Work:
     def score(self) -> tuple[Score, FinalScore]:
         """Score the workspace; return the score and the final score so far.
 
-        The clock keeps running during scoring, except while scoring waits for the GPU.
+        The clock keeps running during scoring, except during waits for the GPU.
 
         Raises:
             UsageError: if the clock is stopped, no time or attempts are left, or the task's instance has changed.
@@ -304,17 +288,13 @@ class Work:
 
 
 def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
-    """Copy the runs of people's work into a study; return the new runs.
+    """Copy the runs in work directories to a study, which may be new; return the new runs.
 
     Runs that the study already contains are skipped.
 
-    Args:
-        study: the directory of the study; it is created if it does not exist.
-        directories: the work directories.
-
     Raises:
-        UsageError: if a run has not ended, a task's version or profile differs from that in the study, or ``study``
-            exists and is not an evaluation.
+        UsageError: if a run has not ended, a task's version or profile differs from the study's, or ``study`` exists
+            and is not an evaluation.
         ReBenchError: if a record is damaged.
     """
     sources = [(directory, EvaluationRecord.load(directory)) for directory in directories]

@@ -1,7 +1,7 @@
-"""Serve the tool ``answer`` over MCP: score an agent's workspace while the agent works, and keep the attempt log.
+"""Serve the tool ``answer`` over MCP, which scores an agent's workspace while the agent works.
 
-``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N`` requires the package mcp
-(install ``re-bench-harbor[mcp]``) and serves MCP over the transport ``streamable-http`` at ``/mcp``.
+``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N`` serves MCP over the transport
+``streamable-http`` at ``/mcp``. It requires the package mcp: install ``re-bench-harbor[mcp]``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FAILED = "Internal error, not caused by your submission. Try again."
 
 @dataclass
 class Answers:
-    """Score a workspace on request, one call at a time."""
+    """Scores a workspace on request, one call at a time."""
 
     task: TaskFolder
     profile: str

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from re_bench.export import TaskFacts
 
 ATTEMPTS = "/attempts"
-"""Directory of the attempt log in the answer service's and the verifier's containers."""
+"""Directory of the attempt log in the containers of the answer service and the verifier."""
 ANSWER = "answer"
 """Name of the compose service that scores attempts, and of the tool that the service offers."""
 ANSWER_PORT = 8000
 
 _STARTUP_S = 120.0
-"""Additional seconds for the start of the verifier on a busy machine."""
+"""Extra time for the verifier to start on a busy machine."""
 _BUILD_S = 3600.0
 
 
@@ -36,7 +36,7 @@ class HarborOptions:
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     """The sandbox for submissions in the verifier; bubblewrap needs a container that may create namespaces."""
     attempts: int = 0
-    """How many attempts the agent can have scored while it works; with 0 there is no tool for this."""
+    """Maximum number of attempts that the agent can have scored while it works; with 0, the tool is not offered."""
     hours: float = 8.0
     """The agent's time limit."""
 
@@ -47,13 +47,7 @@ def verifier_image_of(facts: TaskFacts) -> str:
 
 
 def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = None) -> dict[str, Any]:
-    """Return the tables of ``task.toml``.
-
-    Args:
-        facts: the task in a profile.
-        options: the operator's choices.
-        cheat: name of the cheat to use as the solution; None uses the reference.
-    """
+    """Return the tables of ``task.toml``; the solution is the given cheat, or the reference if ``cheat`` is None."""
     manifest, resources = facts.manifest, facts.resources
     container = {"build_timeout_sec": _BUILD_S, "cpus": resources.cpus, "memory_mb": resources.memory_mib}
     container |= {"storage_mb": resources.storage_mib} | ({"gpus": resources.gpus} if resources.gpus else {})
@@ -89,7 +83,7 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
 
 
 def _artifacts(facts: TaskFacts) -> list[dict[str, Any]]:
-    """Return the entries for the files that Harbor copies to the verifier: the files that a submission consists of."""
+    """Return the entries for the files of a submission, which Harbor copies to the verifier."""
     names = facts.manifest.staging.names or ()
     left_out = [f"./{name.removeprefix('!')}" for name in names if name.startswith("!")]
     if names and not left_out:

@@ -2,8 +2,8 @@
 
 A task's Dockerfile builds from the root of the repository (outside the repository, from the task's directory) with a
 second context named ``workspace``. The exported context contains the files that the Dockerfile copies, under the same
-names, and the workspace in ``workspace/``. The exported Dockerfile has an additional stage named ``workspace``, which
-copies that directory and replaces the second context.
+names, and the directory ``workspace/``. In the exported Dockerfile, a stage named ``workspace`` copies this directory
+and replaces the second context.
 """
 
 from __future__ import annotations
@@ -35,17 +35,13 @@ _MOUNT = re.compile(r"--mount=(\S+)")
 
 
 def write_build_context(task: TaskFolder, directory: Path, workspace: Path, heading: str) -> None:
-    """Write a self-contained build context for a task's Dockerfile.
+    """Write a self-contained build context for a task's Dockerfile to ``directory``.
 
-    Args:
-        task: the task.
-        directory: the directory to write to.
-        workspace: a directory with the agent's workspace.
-        heading: comments for the beginning of the exported Dockerfile.
+    ``workspace`` is the agent's workspace, and ``heading`` a comment for the beginning of the Dockerfile.
 
     Raises:
-        UsageError: if the Dockerfile or a file that it copies is missing, or if it uses a build stage or context that
-            cannot be exported.
+        UsageError: if the Dockerfile or a file that it copies is missing, or if the Dockerfile uses a build stage or
+            context that cannot be exported.
         ReBenchError: if the Dockerfile copies files that agents may not see.
         OSError: if a file cannot be written.
     """

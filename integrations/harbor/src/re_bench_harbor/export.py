@@ -1,8 +1,8 @@
-"""Write a task as Harbor tasks: one whose solution is the reference, and optionally one for each cheat.
+"""Write a task as a Harbor task whose solution is the reference, and optionally as one more task for each cheat.
 
-The agent's image contains the same workspace as ``re-bench workspace`` creates. The scorer, the ground truth and the
-prepared data are only in the verifier's image. Harbor shows ``solution/`` only to its agent ``oracle``; all other
-files may be seen by any agent.
+The agent's image contains a workspace as created by ``re-bench workspace``. Only the verifier's image contains the
+scorer, the ground truth and the prepared data. Harbor shows ``solution/`` only to its agent ``oracle``; any agent may
+see all other files.
 """
 
 from __future__ import annotations
@@ -49,13 +49,8 @@ def export_harbor(
 ) -> list[Path]:
     """Write a task as Harbor tasks, and return their directories.
 
-    Args:
-        facts: the task in a profile.
-        directory: the directory of the task, which must not exist; with ``cheats``, the parent of all tasks'
-            directories.
-        options: the operator's choices.
-        cheats: names of cheats to export as tasks as well; an empty list means all cheats of the profile, None means
-            no cheats.
+    The directory must not exist. Unless ``cheats`` is None, these cheats (an empty list selects all cheats of the
+    profile) are exported too, and ``directory`` is the parent of all tasks' directories.
 
     Raises:
         UsageError: if the directory exists, the task has no such profile or cheat, the image name is malformed, or
@@ -72,7 +67,7 @@ def export_harbor(
         variants[directory / f"{facts.task.name}-cheat-{cheat}"] = cheat
     with temporary_directory("re-bench-export-") as scratch, new_directory(directory):
         workspace = scratch / "workspace"
-        seed = secret_seed(f"{facts.task.name} export")  # secret, and the same in each export
+        seed = secret_seed(f"{facts.task.name} export")  # secret, but the same in each export
         create_workspace(facts.task, workspace, profile=facts.profile_name, seed=seed)
         for place, variant in variants.items():
             _write(facts, place, workspace, options, variant)

@@ -3,22 +3,21 @@
 ``python3 -m re_bench_harbor.verifier TASK --solution DIR --out reward.json [--profile P] [--log FILE]``
 
 The file contains one flat object of finite numbers: ``reward``, ``valid`` (1 or 0), and ``raw`` for a valid submission.
-For an invalid submission the reward is 0. After an internal error the file does not exist, so the trial ends with an
-exception and has no score. ``score.json`` in the same directory contains the complete score for the operator. The exit
-statuses are those of ``re-bench score``.
+The reward of an invalid submission is 0. After an internal error the file does not exist, so the trial ends with an
+exception and has no score. ``score.json`` in the same directory contains the complete score for the operator. Exit
+statuses are as for ``re-bench score``.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.options import ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point
 from re_bench.runs.score_process import score_and_record, score_submission
@@ -47,8 +46,7 @@ def main(
         task: The task's name, id or directory.
         solution: The submission's directory.
         out: The reward file.
-        log: The attempt log; if it is given, this attempt is appended, and the reward is that of all attempts' final
-            score.
+        log: The attempt log; if given, this attempt is appended, and the final score of all attempts counts.
         profile: As for ``re-bench score``.
         sandbox: As for ``re-bench score``.
     """
@@ -66,7 +64,7 @@ def main(
 
 
 def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[str, float] | None:
-    """Return Harbor's rewards for a score, or for the final score of all attempts; None after an internal error.
+    """Return Harbor's rewards for a score or for the final score of all attempts; None after an internal error.
 
     Raises:
         UsageError: if a valid score has no reward because the profile has no anchors.
@@ -79,8 +77,6 @@ def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[s
         return {"reward": 0.0, "valid": 0.0, **attempts}
     if reward is None:
         raise UsageError(f"{task.name}: profile {score.profile} has no anchors; run: re-bench calibrate {task.name}")
-    if not (math.isfinite(reward) and math.isfinite(raw)):
-        raise ReBenchError(f"{task.name}: score is not finite (raw {raw}, reward {reward})")
     return {"reward": reward, "valid": 1.0, "raw": raw, **attempts}
 
 

@@ -1,7 +1,7 @@
 """Define the scorer and the agent's tools for samples that are re-bench tasks.
 
-A sample has a session, which scores a copy of the workspace. Therefore the scorer can be called at any time; each call
-is an attempt of the session.
+A sample has a session, which scores a copy of the workspace. Therefore the scorer can run at any time; each run is an
+attempt of the session.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
 
 
 def session_of_sample() -> Session | None:
-    """Return the session of the running sample, or None if the sample has none."""
+    """Return the session of the running sample; None if the sample has no session."""
     try:
         session: Session | None = sandbox().as_type(ReBenchSandbox).session
     except (ProcessLookupError, TypeError):
@@ -60,7 +60,7 @@ def current_session() -> Session:
     """Return the session of the running sample.
 
     Raises:
-        ToolError: if the sample has none.
+        ToolError: if the sample has no session.
     """
     session = session_of_sample()
     if session is None:
@@ -97,7 +97,7 @@ def _plain(attempt: Attempt) -> dict[str, Any]:
 
 @metric(name="best")
 def best() -> Metric:
-    """Return the metric for the highest score of all epochs, that is the best of k runs."""
+    """Return the metric for the highest score of all epochs, also called best of k."""
 
     def compute(scores: list[SampleScore]) -> float:
         return max((score.score.as_float() for score in scores), default=float("nan"))
@@ -107,7 +107,7 @@ def best() -> Metric:
 
 @scorer(metrics=[mean(), stderr(), best()], name="reward")
 def reward() -> Scorer:
-    """Return the scorer of the tasks. The score is the reward: 0 for the baseline and 1 for the reference.
+    """Return the tasks' scorer, whose score is the reward: 0 for the baseline and 1 for the reference.
 
     A sample without a valid attempt is unscored, so Inspect's means leave it out.
     """
@@ -132,7 +132,7 @@ def reward() -> Scorer:
 
 
 async def end_episode(store: Store, session: Session) -> SessionStore:
-    """Score once more and end the episode, unless it has ended; return the session's part of the store."""
+    """Score once more and end the episode unless it has ended; return the session's part of the store."""
     for _try in range(_FINAL_TRIES):
         if session.record.state == "finished":
             break
@@ -193,7 +193,7 @@ def bash() -> Tool:
 
 @tool(name="answer", parallel=False)
 def answer() -> Tool:
-    """Return the tool that scores the workspace; each score appears as an event in the transcript."""
+    """Return the tool that scores the workspace; the transcript contains an event for each score."""
 
     async def execute(get_final_score: bool = False) -> str:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts.
@@ -209,7 +209,7 @@ def answer() -> Tool:
 async def score_workspace(*, final: bool) -> ToolResponse:
     """Score the running sample's workspace; with ``final``, also end the episode.
 
-    All scores except the final one are made through Inspect's scorer, so that they appear in the transcript.
+    Inspect's scorer makes all scores except the final score, so that they appear in the transcript.
 
     Raises:
         ToolError: if the episode has ended.

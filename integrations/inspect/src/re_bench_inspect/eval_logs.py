@@ -1,7 +1,7 @@
 """Read Inspect logs for ``re-bench report``; each epoch of a sample becomes a run.
 
 :mod:`re_bench_inspect.log_conversion` reads the logs in another process, because logs are untrusted and Inspect's
-reader is slow to import. A log that crashes that process does not stop the report.
+reader is slow to import. If a log crashes this process, the report continues without it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _MAX_NAME = 60
 
 
 class ConvertedSample(BaseModel):
-    """A run converted from one epoch of a sample."""
+    """A run, converted from an epoch of a sample."""
 
     id: str
     epoch: int
     uuid: str
-    """Identifies the sample; all copies of the sample have the same value."""
+    """Identifies the sample; copies of a sample have the same value."""
     directory: str
     """Name of the directory with the run's files except ``run.json``, next to ``log.json``."""
     task: TaskRecord
@@ -46,7 +46,7 @@ class ConvertedSample(BaseModel):
 
 
 class ConvertedLog(Record):
-    """The result of converting one log, stored as ``log.json``."""
+    """A converted log, stored as ``log.json``."""
 
     task_id: str = ""
     """Identifies the task; all logs of a retried task have the same value."""
@@ -75,11 +75,11 @@ class _Run(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """A value that is the same for all tries of a sample."""
+        """A key that all tries of a sample share."""
         return self.log.task_id, self.sample.id, self.sample.epoch
 
     def can_average_with(self, other: _Run) -> bool:
-        """Return whether two runs have equal settings and, if they are on the same task and profile, equal records."""
+        """Return whether two runs have equal settings and, for the same task and profile, equal task records."""
         one, two = self.sample.task, other.sample.task
         same_task = (one.name, one.profile) != (two.name, two.profile) or one == two
         return same_task and self.log.plan == other.log.plan
@@ -93,9 +93,7 @@ class InspectLogs:
         return next(_logs_in(path), None) is not None
 
     def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
-        """Write the runs of logs as evaluations below ``directory``, and return problems.
-
-        A retried sample counts as one run.
+        """Write the runs in logs as evaluations below ``directory``; return problems. A retried sample is one run.
 
         Raises:
             OSError: if ``directory`` cannot be written.
@@ -186,7 +184,7 @@ def _problems(logs: Mapping[Path, ConvertedLog]) -> Iterator[Problem]:
 
 
 def _name(paths: Sequence[Path]) -> str:
-    """Return a name for evaluations: that of the only path, or the names of the paths' directories."""
+    """Return a name for evaluations: the name of the only path, or the names of the paths' directories."""
     resolved = [path.resolve() for path in paths]
     if len(resolved) == 1:
         return valid_unicode(resolved[0].stem)

@@ -1,6 +1,7 @@
 """Convert Inspect logs to run directories: ``python -m re_bench_inspect.log_conversion LOG DIR [LOG DIR ...]``.
 
-Logs are untrusted. Therefore this program limits its own memory, and reports check its output like a server's files.
+Logs are untrusted, so this program limits its own memory, and reports check its output in the same way as a server's
+files.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ _MAX_TOKENS = 1 << 53
 _NOT_READ = {"messages", "output", "timelines"}
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 _REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": "messages", "turn": "steps"}
-"""The names of limits in run records, by Inspect's names."""
+"""The names of limits in run records by Inspect's names."""
 _ATTEMPT = TypeAdapter(Attempt)
 _SESSION = "session"
 _MAX_TEXT = 2000
 _MAX_CALLS = 100_000
 _ACTION = re.compile(r"(?:^|\n\n)\*\*Action: ([^\n]*)\*\*\n\n(`{3,})json\n(.*?)\n\2", re.DOTALL)
-"""Matches an action of the mlab agent and its arguments in the Markdown of :mod:`re_bench_inspect.mlab.steps`."""
+"""Matches an action of the mlab agent, with its arguments, in the Markdown of :mod:`re_bench_inspect.mlab.steps`."""
 _OBSERVATION = "**Observation**\n\n"
 
 
@@ -103,7 +104,7 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
 
 
 def _check_sizes(log: Path) -> None:
-    """Raise ValueError if the sizes that a log states are too large; if they are wrong, the memory limit applies."""
+    """Raise ValueError if a log states sizes that are too large; the memory limit covers false sizes."""
     sizes = [log.stat().st_size]
     if log.suffix == ".eval":
         with zipfile.ZipFile(log) as archive:
@@ -133,9 +134,9 @@ def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
 
 
 def _plan(spec: EvalSpec) -> dict[str, Any]:
-    """Return the settings that must be equal for runs that are averaged.
+    """Return the settings that must be equal in runs that are averaged.
 
-    The hours per run are stored under the same keys as in plans of ``re-bench evaluate``.
+    The hours per run have the same keys as in plans of ``re-bench evaluate``.
     """
     hours = [spec.task_args.get("hours"), (spec.config.working_limit or 0) / 3600]
     known = [value for value in hours if isinstance(value, int | float) and value > 0]
@@ -188,7 +189,7 @@ def _attempts(values: Sequence[dict[str, Any]]) -> Iterator[Attempt]:
             attempt = _ATTEMPT.validate_json(json.dumps(with_current_names(value)), strict=True)
             line = encoded(replace(attempt, n=number + 1))
         except (ValueError, TypeError, RecursionError):
-            continue  # the run's record counts this attempt, so the report shows that it is missing from the log
+            continue  # the report shows that this attempt is missing, because the run's record counts it
         number += 1
         yield _ATTEMPT.validate_python(json.loads(line)["attempt"])
 
@@ -196,8 +197,8 @@ def _attempts(values: Sequence[dict[str, Any]]) -> Iterator[Attempt]:
 def _link_submissions(log: Path, directory: Path, attempts: Sequence[Attempt]) -> None:
     """Link the kept submissions if the session's directory exists on this machine.
 
-    A log can name any directory. Therefore the attempt log in that directory must contain the attempts of this log;
-    their details may differ, because the Inspect log shortens them.
+    A log can name any directory. Therefore the attempt log in that directory must contain the attempts of this log,
+    except for their details, which the Inspect log shortens.
     """
     original = directory / ATTEMPTS
     copies = original.with_name(f"{original.name}.submissions")
@@ -218,7 +219,7 @@ def _without_details(attempt: Attempt) -> bytes:
 def _record(
     sample: EvalSample, log: EvalLog, task: TaskRecord, store: SessionStore, attempts: Sequence[Attempt]
 ) -> RunRecord:
-    """Return the record of a run; if the log has no final score, it is computed from the attempts."""
+    """Return the record of a run; if the log has no final score, compute it from the attempts."""
     if store.final is not None:
         raw, reward = as_finite(store.final.get("raw")), as_finite(store.final.get("reward"))
     else:
@@ -255,7 +256,7 @@ def _record(
 
 
 def _agent(log: EvalLog) -> str:
-    """Return the name of the solver or agent, with the arguments given on Inspect's command line."""
+    """Return the name of the solver or agent, with its arguments from Inspect's command line."""
     steps = log.plan.steps
     name = log.eval.solver or (steps[-1].solver if steps else "") or "agent"
     arguments = (log.eval.solver_args_passed or {}) if log.eval.solver else {}
@@ -268,7 +269,7 @@ def _sum(dollars: Iterable[float | None]) -> float | None:
 
 
 def _text(text: str, longest: int = _MAX_MESSAGE) -> str:
-    """Return a text of a log as one line of limited length."""
+    """Return a text from a log as one line of limited length."""
     return shortened(valid_unicode(" ".join(text.split())), longest)
 
 
@@ -289,10 +290,7 @@ class _Call(NamedTuple):
 
 
 def _transcript(events: Sequence[Event]) -> Iterator[bytes]:
-    """Yield the lines of a transcript.
-
-    They contain the actions of the mlab agent; without any, the tool calls; without these, the sandbox's operations.
-    """
+    """Yield a transcript's lines: the mlab agent's actions, otherwise tool calls, otherwise sandbox operations."""
     calls = list(_actions(events)) or list(_tool_calls(events)) or list(_sandbox_calls(events))
     for seq, call in enumerate(calls[:_MAX_CALLS]):
         entry = {
@@ -321,7 +319,7 @@ def _actions(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def _unfenced(text: str) -> str:
-    """Return the text inside a fenced Markdown block."""
+    """Return the text in a fenced Markdown block."""
     return "\n".join(text.split("\n")[1:-1])
 
 
@@ -334,7 +332,7 @@ def _tool_calls(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def _result_text(result: object) -> str:
-    """Return the result of a tool as text; the texts of several parts are joined."""
+    """Return the result of a tool as text; join the texts of several parts."""
     parts = result if isinstance(result, list) else [result]
     return "\n".join(getattr(part, "text", None) or str(getattr(part, "type", part)) for part in parts)
 
@@ -347,9 +345,9 @@ def _sandbox_calls(events: Sequence[Event]) -> Iterator[_Call]:
 
 
 def main() -> None:
-    """Convert each log on the command line to the directory that follows it there."""
+    """Convert each log on the command line to the directory after it."""
     paths = [Path(word) for word in sys.argv[1:]]
-    with suppress(ValueError, OSError):  # a lower limit may be set already
+    with suppress(ValueError, OSError):  # a lower limit may exist already
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     for log, directory in zip(paths[::2], paths[1::2], strict=True):
         convert(log, directory)

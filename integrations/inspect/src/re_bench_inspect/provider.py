@@ -52,7 +52,7 @@ _FILE_ERRORS = (
     (errno.ELOOP, "Too many levels of symbolic links"),
     (errno.ENOSPC, "No space left on device"),
 )
-"""Error codes, and the texts with which the tools' messages for these errors end."""
+"""Error codes, and the last words of the tools' messages for these errors."""
 
 
 @sandboxenv(name="rebench")
@@ -81,7 +81,7 @@ class ReBenchSandbox(SandboxEnvironment):
     ) -> ExecResult[str]:
         """Run a program in ``/workspace``; a timeout also kills all processes that the program started.
 
-        Arguments and errors are those of Inspect's protocol.
+        Inspect's protocol defines the arguments and errors.
 
         Raises:
             SandboxUserUnsupportedError: if ``user`` is not ``agent``.
@@ -127,7 +127,7 @@ class ReBenchSandbox(SandboxEnvironment):
         return output.stdout.decode() if text else output.stdout
 
     async def _use_file(self, script: str, file: str, *arguments: str, **options: Any) -> ProgramOutput:
-        path = file if file.startswith("/") else f"./{file}"  # prevents that it is parsed as an option
+        path = file if file.startswith("/") else f"./{file}"  # so that it is not parsed as an option
         command = ["/bin/sh", "-c", script, "sh", path, *arguments]
         output = await self._execute(command, environment=_FILE_ENVIRONMENT, timeout_s=_FILE_TIMEOUT_S, **options)
         if output.timed_out:
@@ -205,14 +205,14 @@ class ReBenchSandbox(SandboxEnvironment):
         environments: dict[str, SandboxEnvironment],
         interrupted: bool,
     ) -> None:
-        """Kill all processes in a sample's sandbox and remove its files; keep a session's logs and kept submissions."""
+        """Kill all processes in a sample's sandbox and remove its files, but keep a session's logs and submissions."""
         reason = "the sample was interrupted" if interrupted else "the sample has ended"
         for environment in environments.values():
             await environment.as_type(cls)._inner.close(reason)  # noqa: SLF001 - an instance of this class
 
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's
-        """Remove the files of killed evaluations; their processes were killed together with the evaluation."""
+        """Remove the files of killed evaluations, whose processes ended with the evaluation."""
         removed = sandboxes.remove_abandoned(sandboxes.default_directory())
         print("\n".join(f"removed {name}" for name in removed) or "nothing to remove")
 
@@ -223,12 +223,12 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """Return the configuration that a log contains as JSON."""
+        """Return a configuration that is JSON in a log."""
         return SandboxConfig.model_validate(config)
 
 
 def _slot() -> AbstractAsyncContextManager[object]:
-    """Return a context manager that waits for one of the program slots that all local providers share."""
+    """Return a context manager that waits for a program slot; all local providers share the slots."""
     return concurrency("subprocesses", max_subprocesses_context_var.get(), resizable=True)
 
 

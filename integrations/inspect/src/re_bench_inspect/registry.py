@@ -1,4 +1,4 @@
-"""Register everything that Inspect finds by name; the package's entry point for Inspect loads this module."""
+"""Register all objects that Inspect finds by name; the entry point for Inspect loads this module."""
 
 from re_bench_inspect.episode import answer, bash, best, reward
 from re_bench_inspect.mlab import mlab

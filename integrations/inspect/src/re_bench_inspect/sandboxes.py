@@ -1,6 +1,6 @@
 """Configure sandboxes, and open sandboxes without a session.
 
-A sandbox without a session has its own directory, which is removed when the sample ends. A lock file next to the
+A sandbox without a session has its own directory, which is removed when the sample ends. A locked file next to the
 directory shows that the sandbox is in use; the kernel releases the lock even if this process is killed.
 """
 
@@ -35,7 +35,7 @@ _SOCKETS_PREFIX = "re-bench-inspect-"
 
 
 class SandboxConfig(BaseModel):
-    """The configuration of a sandbox: its resources, its network, and the task of its session if it has one."""
+    """The configuration of a sandbox: its resources, its network, and the task of its session, if any."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,7 +68,7 @@ class SandboxConfig(BaseModel):
 
     @classmethod
     def of(cls, config: BaseModel | str | None) -> SandboxConfig:
-        """Return the configuration for a value that Inspect passes: an object, the path of a TOML file, or None.
+        """Return the configuration for a value from Inspect: an object, the path of a TOML file, or None.
 
         Raises:
             UsageError: if the object belongs to another provider, or the file is unusable.

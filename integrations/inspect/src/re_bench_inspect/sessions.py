@@ -1,8 +1,8 @@
 """Run re-bench sessions inside an Inspect evaluation, without a server.
 
-Shared resources (catalog, prepared tasks, gateways, the scoring queue) are opened once per event loop and
-configuration, and closed after the last task that uses them. Attempt logs and copies of scored submissions remain in a
-state directory after the evaluation.
+Shared resources (catalog, prepared tasks, gateways, scoring queue) are opened once per event loop and configuration,
+and closed after the last task that uses them. Attempt logs and copies of scored submissions remain in a state directory
+after the evaluation.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Host:
     """The resources that all sessions with the same settings share."""
 
     tasks: set[str] = field(default_factory=set)
-    """Ids of the tasks that have been registered."""
+    """IDs of the registered tasks."""
     users: int = 0
     """Number of registered Inspect tasks that have not ended."""
     registry: SessionRegistry | None = None
@@ -125,7 +125,7 @@ async def open_session(config: SandboxConfig) -> Session:
 
 
 def _shared(config: SandboxConfig) -> SandboxConfig:
-    """Return the part of a configuration that sessions with shared resources have in common: all but the task."""
+    """Return the part of a configuration that must be equal to share resources: all but the task."""
     return config.model_copy(update={"task": None})
 
 
@@ -148,7 +148,7 @@ def _open(host: _Host, config: SandboxConfig) -> None:
 
 def _end_killed(root: Path) -> None:
     """End the sessions of killed evaluations and remove their workspaces; keep logs and kept submissions."""
-    for marker in root.glob("*/sockets"):  # an evaluation that ends normally removes this directory
+    for marker in root.glob("*/sockets"):  # evaluations that end normally remove this directory
         with suppress(UsageError):  # raised if a running evaluation uses the state directory
             directory = StateDirectory(marker.parent)
             for record in directory.open_records:

@@ -1,4 +1,4 @@
-"""Define the part of a sample's log that describes the sample's session: the task, the attempts and the final score."""
+"""Define the part of a sample's log that describes its session: the task, the attempts and the final score."""
 
 from __future__ import annotations
 

@@ -46,23 +46,18 @@ Build = Callable[..., inspect_ai.Task]
 
 
 def without_package(function: Function) -> Function:
-    """Change a function so that Inspect registers it without the name of its package as a prefix.
+    """Change a function so that Inspect registers it without a prefix.
 
-    Inspect uses the name of the distribution that contains the function's module as the prefix, and here that name is
-    not ``re_bench``. For modules of the standard library there is no prefix.
+    The prefix would be the name of the module's distribution, which is not ``re_bench``; standard modules have none.
     """
     function.__module__ = builtins.__name__
     return function
 
 
 def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
-    """Return the decorator that registers an Inspect task as ``re_bench/NAME``.
+    """Return the decorator that registers an Inspect task as ``re_bench/NAME``, with the given attributes.
 
     Errors of the decorated function are reported without a traceback.
-
-    Args:
-        name: the task's name.
-        attributes: passed to Inspect's decorator.
     """
 
     def register(build: Build) -> Build:
@@ -88,7 +83,7 @@ def split_option(values: str | Sequence[str]) -> list[str]:
 
 
 def make_task(task: TaskFolder) -> Build:
-    """Return a function that builds the Inspect task for a re-bench task; it is registered as ``re_bench/NAME``."""
+    """Return the function that builds the Inspect task for a re-bench task, registered as ``re_bench/NAME``."""
 
     def build(
         profile: str = "auto",
@@ -121,7 +116,7 @@ def make_task(task: TaskFolder) -> Build:
 
 
 def task_of(config: SandboxConfig) -> inspect_ai.Task:
-    """Return the Inspect task for a configuration; its only sample has a sandbox with a session.
+    """Return the Inspect task for a configuration, with one sample whose sandbox has a session.
 
     Raises:
         UsageError: if the task cannot be served on this machine in this profile, or options contradict each other.
@@ -164,7 +159,7 @@ def tool_agent() -> Agent:
 
 
 def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
-    """Return the metadata of a sample: the facts about the task that one needs to interpret scores."""
+    """Return the metadata of a sample: the facts about the task that are needed to interpret scores."""
     manifest, anchors = served.manifest, served.manifest.anchors(served.profile_name)
     return {
         "task": served.task.name,

@@ -1,8 +1,8 @@
 """Define the Inspect task ``re_bench/validate``, which checks the scores of known solutions without a model.
 
-There are samples for the baseline, the reference and two cheats of each task. For each sample, the solution's files are
-written to the sandbox, the solution's command runs in the sandbox, the session scores the workspace, and the score is
-judged by the rules of ``re-bench validate``.
+There are samples for the baseline, the reference and two cheats of each task. The solver writes a solution's files to
+the sandbox and runs the solution's command there. The scorer scores the workspace through the session, and judges the
+score by the rules of ``re-bench validate``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
 def _variants(served: ServedTask) -> Iterator[str]:
     """Yield the solutions to score: the baseline, the reference and two cheats.
 
-    Cheats whose reward is compared with that of another solution are not used. Cheats that must be invalid come first.
+    Cheats whose reward is compared with another solution's are not used. Cheats that must be invalid come first.
     """
     yield from ("baseline", "reference")
     profile, cheats = served.profile_name, served.manifest.cheats
@@ -122,7 +122,7 @@ def verdict() -> Scorer:
         kept = await end_episode(state.store, session)
         attempts = ({name: attempt[name] for name in _SCORE_FIELDS} for attempt in kept.attempts)
         scores = {variant: [TaskScore(**attempt) for attempt in attempts]}
-        if variant != "baseline":  # assume the reward 0 for the baseline, whose score is not in this sample
+        if variant != "baseline":  # this sample has no score of the baseline; assume the reward 0
             scores["baseline"] = [replace(entry, status="valid", reward=0.0) for entry in scores[variant]]
         row = judge(session.served.task, variant, scores)
         metadata = {"reward": row.reward, "message": row.scores[-1].message}

@@ -1,4 +1,4 @@
-"""Define tasks with a scripted agent and tools that fill a sample's store like those of re-bench."""
+"""Write logs of tasks whose scripted agent and tools fill a sample's store like those of re-bench."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from inspect_ai import Task, task
+from inspect_ai import Task, eval, eval_retry, task  # noqa: A004 - its name
 from inspect_ai.dataset import Sample
-from inspect_ai.log import transcript
+from inspect_ai.log import EvalLog, read_eval_log, transcript, write_eval_log
 from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, execute_tools, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -71,13 +71,13 @@ def answer() -> Tool:
 
 
 def _attempt(raw: float, submission: str, before: int) -> Attempt:
-    valid = raw >= 0
+    outcome: dict[str, Any] = {"status": "invalid", "raw": None, "reward": None, "message": "it is refused"}
+    if raw >= 0:
+        outcome = {"status": "valid", "raw": raw, "reward": 2.0 - raw, "message": f"raw score {raw}"}
     return Attempt(
-        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), task="made_up", profile="cpu",
-        status="valid" if valid else "invalid", raw=raw if valid else None, reward=2.0 - raw if valid else None,
-        message=f"raw score {raw}" if valid else "it is refused", seconds=0.01, submission=submission,
-        sandbox="bubblewrap", scorer="re-bench-common 0.1.0, task version 3", wall_s=before + 1.0,
-        working_s=before + 0.5,
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), task="made_up", profile="cpu", **outcome,
+        seconds=0.01, submission=submission, sandbox="bubblewrap", scorer="re-bench-common 0.1.0, task version 3",
+        wall_s=before + 1.0, working_s=before + 0.5,
     )  # fmt: skip
 
 
@@ -96,11 +96,9 @@ def open_session(directory: str, record: dict[str, Any]) -> Solver:
 
 @solver(name="scripted")
 def scripted(script: str = "ls;1.5;-1;1.2", *, infos: bool = False) -> Solver:
-    """Return an agent that calls a tool for each word: ``answer`` with a number, ``bash`` with anything else.
+    """Return an agent that calls a tool for each word of a script: ``answer`` with a number, ``bash`` with the others.
 
-    Args:
-        script: the words, separated by semicolons.
-        infos: whether to first write steps like mlab's to the transcript.
+    With ``infos`` it first writes steps like mlab's to the transcript.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - Inspect's protocol
@@ -125,11 +123,8 @@ def scripted(script: str = "ls;1.5;-1;1.2", *, infos: bool = False) -> Solver:
 
 def _output(word: str) -> ModelOutput:
     number = word.lstrip("-").replace(".", "").isdigit()
-    call = ToolCall(
-        id=word,
-        function="answer" if number else "bash",
-        arguments={"raw": float(word)} if number else {"command": word},
-    )
+    name, arguments = ("answer", {"raw": float(word)}) if number else ("bash", {"command": word})
+    call = ToolCall(id=word, function=name, arguments=arguments)
     output = ModelOutput.from_message(ChatMessageAssistant(content="", tool_calls=[call]))
     return output.model_copy(update={"usage": USAGE})
 
@@ -165,3 +160,52 @@ def made_up(directory: str, hours: float = 2.0, version: int = 3) -> Task:
 def plain() -> Task:
     """Return a task that is not of re-bench."""
     return Task(dataset=[Sample(id="plain", input="Say it.")], solver=scripted("ls"))
+
+
+def run(task: Task, directory: Path, epochs: int = 1, token_limit: int | None = None) -> EvalLog:
+    """Run a task with its log in a directory, and return the log."""
+    (log,) = eval(
+        task, model="mockllm/model", epochs=epochs, token_limit=token_limit, log_dir=str(directory), display="none"
+    )
+    return log
+
+
+def write_logs(top: Path) -> None:
+    """Write all logs."""
+    sessions = top / "workspaces"
+    sessions.mkdir(parents=True)
+    (sessions / FAIL).touch()
+    failed = run(made_up(str(sessions)), top / "retried", epochs=3)
+    (sessions / FAIL).unlink()
+    eval_retry(failed, log_dir=str(top / "retried"), display="none")
+    run(plain(), top / "plain")
+    run(made_up(str(sessions)), top / "mixed", token_limit=300)
+    run(made_up(str(sessions), hours=4.0), top / "mixed")
+    run(made_up(str(sessions), version=4), top / "mixed")
+    other = made_up(str(sessions))
+    other.solver = scripted("train.py;-1", infos=True)
+    log = read_eval_log(run(other, top / "eval").location)
+    write_eval_log(log, top / "json" / "log.json")
+    hostile(log, top / "hostile.eval")
+
+
+def hostile(log: EvalLog, path: Path) -> None:
+    """Write a log with a forged store."""
+    (sample,) = log.samples or []
+    (attempt,) = sample.store["SessionStore:attempts"]
+    valid = attempt | {"status": "valid", "raw": 1.5, "reward": 0.5, "message": "<b>\x1b[31m\u202e</b>" * 9}
+    nested: list[object] = []
+    for _depth in range(150):
+        nested = [nested]
+    wrong = [{"raw": "1.5"}, {"raw": None}, {"status": "great"}, {"time": 7}, {"details": nested}, {"seconds": -1e999}]
+    sample.store["SessionStore:attempts"] = [valid, *(valid | fault for fault in wrong), {"n": 1}, {}]
+    sample.store["SessionStore:directory"] = "/etc"
+    sample.store["SessionStore:final"] = {"raw": [], "reward": 1e308}
+    sample.model_usage = {}
+    log.eval.task_id = "hostile"
+    log.eval.model = "../../\x07model" * 99
+    log.eval.solver = "</script>" * 99
+    second = sample.model_copy(update={"epoch": 2, "store": {"SessionStore:task": {"name": "made_up"}}})
+    third = sample.model_copy(update={"epoch": 3, "store": {"SessionStore:task": ["no", "object"]}})
+    log.samples = [sample, second, third]
+    write_eval_log(log, path)

@@ -1,8 +1,8 @@
 """Limit the number of processes and threads of programs that run as root, which the kernel does not limit.
 
 A seccomp filter makes the kernel ask :class:`ForkLimiter` before each ``fork``, ``vfork`` and ``clone``
-(seccomp_unotify(2), Linux 5.5). Each call starts one process, whatever its arguments are, so a program gains nothing by
-changing the arguments after the check.
+(seccomp_unotify(2), Linux 5.5). Each call starts one process whatever its arguments are, so a program that changes the
+arguments after the check gains nothing.
 """
 
 from __future__ import annotations
@@ -29,19 +29,16 @@ _RECEIVE, _SEND = 0xC0502100, 0xC0182101  # SECCOMP_IOCTL_NOTIF_RECV and _SEND o
 _NOTIFICATION_BYTES = 80
 _CONTINUE = 1
 _SEEN_S = 0.05
-"""Maximum time in seconds until a process that was allowed to start is visible."""
+"""Maximum time in seconds until an allowed process is visible in ``/proc``."""
 _WAIT_S = 0.005
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def install(channel: socket.socket, program: bytes, call: int) -> None:
-    """Install the filter for this process and its descendants, and send the listener to the supervisor.
+    """Install the filter ``program`` for this process and its descendants, and send its listener to the supervisor.
 
-    Args:
-        channel: a Unix socket to the supervisor.
-        program: the filter.
-        call: the number of the system call ``seccomp``.
+    ``channel`` is a Unix socket to the supervisor, and ``call`` the number of the system call ``seccomp``.
 
     Raises:
         OSError: if the kernel refuses, for example because an outer filter has a listener already (EBUSY).
@@ -60,12 +57,9 @@ class ForkLimiter:
     """Allows or refuses each new process or thread of a program."""
 
     def __init__(self, listener: int, limit: int, count: Callable[[], int]) -> None:
-        """Start a thread that answers the kernel until this process exits.
+        """Start a thread that answers the kernel, which asks on the descriptor ``listener``, until this process exits.
 
-        Args:
-            listener: the filter's file descriptor.
-            limit: the maximum number of processes and threads.
-            count: a function that returns the current number of processes and threads.
+        ``limit`` is the maximum number of processes and threads, and ``count`` returns the current number.
         """
         self._listener, self._limit, self._count = listener, limit, count
         self._free = 0
@@ -78,7 +72,7 @@ class ForkLimiter:
             try:
                 fcntl.ioctl(self._listener, _RECEIVE, asked)
             except OSError as error:
-                if error.errno in {errno.ENOENT, errno.EINTR}:  # the process that called fork has exited
+                if error.errno in {errno.ENOENT, errno.EINTR}:  # the calling process has exited
                     continue
                 return  # without an answer, no further process can start
             (number,) = struct.unpack_from("=Q", asked)
@@ -87,10 +81,7 @@ class ForkLimiter:
                 fcntl.ioctl(self._listener, _SEND, struct.pack("=QqiI", number, 0, refusal, flags))
 
     def _may_start(self) -> bool:
-        """Return whether one more process may start.
-
-        Wait while that depends on processes that were allowed to start but are not visible yet.
-        """
+        """Return whether one more process may start; wait while this depends on processes that are not visible yet."""
         while self._free < 1:
             now = time.monotonic()
             running = self._count()

@@ -1,6 +1,7 @@
-"""Call the kernel through ctypes: Landlock rules, seccomp filters, capabilities.
+"""Call the kernel through ctypes for Landlock rules, seccomp filters and capabilities.
 
-See https://docs.kernel.org/userspace-api/landlock.html; constants are from <linux/landlock.h> and <linux/prctl.h>.
+All functions raise OSError if the kernel refuses. Constants are from <linux/landlock.h> and <linux/prctl.h>; see also
+https://docs.kernel.org/userspace-api/landlock.html.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ RIGHTS = {
     "write": _READ | _WRITE_FILE | _TRUNCATE | _CHANGE,
     "device": _READ_FILE | _WRITE_FILE | _IOCTL_DEV,
 }
-"""Rights by kind of rule; all kinds except ``device`` apply to directories too, and to everything below them."""
+"""Rights by kind of rule. All kinds except ``device`` also apply to directories and everything below them."""
 
 _OF_PROCESS = (
     "auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts",
     "smaps", "smaps_rollup", "stat", "statm", "status",
 )  # fmt: skip
 _MADE_UP = ("/proc/", "/sys/")
-"""File systems whose inodes may be recreated; files with rules are kept open so that the rules continue to apply."""
+"""File systems whose inodes may be recreated; their files are kept open so that rules continue to apply to them."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers everywhere
-_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records, not even of nested domains
+_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records of this and nested domains
 _BIND_AND_CONNECT, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_SUBREAPER = 1, 22, 24, 36
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, _FILTER = 38, 47, 4, 2
@@ -64,9 +65,6 @@ def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
     """Return the descriptor of a rule set that allows only ``rules``, which are pairs of a path and a kind of rule.
 
     Missing paths are ignored. ``ioctl`` on devices is restricted from version 5 on.
-
-    Raises:
-        OSError: if the kernel refuses.
     """
     handled = _REFER - 1
     handled |= _REFER * (version > FILES) | _TRUNCATE * (version >= TRUNCATE) | _IOCTL_DEV * (version >= DEVICES)
@@ -78,7 +76,7 @@ def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
 
 
 def signal_scope() -> int:
-    """Return the descriptor of a rule set whose only effect is to refuse signals to unconfined processes.
+    """Return the descriptor of a rule set that only refuses signals to unconfined processes.
 
     Raises:
         OSError: if the kernel refuses, for example because its version of Landlock is older than :data:`SCOPES`.
@@ -93,11 +91,7 @@ def _create(handled: int, network: int, scopes: int, version: int) -> int:
 
 
 def allow_process(rules: int, pid: int) -> None:
-    """Allow reading a process's files in ``/proc``, except for files about the machine's network.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
+    """Allow reading a process's files in ``/proc``, except for files about the machine's network."""
     for path, kind in process_rules(pid):
         _allow(rules, path, RIGHTS[kind])
 
@@ -121,21 +115,13 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 
 def restrict(rules: int, version: int) -> None:
-    """Confine this process and its descendants to a rule set, irreversibly.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
+    """Confine this process and its descendants to a rule set, irreversibly."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _call(_RESTRICT_SELF, rules, _QUIET if version >= LOGGING else 0)
 
 
 def install_filter(program: bytes) -> None:
-    """Install a seccomp filter for this process and its descendants.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
+    """Install a seccomp filter for this process and its descendants."""
     _code, header = prepared_filter(program)
     _prctl(_PR_SET_SECCOMP, _FILTER, header, 0, 0)
 
@@ -148,17 +134,13 @@ def prepared_filter(program: bytes) -> tuple[object, bytes]:
 
 
 def drop_bounding_set() -> None:
-    """Drop the capabilities that programs could gain when they are executed, as far as this process may."""
+    """Drop all capabilities that executed programs could gain, as far as this process may."""
     for capability in range(_LAST_CAPABILITY + 1):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities; with ``no_new_privs`` set, no program can regain them.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
+    """Drop all capabilities; with ``no_new_privs`` set, no program can regain them."""
     _prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
     if _libc.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)) != 0:
         raise _error()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 VERSION = "RE_BENCH_LANDLOCK_ABI"
-"""The environment variable that selects an older version of Landlock than the kernel's, for tests."""
+"""The environment variable with which tests select an older version of Landlock than the kernel's."""
 
 _KERNEL = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
@@ -56,7 +55,7 @@ _END_S = 10.0
 
 
 class Landlock:
-    """Restricts files, sockets and signals. If root starts it, programs also run under an unused user id."""
+    """Restricts files, sockets and signals. Programs that root starts also run under an unused user id."""
 
     sessions = False
     sockets = False
@@ -65,8 +64,8 @@ class Landlock:
 
     @property
     def name(self) -> str:
-        """``landlock`` with its version, and whether programs run as root."""
-        return f"landlock ABI {_version()}" + " as root" * _stays_root()
+        """``landlock``, its version, and whether programs run as root."""
+        return f"landlock ABI {_version()}" + " as root" * (os.geteuid() == 0 and not _changes_user())
 
     @property
     def python(self) -> str:
@@ -92,7 +91,7 @@ class Landlock:
             raise SandboxUnavailableError(f"no sandbox: Landlock cannot confine {self.python} here ({reason})")
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` in the sandbox.
+        """Return the :class:`Launch` that starts ``program`` in the sandbox.
 
         Raises:
             SandboxUnavailableError: if ``spec`` shows a file under another path, a socket, or a file that other users
@@ -154,7 +153,7 @@ def _version() -> int:
 
 @cache
 def _changes_user() -> bool:
-    """Return whether this process is root, may change its user, and has a Python that other users can read."""
+    """Return whether this process is root and may change its user, and other users can read its Python."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
     if os.geteuid() != 0 or effective & _TO_CHANGE_USER != _TO_CHANGE_USER:
@@ -166,14 +165,10 @@ def _changes_user() -> bool:
     return False
 
 
-def _stays_root() -> bool:
-    return os.geteuid() == 0 and not _changes_user()
-
-
 def _check_shown(inside: str, outside: Path) -> None:
     if inside != str(outside):
         raise SandboxUnavailableError(f"the backend 'landlock' cannot show {outside} as {inside}; use bubblewrap")
-    if _is_socket(outside):
+    if outside.is_socket():
         raise SandboxUnavailableError(
             f"the backend 'landlock' cannot show the socket {outside}: the program could then connect to every socket "
             "of its user, such as Docker's and D-Bus's; use bubblewrap or container"
@@ -188,12 +183,6 @@ def _check_writable(spec: SandboxSpec) -> None:
             raise SandboxUnavailableError(
                 f"the backend 'landlock' cannot protect {path} in the writable directory {top}; use bubblewrap"
             )
-
-
-def _is_socket(path: Path) -> bool:
-    with suppress(OSError, ValueError):
-        return stat.S_ISSOCK(path.stat().st_mode)
-    return False
 
 
 def _environment(spec: SandboxSpec, own: Path) -> dict[str, str]:
@@ -228,8 +217,8 @@ def _rules(spec: SandboxSpec) -> Iterator[tuple[str, str]]:
 def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
     """Yield rules for everything below ``top`` except hidden directories.
 
-    A rule applies to everything below its path, so each sibling of a hidden directory gets its own rule. The names in
-    hidden directories and in their parents can still be listed; otherwise Python could not import from the siblings.
+    A rule applies to everything below its path, so each sibling of a hidden directory gets its own rule. Programs can
+    still list hidden directories and their parents; otherwise Python could not import from the siblings.
     """
     if top in hidden:
         return
@@ -239,7 +228,7 @@ def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
     yield top, "list"
     with os.scandir(top) as entries:
         for entry in entries:
-            if not entry.is_symlink():  # the link's target has its own rules, or none
+            if not entry.is_symlink():  # a link's target has its own rules or none
                 yield from _around(entry.path, kind, hidden)
 
 

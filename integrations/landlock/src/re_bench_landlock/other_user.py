@@ -1,6 +1,6 @@
 """The ``user`` sandbox backend: run a child process under an unused user id, in containers without namespaces.
 
-Only the container and file permissions protect everything else, as in METR's Task Standard.
+As in METR's Task Standard, only the container and file permissions protect everything else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KILL_ALL = ("sh", "-c", "kill -9 -1")
-"""Kills, in a single step, all processes that the user may signal, so that no process can start in the meantime."""
+"""A command that kills all processes of its user in a single step, so that none can start in the meantime."""
 _GONE_S = 30.0
 _READABLE, _SEARCHABLE = stat.S_IROTH, stat.S_IXOTH
 
@@ -56,11 +56,11 @@ class OtherUser(Unprotected):
             raise SandboxUnavailableError(f"no sandbox: another user cannot run {self.python} here ({reason})")
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` as an unused user; the cleanup kills all processes of that user.
+        """Return the :class:`Launch` of ``program`` as an unused user; the cleanup kills all processes of the user.
 
         Raises:
-            SandboxUnavailableError: if a path would need a mount, or if other users cannot read a path, for which the
-                submission would otherwise be blamed.
+            SandboxUnavailableError: if a path would need a mount, or other users cannot read it (the submission would
+                otherwise be blamed for the failure).
         """
         for shown in (*spec.read_only.values(), *spec.writable.values()):
             need_readable(shown.resolve(), self.name)
@@ -68,18 +68,14 @@ class OtherUser(Unprotected):
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
-        path = {"PATH": os.environ.get("PATH", os.defpath)}  # nothing else, because the program could read it
+        path = {"PATH": os.environ.get("PATH", os.defpath)}  # and no other variable, because the program could read it
         return replace(
             plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path, user=user
         )
 
 
 def need_readable(path: Path, backend: str) -> None:
-    """Check that other users can read a path.
-
-    Raises:
-        SandboxUnavailableError: if they cannot.
-    """
+    """Raise SandboxUnavailableError unless other users can read a path."""
     entries = _SEARCHABLE | _READABLE if path.is_dir() else _READABLE
     needed = dict.fromkeys(path.parents, _SEARCHABLE) | {path: entries}
     for entry, bits in needed.items():

@@ -2,7 +2,7 @@
 
 Run as ``python -I -S supervisor.py DESCRIPTOR``, where the file descriptor contains a :class:`Plan` as JSON. The
 supervisor becomes the parent of orphaned descendants so that it can find them, and kills all descendants on SIGTERM.
-Its exit status is the program's, or 128 plus the number of the signal that killed the program.
+The exit status is the program's, or 128 plus the number of the signal that killed the program.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main() -> NoReturn:
     program_end.close()
     if others is None:
         _limit_forks(supervisor_end, plan.processes)
-    for path, _kind in kernel.process_rules(first):  # a file's rule only applies while the file is open
+    for path, _kind in kernel.process_rules(first):  # a rule for a file in /proc applies only while the file is open
         with suppress(FileNotFoundError):
             os.open(path, os.O_PATH)
     status = _wait(first, plan.processes if others is None else None)
@@ -97,7 +97,7 @@ def _scope_signals(outside: int) -> None:
 
 
 def _limit_forks(channel: socket.socket, limit: int) -> None:
-    """Limit forks with the filter that the program installed; without such a filter, processes are only counted."""
+    """Limit forks with the filter that the program has installed; without this filter, processes are only counted."""
     from re_bench_landlock import fork_limiter  # noqa: PLC0415 - as above
 
     _message, descriptors, _flags, _address = socket.recv_fds(channel, 4, 1)
@@ -154,7 +154,7 @@ def _limit(which: int, most: int) -> None:
 
 
 def _processes_of_user() -> int | None:
-    """Return the number of the user's processes and threads, or None for root, whom the kernel does not limit.
+    """Return the number of the user's processes and threads; None for root, which the kernel does not limit.
 
     The kernel also counts the user's processes in other containers, which are not visible. This function therefore
     finds the number by trying to fork under different limits.
@@ -190,7 +190,7 @@ def _can_fork(limit: int, hard: int) -> bool:
 def _wait(first: int, processes: int | None) -> int:
     """Wait until the program exits, SIGTERM arrives, or there are more than ``processes`` processes and threads.
 
-    Return a status like :func:`os.waitpid`; without an exit, that of a program killed by SIGKILL.
+    Return a status like :func:`os.waitpid`; if the program has not exited, the status of a program killed by SIGKILL.
     """
     while True:
         if processes is None:
@@ -213,8 +213,8 @@ def _end_all(user: int | None, *, scoped: bool) -> None:
     """Kill all descendants, and wait until they are gone.
 
     A single ``kill(-1)``, as ``user`` or within the signal scope, leaves no time to start new processes. If neither is
-    possible, zombies are not reaped until all processes are killed: zombies count towards the user's limit, which stops
-    endless forking.
+    possible, zombies are reaped only after all processes are killed, because zombies count towards the user's limit,
+    which stops endless forking.
     """
     while not _reaped_all():
         if user is not None:
@@ -234,7 +234,7 @@ def _kill_all_of(user: int) -> None:
     try:
         if os.fork():
             return
-    except BlockingIOError:  # at the container's limit of processes: killing some makes room
+    except BlockingIOError:  # at the container's limit of processes; kill some to make room
         for pid in _descendants():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

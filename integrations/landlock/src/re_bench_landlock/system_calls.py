@@ -1,6 +1,6 @@
-"""Build the ``landlock`` backend's own seccomp filter, which is used in addition to :mod:`re_bench.sandbox.seccomp`.
+"""Build the ``landlock`` backend's own seccomp filter, an addition to :mod:`re_bench.sandbox.seccomp`.
 
-The filter protects what namespaces isolate and Landlock does not: sockets with paths, System V and POSIX objects, other
+The filter closes the gaps between Landlock and namespaces: sockets with paths, System V and POSIX objects, other
 processes of the same user, and the mode, owner and times of files.
 """
 
@@ -29,7 +29,7 @@ _NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr:
 _FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR of <linux/fs.h>
 _OF_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _PRIORITIES = {"setpriority": 2, "ioprio_set": 3}
-"""System calls that set priorities, with the value that selects all processes of the user."""
+"""System calls that set priorities, with the value that selects all processes of a user."""
 _OWNERS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
 """Commands that make a file send signals to a process: F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP."""
 _SIGNALS = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
@@ -39,12 +39,9 @@ _LOW_WORD = 0xFFFFFFFF
 
 @lru_cache
 def program(version: int, *, same_user: bool) -> bytes:
-    """Return the filter as a BPF program; empty without libseccomp.
+    """Return the filter as a BPF program that closes the gaps of a version of Landlock; empty without libseccomp.
 
-    Args:
-        version: the version of Landlock, whose gaps the filter closes.
-        same_user: whether the sandboxed program runs as the scorer's user, whose other processes must then be
-            protected.
+    With ``same_user``, the program runs as the scorer's user, so the filter also protects the user's other processes.
     """
     return compiled(lambda seccomp: _Rules(seccomp).build(version, same_user=same_user))
 
@@ -117,7 +114,7 @@ class _Rules:
                 self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.EQ, 0), code=0)
 
     def _restrict_socket_pairs(self) -> None:
-        """Only allow connected types of Unix socket pairs; a datagram socket could send to any socket's address."""
+        """Allow only connected types of Unix socket pairs; a datagram socket could send to any socket's address."""
         self._refuse("socketpair", self._seccomp.Arg(0, self._seccomp.NE, int(socket.AF_UNIX)))
         for kind in set(range(16)) - {int(socket.SOCK_STREAM), int(socket.SOCK_SEQPACKET)}:
             self._refuse("socketpair", self._equal(1, kind, 15))

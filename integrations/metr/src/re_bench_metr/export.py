@@ -1,4 +1,4 @@
-"""Write a task as a task family of METR's Task Standard: a program, a manifest and all files that the program needs."""
+"""Write a task as a task family of METR's Task Standard: a program, its files and a manifest."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _PROGRAM = Path(__file__).with_name("family.py")
-"""The program of every family. It cannot be imported in this package, because it reads the family's assets."""
+"""The program of every family. This package cannot import it, because it reads the family's assets."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
 _OWN = "re-bench-"
 """Prefix of this repository's distributions; they are copied into the family because no package index has them."""
 _PACKAGES = {CORE: ("re_bench",), "re-bench-server": ("re_bench_gateway", "re_bench_server")}
-"""Packages of the distributions whose packages are not named like the distribution."""
+"""The packages of distributions whose packages have other names than the distribution."""
 _PLUG_INS = {"user": ("re-bench-landlock",)}
-"""Distributions of sandbox backends that are not part of the core, by ``sandbox``."""
+"""Distributions of sandbox backends outside the core, by the value of ``sandbox``."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _SANDBOX_NOTES = {
     "bubblewrap": "It requires a container that may create namespaces (`CAP_SYS_ADMIN`); otherwise nothing is scored.",
@@ -44,18 +44,14 @@ _MIB_PER_GB = 1000**3 / 1024**2
 
 
 def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = "bubblewrap") -> None:
-    """Write a task in one profile as a task family. The same environment always gives the same bytes.
+    """Write a task in a profile as a task family. In the same environment, the bytes are always the same.
 
-    Args:
-        task: the task.
-        directory: the family's directory, which must not exist; its name is the name of the family.
-        profile: the name of one of the task's profiles.
-        sandbox: ``bubblewrap`` or ``user``. Other backends need a container engine, or would run submissions as root
-            with access to the ground truth.
+    The directory must not exist; its name is the name of the family. ``sandbox`` is ``bubblewrap`` or ``user``: other
+    backends need a container engine, or would run submissions as root with access to the ground truth.
 
     Raises:
-        UsageError: if there is no such profile, the directory exists, its name is not a valid name of a family, the
-            task cannot be scored in the sandbox, or a required package is not installed.
+        UsageError: if the profile is unknown, the directory exists, its name is not a valid name of a family, the task
+            cannot be scored in the sandbox, or a required package is not installed.
         ReBenchError: if a file cannot be read or written.
     """
     name = directory.resolve().name

@@ -1,8 +1,8 @@
 """Run a re-bench task as a task family of METR's Task Standard.
 
 ``re-bench export metr`` writes this file next to ``assets``, which contains the task, its scorer, re-bench, and a list
-of required packages. After ``install``, only root can read the assets. A copy of re-bench without the tasks is readable
-by all users, because sandboxes that run as other users need it. This file imports only the standard library, so that a
+of required packages. After ``install``, only root can read the assets. All users can read a copy of re-bench without
+the tasks, because sandboxes that run as other users need it. This file imports only the standard library, so that a
 driver can load it before ``install``.
 """
 
@@ -58,7 +58,7 @@ class TaskFamily:
 
     @staticmethod
     def install() -> None:
-        """Install the packages of agent and scorer, hide the assets from other users, and prepare the task's data.
+        """Install the packages for the agent and the scorer, hide the assets from other users, and prepare the data.
 
         Raises:
             RuntimeError: if a step fails.
@@ -74,7 +74,7 @@ class TaskFamily:
 
     @staticmethod
     def start(t: dict[str, Any]) -> None:
-        """Create the workspace; afterwards the driver makes the user ``agent`` its owner.
+        """Create the workspace, whose owner the driver then changes to the user ``agent``.
 
         Raises:
             RuntimeError: if the workspace cannot be created.
@@ -110,14 +110,8 @@ class TaskFamily:
     def aggregate_scores(t: dict[str, Any], score_log: list[dict[str, Any]]) -> float | None:
         """Return the reward of the attempt with the lowest, highest or last raw score, depending on the aggregation.
 
-        Public scores choose the attempt; its private score counts, if it has one.
-
-        Args:
-            t: the task.
-            score_log: the results of :meth:`intermediate_score`, in the order of the calls.
-
-        Returns:
-            The reward, or None if no attempt was valid.
+        The public raw scores select the attempt; its private score counts, if it has one. ``score_log`` contains the
+        results of :meth:`intermediate_score` in the order of the calls. Return None if no attempt was valid.
         """
         del t
         sys.path.insert(0, str(_PACKAGES))
@@ -132,10 +126,7 @@ class TaskFamily:
 
 
 def _message(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return the message for the agent.
-
-    It contains no hidden scores. It also contains no details, because a submission can influence them.
-    """
+    """Return the message for the agent, without hidden scores or details, which a submission can influence."""
     if outcome["status"] == "error":
         text = "Internal error, not caused by your submission. Try again."
         return {"status": "error", "message": text}
@@ -156,12 +147,12 @@ def _details(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def _re_bench(*arguments: str) -> list[str]:
-    """Return a ``re-bench`` command line with the family's profile; ``-P`` keeps the working directory off the path."""
+    """Return a ``re-bench`` command line with the family's profile; ``-P`` keeps the current directory off the path."""
     return [sys.executable, "-P", "-m", "re_bench.cli", *arguments, "--profile", _FACTS["profile"]]
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment in which ``re-bench`` commands run."""
+    """Return the environment variables for ``re-bench`` commands."""
     path = [_PACKAGES, _ASSETS / _FACTS["import_directory"]]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, path)),
@@ -179,7 +170,7 @@ def _checked(command: list[str]) -> None:
 
 
 def _copy_for_all(source: Path, target: Path) -> None:
-    """Copy modules with permissions that let all users read and only root change them; replace an earlier copy."""
+    """Copy modules so that all users can read and only root can change them; replace an earlier copy."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
     compileall.compile_dir(target, quiet=2)  # programs in sandboxes cannot write bytecode themselves

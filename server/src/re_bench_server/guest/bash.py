@@ -29,8 +29,8 @@ class Bash:
     """An interactive bash without a terminal: an interrupt stops the command, but keeps the shell's state.
 
     Bash reads lines from a pipe. Each command is evaluated from a file, with /dev/null as stdin, so that open quotes,
-    redirections and ``return`` affect only that command. The ``eval`` is in a sourced file, because bash does not echo
-    to stderr there as it would at a terminal.
+    redirections and ``return`` affect only that command. The ``eval`` is in a sourced file, where bash prints neither
+    ``exit`` nor the numbers of background jobs.
     """
 
     def __init__(self, guest_files: str) -> None:
@@ -85,7 +85,7 @@ class Bash:
     def directory(self) -> str:
         """Return bash's working directory; empty if unknown."""
         with suppress(OSError):
-            return os.readlink(f"/proc/{self.pid}/cwd").removesuffix(" (deleted)")  # noqa: PTH115 - pathlib: see below
+            return os.readlink(f"/proc/{self.pid}/cwd").removesuffix(" (deleted)")  # noqa: PTH115 - saves memory
         return ""
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Bash:
 
 
 def _is_broken(file: str) -> bool:
-    """Return whether a command may lack the end of ``$(``, ``<(`` or ``>(``: sourcing such a file breaks bash 5.2."""
+    """Return whether a command may lack the end of ``$(``, ``<(`` or ``>(``, since sourcing it would break bash 5.2."""
     with suppress(OSError):
         with open(file, "rb") as command:  # noqa: PTH123 - pathlib costs every session memory
             text = command.read()
@@ -114,7 +114,7 @@ def _is_broken(file: str) -> bool:
 
 
 class CommandOutput:
-    """Collects a command's output: head and tail, and if longer than ``keep`` bytes, also a file of up to 16 MiB."""
+    """Collects a command's output: its head and tail and, if it exceeds ``keep`` bytes, a file of up to 16 MiB."""
 
     def __init__(self, directory: str, number: int, keep: int) -> None:
         """Collect the output of the session's command ``number``; files go to ``directory``."""
@@ -136,7 +136,7 @@ class CommandOutput:
         self._kept.add(data)
 
     def end(self) -> tuple[str, str | None]:
-        """Return the text, shortened in the middle if too long, and in that case the path of the file."""
+        """Return the text, and the path of the file with more output if the text is shortened in the middle."""
         if self._file is None:
             return self._kept.text(), None
         name, written = self._file.name, self._file.tell()
@@ -145,7 +145,7 @@ class CommandOutput:
         return self._kept.text(f"; {part} in {name}"), name
 
     def _new_file(self) -> IO[bytes]:
-        """Create the file. All commands share eight file names, so this may replace an older file."""
+        """Create the file. All commands share eight file names, so an older file may be replaced."""
         os.makedirs(self._directory, exist_ok=True)  # noqa: PTH103 - pathlib costs every session memory
         path = f"{self._directory}/{self._number % _MAX_FILES}.txt"
         with suppress(FileNotFoundError):

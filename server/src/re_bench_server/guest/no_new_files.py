@@ -1,8 +1,8 @@
-"""Keep this process and its descendants from writing to files or creating any, except in a few directories.
+"""Keep this process and its descendants from writing to files and creating files, except in a few directories.
 
-Without quotas of the file system, Landlock is the only way to let programs remove files but not add to them: a mount is
-read-only as a whole, and RLIMIT_FSIZE counts neither links nor directories nor writes through a memory map. See
-https://docs.kernel.org/userspace-api/landlock.html; constants are from <linux/landlock.h> and <linux/prctl.h>.
+Without file-system quotas, only Landlock can let programs remove files but not write them: a mount is read-only as a
+whole, and RLIMIT_FSIZE limits neither links nor directories nor writes through a memory map. See
+https://docs.kernel.org/userspace-api/landlock.html. The constants are from <linux/landlock.h> and <linux/prctl.h>.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Rule(ctypes.Structure):
 
 
 def forbid_new_files(allowed: Iterable[str]) -> bool:
-    """Forbid to write to existing files and to create files, directories and links outside ``allowed`` directories.
+    """Forbid writing to files, and creating files, directories and links, outside the ``allowed`` directories.
 
-    Files can still be read, removed, and emptied by their path. Returns whether the kernel supports this.
+    Files can still be read, removed, and truncated by path. Return whether the kernel supports this.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     handled = ctypes.c_uint64(_WRITE_FILE | _MAKE)

@@ -1,4 +1,4 @@
-"""Listing and killing processes inside a sandbox."""
+"""List and kill processes inside a sandbox."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Process(NamedTuple):
 
 
 def keep_orphans() -> None:
-    """Become the subreaper of all descendants, also after exec, so that orphans remain descendants."""
+    """Become the subreaper of all descendants, even after exec, so that orphans remain descendants."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants(root: int, spare: Collection[tuple[int, int]] = ()) -> list[Process]:
-    """Return the living descendants of ``root``, except those in ``spare`` and the descendants of these.
+    """Return the living descendants of ``root``, except the processes in ``spare`` and their descendants.
 
     ``spare`` contains pairs of PID and start time.
     """
@@ -71,13 +71,13 @@ def signal_all(pids: Iterable[int], number: int) -> None:
 def kill_until_gone(remaining: Callable[[], Collection[Process]], timeout_s: float = math.inf) -> None:
     """Kill the processes that ``remaining`` returns, until it returns none or the timeout expires.
 
-    One round may not be enough: a killed process exists until the kernel has scheduled it once more, and may have
-    started others before.
+    Several rounds may be necessary, since a killed process exists until the kernel has scheduled it once more, and may
+    have started other processes.
     """
     deadline = time.monotonic() + timeout_s
     while (processes := remaining()) and time.monotonic() < deadline:
         pids = [process.pid for process in processes]
-        signal_all(pids, signal.SIGSTOP)  # so that they start no more processes
+        signal_all(pids, signal.SIGSTOP)  # stopped processes start no others
         signal_all(pids, signal.SIGKILL)
         time.sleep(_POLL_S)
 

@@ -1,4 +1,4 @@
-"""The supervisor: the first program in a session's sandbox. It runs commands in a bash, which it restarts if needed.
+"""The supervisor: the first program in a session's sandbox, which runs shell commands and other programs.
 
 ``python -c "..." SOCKET OPTIONS`` connects to the server and handles its requests, which are messages of
 :mod:`re_bench.guest.ipc`. When the connection closes, the supervisor kills everything in the sandbox. Each message
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _BACKGROUND_BYTES = 1 << 13
 _MAX_REQUEST = 1 << 26
-"""Longer than any command line; requests of the server are trusted."""
+"""Larger than any command line; the server's requests are trusted."""
 _MAX_LEFT_OPEN = 64
 _PROCESS_GRACE_S = 0.5
 """Time for a command's processes to end after an interrupt, before they are killed."""
 _SHELL_GRACE_S = 2.5
 """Time for the shell to be ready again after an interrupt, before it is killed."""
 _DRAIN_S = 1.0
-"""How long the reply about a program waits for output of the program's background processes."""
+"""Maximum time that the reply about a program waits for output of the program's background processes."""
 _READY_S = 10.0
 _RETRY_S = 0.05
 _NICE = 5
@@ -61,7 +61,7 @@ class Command:
     """A running shell command."""
 
     def __init__(self, number: int, timeout_s: float, output: CommandOutput, bash: int) -> None:
-        """Set up before the process ``bash`` begins the command; its present descendants are not the command's."""
+        """Set up a command that is about to begin. ``bash`` is the shell's PID; its present descendants are ignored."""
         self.number, self.output = number, output
         self.started = time.monotonic()
         self.next_check = self.deadline = self.started + timeout_s
@@ -74,8 +74,8 @@ class Command:
     def processes(self) -> list[Process]:
         """Return the running processes that the command has started.
 
-        Earlier background processes may start more processes meanwhile, which are not included. These are recognized by
-        their ancestors or, if the ancestors have exited, by their process group.
+        Processes that earlier background processes have started meanwhile are not included. Such processes are
+        recognized by their ancestors or, if the ancestors have exited, by their process group.
         """
         return [process for process in descendants(self._bash, self.before) if process.group not in self._groups]
 
@@ -130,7 +130,7 @@ class Supervisor:
         ipc.send(self.channel, {"number": 0})
         while True:
             next_check = min((task.next_check for task in (self.command, *self.programs) if task), default=math.inf)
-            now = time.monotonic()  # before the requests: if this process is suspended, the server says for how long
+            now = time.monotonic()  # taken before requests are read, one of which may extend the time limits
             wait = None if next_check == math.inf else max(0.0, next_check - now)
             for key, _events in self.selector.select(wait):
                 if self.selector.get_map().get(key.fd) is key:  # not closed in this round
@@ -166,7 +166,7 @@ class Supervisor:
                 select.select([service.stdout or 0], [], [], _READY_S)
 
     def on_request(self) -> None:
-        """Handle a request: run a command or program, interrupt one, extend time limits, or end everything."""
+        """Handle a request: run or interrupt a command or program, extend time limits, or end everything."""
         request, _descriptors = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
         if "execute" in request:
             self.start_program(request)
@@ -185,7 +185,7 @@ class Supervisor:
             ipc.send(self.channel, {"number": request["number"]})
 
     def delay(self, seconds: float, since: float) -> None:
-        """Extend time limits of what had begun by the time for which everything was suspended."""
+        """Add ``seconds``, the length of a pause, to the time limits of everything started before ``since``."""
         if self.command and self.command.started <= since:
             self.command.next_check += seconds
             self.command.deadline += seconds
@@ -285,7 +285,7 @@ class Supervisor:
 
     def start_program(self, request: dict[str, Any]) -> None:
         """Start a program in its directory and in a new process session, or reply with the error."""
-        with suppress(OSError):  # in that case the program fails to start, too, and the error is reported
+        with suppress(OSError):  # the program then also fails to start, and the error is reported
             self.start_services()
         in_directory = False
         try:
@@ -324,14 +324,14 @@ class Supervisor:
                 self.reply_to(program)
 
     def on_program_end(self, program: Program, status: int) -> None:
-        """Reply now if all output has arrived, otherwise soon: background processes may keep a pipe open."""
+        """Reply at once if all output has arrived, otherwise soon, since background processes may keep a pipe open."""
         program.ended, program.status = True, None if program.timed_out or program.killed else status
         program.next_check = time.monotonic() + _DRAIN_S
         if not program.pipes:
             self.reply_to(program)
 
     def check_program(self, program: Program) -> None:
-        """Reply about a program that has exited, or kill a program that exceeds its time limit, and its descendants."""
+        """Reply about a program if it has exited; otherwise its time is up, so kill it and its descendants."""
         if program.ended:
             self.reply_to(program)
         else:
@@ -339,7 +339,7 @@ class Supervisor:
             kill_tree(program.process.pid, partial(descendants, program.process.pid))
 
     def reply_to(self, program: Program) -> None:
-        """Send the reply about a program. Some pipes stay open, so that background processes can still write."""
+        """Send the reply about a program. Up to 64 pipes stay open, so that background processes can still write."""
         self.programs.remove(program)
         program.replied = True
         ipc.send(self.channel, {"number": program.number, "status": program.status, "timed_out": program.timed_out})
@@ -375,7 +375,7 @@ def main() -> None:
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib costs memory
             file.write(str(_NICE))
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # a background shell may have set them to be ignored
+        signal.signal(number, signal.SIG_DFL)  # they are ignored if a background shell started the server
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     keep_orphans()
     if options["full"]:
@@ -392,5 +392,5 @@ def main() -> None:
     supervisor = Supervisor(channel, options)
     with suppress(ipc.FrameError, ConnectionError):  # the server has exited or closed the connection
         supervisor.run()
-    with suppress(ConnectionError):  # with --sandbox none, the processes would outlive this one
+    with suppress(ConnectionError):  # with --sandbox none, the other processes would outlive this process
         supervisor.end_all("the server has ended")

@@ -1,4 +1,4 @@
-"""The operator's network policy: allowed hosts, and which addresses are public."""
+"""The operator's network policy: the hosts that sessions may reach, and the check that their addresses are public."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READY_LISTS = {
         *("proxy.golang.org", "sum.golang.org"),
     )
 }
-"""Named lists of hosts: ``@packages`` has those of common package indexes."""
+"""Named lists of hosts; ``@packages`` lists the hosts of common package indexes."""
 
 _DEFAULT_MIB = 10240
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
@@ -38,7 +38,7 @@ _NAME = re.compile(r"((?!-)[a-z0-9_-]{1,63}(?<!-)\.)+[a-z][a-z0-9-]{0,62}", re.A
 _WILDCARDS = {"*.": r".+\.", ".": r"(.+\.)?"}
 _MAX_NAME, _MAX_PORT = 253, 65535
 _RESOLVE_S = 20.0
-_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # slow name servers block these threads only
+_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # slow name servers block only these threads
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _REFUSED = [
@@ -137,7 +137,7 @@ def _is_local(address: Address) -> bool:
 async def resolve(host: str) -> list[Address]:
     """Return the addresses of a normalized host.
 
-    The caller must connect to one of these, since another lookup could return a different address.
+    The caller must connect to one of these addresses, since another lookup could return a different address.
 
     Raises:
         AddressError: if there is no address, or any address is not public or belongs to this machine.
@@ -163,7 +163,7 @@ async def _look_up(host: str) -> list[Address]:
 
 
 class AllowList:
-    """The hosts that sessions may reach if their addresses are public."""
+    """The hosts that sessions may reach, provided that their addresses are public."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Parse patterns and names of lists, or raise HostError.

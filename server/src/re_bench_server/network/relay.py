@@ -67,10 +67,9 @@ class RefusedError(Exception):
 
 @dataclass
 class NetworkAccess:
-    """What a session's sandbox needs for network access."""
+    """The variables, files and services that give a session's sandbox network access."""
 
     variables: dict[str, str] = field(default_factory=dict)
-    """Environment variables."""
     shown: dict[str, Path] = field(default_factory=dict)
     """Files and sockets to show, by their path inside the sandbox."""
     services: list[list[str]] = field(default_factory=list)
@@ -128,7 +127,7 @@ class Relay:
     """The relay of one session."""
 
     _all_open = 0
-    """Number of open connections of all sessions, which use at most half of the process's file descriptors."""
+    """Number of open connections of all sessions; together they use at most half of the process's file descriptors."""
 
     def __init__(self, policy: NetworkPolicy, path: Path, log_path: Path) -> None:
         self.path = path
@@ -160,7 +159,7 @@ class Relay:
         self.path.unlink(missing_ok=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Connections beyond the limit are refused with a reason, and beyond twice the limit without.
+        # Connections beyond the limit are refused with a reason; connections beyond twice the limit are just closed.
         too_many = Relay._all_open >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
         if too_many or len(self._clients) >= 2 * MAX_CONNECTIONS:
             writer.transport.abort()
@@ -170,7 +169,7 @@ class Relay:
         self._clients.add(task)
         Relay._all_open += 1
         try:
-            with suppress(asyncio.CancelledError, OSError):  # close() was called, or the client has gone
+            with suppress(asyncio.CancelledError, OSError):  # close() was called, or the client has disconnected
                 await self._serve(reader, writer, over_limit=len(self._clients) > MAX_CONNECTIONS)
         finally:
             self._clients.discard(task)
@@ -198,7 +197,7 @@ class Relay:
                 self._write(exchange, "ended", up=exchange.up, down=exchange.down, seconds=seconds, outcome=outcome)
 
     async def _connect(self, exchange: _Exchange) -> Streams:
-        """Connect to the host if the allow-list permits it, and log the connection before anything is sent."""
+        """Connect to the host if it is on the allow-list, and log the connection before anything is sent."""
         name = write_authority(exchange.host, exchange.port)
         if exchange.over_limit:
             raise RefusedError(f"this session already has {MAX_CONNECTIONS} connections; close some", 429)
@@ -336,7 +335,6 @@ async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> by
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: RefusedError) -> None:
-    """Send the reason to the client."""
     body = f"re-bench: {refused}\n".encode()
     head = f"HTTP/1.1 {refused.status} Refused by the operator's network rules\r\n"
     head += f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"

@@ -1,1 +1,1 @@
-"""Services outside a session's sandbox, on sockets that only this sandbox shows."""
+"""Services that run outside a session's sandbox and listen on sockets that only this sandbox can see."""

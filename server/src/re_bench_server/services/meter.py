@@ -1,7 +1,7 @@
 """A task's meter: a process outside the sandbox that runs and counts experiments.
 
-A proxy listens on a socket that the session's sandbox shows, and forwards requests line by line. It starts the meter
-only at the first request, because the meter imports torch.
+A proxy listens on a socket that is visible in the session's sandbox, and forwards requests line by line. It starts the
+meter only at the first request, because the meter imports torch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POLL_S = 0.1
 
 
 class MeterProxy:
-    """Forward requests from one session's sandbox to the session's meter, which starts with the first request."""
+    """Forwards requests from one session's sandbox to the session's meter, which starts at the first request."""
 
     def __init__(
         self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
@@ -70,7 +70,7 @@ class MeterProxy:
             writer.write(await self._respond(reader))
             await writer.drain()
         except OSError:
-            pass  # the client has gone
+            pass  # the client has disconnected
         finally:
             self._waiting -= 1
             writer.close()
@@ -84,7 +84,7 @@ class MeterProxy:
             return _refusal(f"no request within {_REQUEST_TIMEOUT_S:g} s")
         except ValueError:
             return _refusal(f"a request is a line of JSON: {self._meter.request}")
-        if not line:  # the client has gone
+        if not line:  # the client has disconnected
             return b""
         try:
             return await self._forward(line)
@@ -139,7 +139,7 @@ class MeterProxy:
 
 def _ending_with(parent: int) -> list[str]:
     """Return a command prefix that stops a program when ``parent`` exits, even if that happens during the start."""
-    if shutil.which("setpriv") is None:  # then only the next server stops a program that outlived its parent
+    if shutil.which("setpriv") is None:  # without it, only the next server stops a program that outlives its parent
         return []
     return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", f'[ "$PPID" = {parent} ] && exec "$@"', "sh"]
 

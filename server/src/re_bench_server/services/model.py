@@ -61,7 +61,7 @@ class ModelAccess:
 
 
 class ModelGateways:
-    """A server's gateways: per task, one to the real model and one to the stand-in, each started on first use."""
+    """A server's gateways: per task, one to the real model and one to the stand-in. Each starts on first use."""
 
     def __init__(self, log_directory: Path) -> None:
         self.resume: set[str] = set()
@@ -81,12 +81,12 @@ class ModelGateways:
     ) -> ModelAccess:
         """Return a session's access to a task's model.
 
-        ``name`` is the session's name in the gateway's log. ``key`` is passed to the gateway only. ``calls`` limits
-        concurrent calls upstream.
+        ``name`` is the session's name in the gateway's log. Only the gateway gets ``key``. ``calls`` limits concurrent
+        calls upstream.
         """
         real = key is not None and served.needs_key
         gateway = await self._gateway(served, real=real)
-        if budget.dollars is not None:  # if the gateway dies, the next one continues this budget
+        if budget.dollars is not None:  # if the gateway dies, its successor continues this budget
             self.resume.add(name)
         own = key if real else None
         open_session = partial(Gateway.open_session, budget=budget, name=name, key=own, calls=calls)
@@ -127,5 +127,5 @@ class ModelGateways:
             arguments = {"directory": str(served.task.directory)}
             upstream = PlugIn(factory=f"{stand_in.__module__}:{stand_in.__name__}", arguments=arguments)
         models = models_of(model, served.task.chat_model)
-        # TCP is for scorers, which run outside of sandboxes.
+        # Scorers, which run outside of sandboxes, use TCP.
         return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))

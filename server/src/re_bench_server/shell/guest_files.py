@@ -1,4 +1,4 @@
-"""Files that a session's sandbox shows: the supervisor, its socket, the next command, and files of ``/etc``."""
+"""Create files that a session's sandbox shows: the supervisor, its socket, the next command, and files in ``/etc``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "import re_bench_server.guest.supervisor as supervisor; supervisor.main()"
 )
-"""Python code that runs the supervisor in the sandbox; its first argument is the directory of these files."""
+"""Python code that runs the supervisor in the sandbox; its first argument is the directory with the guest files."""
 
 _READABLE, _ACCESSIBLE = 0o444, 0o755
 
@@ -29,7 +29,7 @@ def install_guest_files(directory: Path) -> None:
     for package in (re_bench.guest, re_bench_server.guest):
         source = Path(str(package.__file__)).parent  # with compiled modules, which halve the start time
         shutil.copytree(source, directory / source.parent.name / source.name)
-    # The script finds the command in its own directory, since this function does not know the path in the sandbox.
+    # The script looks for the command in its own directory, since this function does not know the path in the sandbox.
     evaluate = f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n'
     Path(f"{directory}{EVALUATE}").write_text(evaluate, encoding="ascii")
     for path in (directory, *directory.rglob("*")):
@@ -52,7 +52,7 @@ def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
     """Write ``/etc/passwd``, ``group`` and ``hosts`` for a sandbox.
 
     Returns:
-        These files and the host's ``os-release``, by their path inside the sandbox.
+        These files and the host's ``os-release``, by path inside the sandbox.
     """
     contents = {
         "passwd": f"root:x:0:0::/root:/bin/sh\nagent:x:{user}:{user}::{home}:/bin/bash\n",
@@ -70,9 +70,9 @@ def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
 
 
 def chown_tree(workspace: Path, user: int | None) -> None:
-    """Let the sandbox's user modify a tree: make ``user`` its owner, or if None, let everybody write.
+    """Make a tree writable for the sandbox's user: make ``user`` its owner or, if None, let all users write.
 
-    Files of this process's user with several hard links keep their owner, because other workspaces share them.
+    A file with several hard links keeps its owner if this process's user owns it, because other workspaces share it.
     """
     for directory, entries in walk(workspace):
         for name in (".", *(entry.name for entry in entries)):
@@ -83,4 +83,4 @@ def chown_tree(workspace: Path, user: int | None) -> None:
                         os.chown(name, user, user, dir_fd=directory, follow_symlinks=False)
                 elif not stat.S_ISLNK(status.st_mode):
                     executable = 0o111 if stat.S_ISDIR(status.st_mode) else 0
-                    os.chmod(name, status.st_mode | 0o666 | executable, dir_fd=directory)  # noqa: S103 - as it says
+                    os.chmod(name, status.st_mode | 0o666 | executable, dir_fd=directory)  # noqa: S103 - intended

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from re_bench_server.shell.protocol import clean_text
+from re_bench_server.shell.protocol import clean_status, clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 OUTPUT_BYTES = 10 << 20
 """Default maximum size of a program's stdout, and of its stderr, in bytes."""
 _MAX_TEXT = 1000
-_STATUSES = range(256)
 _ERRORS = range(1, 134)
 
 
@@ -24,8 +23,8 @@ class ProgramOutput:
     """The outcome of a program."""
 
     status: int | None
-    """Exit status, or 128 plus the signal number; with an :attr:`error`, 127 (not found) or 126 (cannot start). None
-    after a timeout or if the whole sandbox was killed."""
+    """Exit status, or 128 plus the signal number; if there is an :attr:`error`, 127 (not found) or 126 (cannot start).
+    None after a timeout, or if the whole sandbox was killed."""
     stdout: bytes
     stderr: bytes
     truncated: bool = False
@@ -37,15 +36,15 @@ class ProgramOutput:
     errno: int = 0
     """The errno of a failed start; otherwise 0."""
     ran: bool = True
-    """Whether there was a sandbox to run in; false after the end of the session."""
+    """Whether there was a sandbox to run in; False after the end of the session."""
 
     @classmethod
     def parse(cls, reply: Mapping[str, Any], outputs: Mapping[str, HeadTail], keep: int) -> ProgramOutput:
-        """Return the outcome from a supervisor's reply, which an agent can forge; outputs keep ``keep`` bytes each."""
-        status, code = reply.get("status"), reply.get("errno")
+        """Return the outcome from a supervisor's reply, which an agent can forge; each output keeps ``keep`` bytes."""
+        code = reply.get("errno")
         code = code if type(code) is int and code in _ERRORS else 0
         return cls(
-            status=status if type(status) is int and status in _STATUSES else None,
+            status=clean_status(reply.get("status")),
             stdout=outputs["stdout"].data(),
             stderr=outputs["stderr"].data(),
             truncated=any(output.total > keep for output in outputs.values()),
@@ -67,5 +66,4 @@ class ProgramOptions(TypedDict, total=False):
     timeout_s: float | None
     """Time limit in seconds; default: none."""
     output_bytes: int
-    """Maximum size of stdout, and of stderr; if exceeded, the beginning and the end are kept. Default:
-    :data:`OUTPUT_BYTES`."""
+    """Maximum size of stdout, and of stderr; the middle of longer output is dropped. Default: :data:`OUTPUT_BYTES`."""

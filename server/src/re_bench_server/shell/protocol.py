@@ -23,10 +23,10 @@ class Output:
     """The outcome of a command."""
 
     text: str
-    """The command's stdout and stderr in order, shortened in the middle if too long. The server adds lines in brackets:
-    they report what happened to the shell, and mark output that background processes wrote before the command."""
+    """The command's stdout and stderr in order, shortened in the middle if too long. The server adds lines in brackets
+    that report events of the shell and mark output that background processes wrote before the command."""
     file: Path | None
-    """Path, inside the sandbox, of a file with the full text; None if the text is not shortened."""
+    """Path inside the sandbox of a file with the full text; None if the text is not shortened."""
     status: int | None
     """Exit status, or 128 plus the signal number, even if the command ended the shell. None after a timeout, if the
     command was not run, or if the whole sandbox was killed."""
@@ -45,15 +45,16 @@ class Output:
 
         Fields of the wrong type are treated as missing. ``earlier_notes`` describe events before the command.
         """
-        text, background = append_notes("", earlier_notes), clean_text(message.get("background_text"))
+        background = clean_text(message.get("background_text"))
+        text = append_notes("", earlier_notes)
         if background:
             text += f"[written in the background before this command]\n{background}\n[this command]\n"
         text += clean_text(message.get("text"))
-        file, status = clean_path(message.get("file")), message.get("status")
+        file = clean_path(message.get("file"))
         return cls(
             text=append_notes(text, notes_in(message)),
             file=Path(file) if file else None,
-            status=status if type(status) is int and status in _STATUSES else None,
+            status=clean_status(message.get("status")),
             timed_out=message.get("timed_out") is True,
             seconds=seconds,
         )
@@ -63,7 +64,7 @@ def command_refusal(command: str, timeout_s: float) -> str:
     """Return why a command cannot be run, or the empty string."""
     if "\0" in command:
         return f"the command has a NUL character at position {command.index(chr(0))}"
-    if len(command) > MAX_COMMAND or len(command.encode(errors="replace")) > MAX_COMMAND:
+    if len(command.encode(errors="replace")) > MAX_COMMAND:
         return f"the command is longer than {MAX_COMMAND >> 20} MiB; write long text to a file in pieces"
     if not timeout_s > 0:
         return f"the time limit must be positive, not {timeout_s}"
@@ -77,7 +78,7 @@ def notes_in(message: Mapping[str, Any]) -> list[str]:
 
 
 def append_notes(text: str, notes: Sequence[str]) -> str:
-    """Append each note as one line in brackets; line ends in notes are escaped."""
+    """Append each note as one line in brackets, with escaped line ends."""
     lines = "".join(f"[{_one_line(note)}]\n" for note in notes)
     return text + ("\n" if lines and text and not text.endswith("\n") else "") + lines
 
@@ -92,6 +93,11 @@ def clean_text(value: object) -> str:
     if not isinstance(value, str):
         return ""
     return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def clean_status(value: object) -> int | None:
+    """Return ``value`` if it is an exit status, otherwise None."""
+    return value if type(value) is int and value in _STATUSES else None
 
 
 def clean_path(value: object) -> str:

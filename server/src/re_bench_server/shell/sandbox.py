@@ -1,6 +1,7 @@
 """A session's sandbox, from the start of its supervisor to the end of all its processes.
 
-Everything runs in one event loop. All sandboxes share a few threads for blocking calls; each has two for its limits.
+Everything runs in one event loop. All sandboxes share a few threads for blocking calls; in addition, each sandbox has
+two threads that check its limits.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ _MAX_ESCAPE = 8
 """Maximum number of JSON bytes per byte of output."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
 _URGENT = ThreadPoolExecutor(4, thread_name_prefix="re-bench-end")
-"""For what must not wait for walks through the files of sessions: the ends and pauses of sandboxes."""
+"""Threads that end and pause sandboxes, kept free of slow walks through the files of sessions."""
 _BUSY_CHECK_S, _IDLE_CHECK_S = 0.05, 0.5
-_PAUSE_FACTOR = 4  # checks take at most a fifth of their thread's time
+_PAUSE_FACTOR = 4  # a check takes at most a fifth of its thread's time
 
 
 async def in_thread(
@@ -63,7 +64,7 @@ async def in_thread(
 ) -> Result:
     """Call a blocking function in a thread; a cancellation takes effect only after the function has returned.
 
-    The thread is not one of the event loop's, which may all be busy with scoring.
+    The event loop's own threads are not used, since they may all be busy with scoring.
     """
     call = asyncio.get_running_loop().run_in_executor(executor or _THREADS, function, *arguments)
     try:
@@ -109,11 +110,8 @@ class Sandbox:
     async def start(cls, backend: Backend, spec: SandboxSpec, files: Path, options: Mapping[str, Any]) -> Sandbox:
         """Start a sandbox and wait until it can run commands, or raise ReBenchError.
 
-        Args:
-            backend: the sandbox's backend.
-            spec: the sandbox's specification, which must show ``files``.
-            files: the directory made by :func:`re_bench_server.shell.guest_files.install_guest_files`.
-            options: the supervisor's options; ``guest_files`` is the path of ``files`` inside the sandbox.
+        ``spec`` must show ``files``, the directory made by :func:`.guest_files.install_guest_files`. The supervisor's
+        ``options`` contain the path of ``files`` inside the sandbox as ``guest_files``.
         """
         with socket.socket(socket.AF_UNIX) as listener:
             _listen(listener, files)
@@ -121,7 +119,7 @@ class Sandbox:
             program = [backend.python, "-I", "-S", "-c", PROGRAM, inside, f"{inside}/{CHANNEL}"]
             launch = backend.launch([*program, json.dumps(dict(options))], spec)
             try:
-                # In the event loop's thread, since the sandbox is killed when the thread that started it exits.
+                # This runs in the event loop's thread, since the end of the starting thread would kill the sandbox.
                 process = start(launch, stdout=subprocess.DEVNULL)
             except OSError as error:
                 raise ReBenchError(f"cannot start the shell's sandbox: {error}") from None
@@ -152,11 +150,11 @@ class Sandbox:
 
     @property
     def busy(self) -> bool:
-        """Whether a requested command or program runs."""
+        """Whether a command or program is running."""
         return bool(self._calls)
 
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
-        """Check the limits until the sandbox ends; ``on_violation`` gets a message, and whether it is about disk."""
+        """Check the limits until the sandbox ends. Call ``on_violation(message, is_disk)`` after a violation."""
         memory = partial(resource_usage.memory_violation, self._process.pid, limits)
         disk = partial(growth.violation, self._ancestor, limits)
         for check, is_disk in ((memory, False), (disk, True)):
@@ -213,9 +211,9 @@ class Sandbox:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Suspend all processes of the sandbox during a ``with`` block; time limits of running calls do not count it.
+        """Suspend all processes of the sandbox during a ``with`` block, which does not count against time limits.
 
-        A sandbox whose processes cannot be suspended, or continue by themselves, is killed.
+        If a process cannot be suspended, or continues by itself, the sandbox is killed.
         """
         processes: list[int] = []
         since, watching = time.monotonic(), None
@@ -232,7 +230,7 @@ class Sandbox:
                 watching.cancel()
             seconds, self._paused_at = max(0.0, time.monotonic() - self._paused_at), math.inf
             self._paused_s += seconds
-            self.send({"delayed": seconds, "since": since})  # read before the supervisor looks at the time again
+            self.send({"delayed": seconds, "since": since})  # the supervisor reads this before it checks deadlines
             resume(processes)
 
     async def _end_if_running(self) -> None:
@@ -246,7 +244,7 @@ class Sandbox:
         return min(time.monotonic(), self._paused_at) - self._paused_s
 
     def end_processes(self, violation: str) -> None:
-        """Have the supervisor kill all other processes; if it does not confirm that, kill the sandbox."""
+        """Tell the supervisor to kill all other processes; if it does not confirm in time, kill the sandbox."""
         _number, call = self.call({"end": violation})
 
         async def confirmed() -> None:
@@ -257,7 +255,7 @@ class Sandbox:
         self._tasks.append(asyncio.create_task(confirmed()))
 
     def end(self, reason: str) -> asyncio.Future[None]:
-        """Kill all processes of the sandbox; the returned future is done when none is left."""
+        """Kill all processes of the sandbox; the returned future is done when no process is left."""
         if self._ending is None:
             self.end_reason = reason
             self._ending = asyncio.get_running_loop().run_in_executor(_URGENT, _end, self._process, self._cleanup)
@@ -320,7 +318,7 @@ class Sandbox:
 
 
 def _listen(listener: socket.socket, directory: Path) -> None:
-    """Bind a socket in ``directory``, even if the path is too long for a socket address."""
+    """Bind a socket in ``directory`` and listen, even if the path is too long for a socket address."""
     (directory / CHANNEL).unlink(missing_ok=True)
     with short_path(directory) as path:
         listener.bind(f"{path}/{CHANNEL}")

@@ -1,4 +1,4 @@
-"""A session's shell: a bash in a sandbox, whose state persists between commands."""
+"""A session's shell: a bash process in a sandbox, whose state persists between commands."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _CLOSED = "the session has ended"
 _END_GRACE_S = 2.0
 """Time for the supervisor to kill all processes after a limit violation, before the server kills the sandbox."""
 _VIOLATION_S = 10.0
-"""A violation later than this after the first counts as a new one."""
+"""Seconds after which another violation is handled as new rather than as part of the first."""
 _MIB = 1 << 20
 
 
 class Shell:
-    """The shell of one session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
+    """The shell of one session. Call its methods from one event loop; :meth:`close` may be called at any time."""
 
     def __init__(
         self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], scratch: Path, growth: DiskGrowth
@@ -69,7 +69,7 @@ class Shell:
         self._files = 0
         self._sandbox: Sandbox | None = None
         self._last: Call | None = None
-        """The running command; also a command whose caller was cancelled."""
+        """The running command, even if its caller was cancelled."""
         self._full = self._read_only = False
         self._violation_time = 0.0
         self._closing: asyncio.Future[None] | None = None
@@ -96,17 +96,17 @@ class Shell:
         Args:
             backend: the sandbox's backend; with ``none`` both directories keep their paths.
             workspace: the session's workspace. With bubblewrap as root, the sandbox's user becomes its owner. With a
-                container engine it becomes writable for everybody, so no other user may be able to enter its parent.
+                container engine it becomes writable for all users, so other users must not be able to enter its parent.
             home: ``$HOME``; created if missing.
             limits: limits of the whole session, except ``output_kib``, which limits each command's output.
             environment: additional environment variables.
-            also: files, sockets and directories to show, by their path inside the sandbox; not below ``/run/shell``.
+            also: files, sockets and directories to show, by path inside the sandbox; none may be below ``/run/shell``.
             hidden: directories that must not be visible.
             gpu: the UUID of the session's GPU.
             services: command lines to run alongside the shell, such as a port forwarder. Each must print a line when it
                 is ready. A service that has exited is restarted before the next command.
             host_network: whether the sandbox shares the machine's network.
-            scratch: an existing private directory for the shell's own files; default: a temporary one.
+            scratch: an existing private directory for the shell's own files; default: the system's temporary directory.
             disk_before: initial size of all files in bytes, from which growth is measured; default: the current size.
 
         Raises:
@@ -164,7 +164,7 @@ class Shell:
         return self._growth.before
 
     async def run(self, command: str, timeout_s: float) -> Output:
-        """Run a command (any text without NUL) for at most ``timeout_s`` seconds, after earlier commands have finished.
+        """Run a command (any text without NUL) for at most ``timeout_s`` seconds, after all earlier commands.
 
         Directory, variables, functions, options and background processes persist. After a timeout or a cancelled call,
         everything that the command started is killed, but the shell is kept.
@@ -214,7 +214,7 @@ class Shell:
 
     @asynccontextmanager
     async def _stdin_file(self, data: bytes) -> AsyncIterator[str]:
-        """Yield the path, inside the sandbox, of a file with a program's stdin; empty if there is no ``data``."""
+        """Yield the path inside the sandbox of a file with a program's stdin; empty if there is no ``data``."""
         self._files += 1
         name = f"stdin-{self._files}" if data else ""
         file = self._scratch / "shown" / name
@@ -298,7 +298,7 @@ class Shell:
             return self._sandbox or await self._start()
 
     async def _check_disk(self) -> None:
-        """Stop the sandbox if the workspace has become full or has room again, since the next one needs new limits."""
+        """Stop the sandbox if the workspace has become full or has room again; the next sandbox gets other limits."""
         try:
             self._full = await in_thread(self._growth.is_over_now, self._spec.limits.disk_mib * _MIB)
         except OSError:  # without root, some directories may be unreadable
@@ -316,7 +316,7 @@ class Shell:
     async def _start(self) -> Sandbox:
         self._read_only = self._full
         limits = self._spec.limits
-        if self._read_only:  # nothing can be written, so a higher disk limit is safe; file_mib is for old kernels
+        if self._read_only:  # no file can grow, so more disk_mib is safe; file_mib is for kernels without Landlock
             limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
         spec = replace(self._spec, limits=limits)
         options = {**self._options, "directory": self._directory, "full": self._read_only}

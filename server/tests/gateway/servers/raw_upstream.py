@@ -89,10 +89,10 @@ def raw_upstream() -> Iterator[RawUpstream]:
             thread.join()
 
 
-def answer(body: bytes, kind: str = "application/json", status: int = 200, *headers: str) -> bytes:
+def answer(body: bytes, status: int = 200) -> bytes:
     """Return a response that ends with its connection."""
-    head = [f"HTTP/1.1 {status} Status", f"content-type: {kind}", "connection: close", *headers]
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+    head = f"HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
+    return head.encode() + body
 
 
 def completion(content: str = "x", **more: Any) -> bytes:
@@ -106,26 +106,11 @@ def body_of(text: str = "hello", **more: Any) -> bytes:
 
 
 def head_of(token: str, size: int) -> bytes:
-    lines = (
-        "POST /v1/chat/completions HTTP/1.1",
-        "host: g",
-        f"authorization: Bearer {token}",
-        f"content-length: {size}",
-    )
-    return "\r\n".join(lines).encode() + b"\r\n\r\n"
-
-
-def received(connection: socket.socket) -> bytes:
-    """Return everything until the connection ends."""
-    data = b""
-    while piece := connection.recv(1 << 20):
-        data += piece
-    return data
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: g\r\nauthorization: Bearer {token}\r\n"
+    return f"{head}content-length: {size}\r\n\r\n".encode()
 
 
 def post(gateway: Gateway, token: str, body: bytes) -> httpx2.Response:
-    transport = httpx2.HTTPTransport(
-        uds=str(gateway.socket_of(token)), verify=False
-    )  # no TLS, so no certificates to read
+    transport = httpx2.HTTPTransport(uds=str(gateway.socket_of(token)), verify=False)  # reads no certificates
     with httpx2.Client(transport=transport, timeout=60) as client:
         return client.post("http://g/v1/chat/completions", content=body, headers={"authorization": f"Bearer {token}"})

@@ -15,17 +15,13 @@ import openai
 from re_bench_gateway import Gateway, Model, OpenAICompatible, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 KEY = "sk-proj-this-is-the-real-key-0123456789"
 MODEL = "gpt-3.5-turbo-0125"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 DOLLARS = 16e-6  # 11 at half a dollar a million, 7 at one and a half
-TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
-TOOL_CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
-
-JSON_HEADER = {"content-type": "application/json"}
 
 Step = dict[str, Any]
 
@@ -73,9 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.running += 1
             self.server.most_running = max(self.server.most_running, self.server.running)
         try:
-            until = time.monotonic() + 60
-            while self.server.most_running < step.get("meet", 0) and time.monotonic() < until:
-                time.sleep(0.01)
+            until(lambda: self.server.most_running >= step.get("meet", 0))
             time.sleep(step.get("sleep", 0))
             self.whole(step)
         finally:
@@ -88,11 +82,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         text = step.get("text") or json.dumps(step["body"])
         self.send_response(step.get("status", 200))
-        for name, value in {
-            **JSON_HEADER,
-            "content-length": str(len(text.encode())),
-            **step.get("headers", {}),
-        }.items():
+        headers = {"content-type": "application/json", "content-length": str(len(text.encode()))}
+        for name, value in {**headers, **step.get("headers", {})}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(text.encode())
@@ -128,6 +119,13 @@ def ask(client: openai.OpenAI, *steps: Step, **parameters: Any) -> Any:
     return client.chat.completions.create(
         **{"model": MODEL, "messages": [{"role": "user", "content": json.dumps(steps)}], **parameters}
     )
+
+
+def until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def lines(log: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The agent's actions, in a registry by name."""
+"""The registry of the agent's actions."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def actions_for(workspace: Workspace) -> Mapping[str, Action]:
 
 
 def find(name: str, actions: Mapping[str, Action] = ACTIONS) -> Action | None:
-    """Return the action named by a model, ignoring case, asterisks, quotes, underscores and ``(AI)``."""
+    """Return the action for a name that a model wrote, ignoring case, asterisks, quotes, underscores and ``(AI)``."""
     words = name.lower().replace("(ai)", " ").replace("_", " ").replace("-", " ")
     return actions.get(" ".join(words.strip(" \t*`'\"[]<>.:;,").split()).title())

@@ -1,4 +1,4 @@
-"""Actions are functions; their names, docstrings and typed parameters define the prompt, JSON schema and validation."""
+"""Make actions from functions; name, docstring and typed parameters define the prompt, JSON schema and validation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONFIG = ConfigDict(extra="forbid", coerce_numbers_to_str=True, populate_by_nam
 
 
 class InputError(Exception):
-    """The arguments of an action are wrong."""
+    """The arguments of an action are invalid."""
 
 
 class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an internal error
@@ -31,29 +31,29 @@ class Limits:
     """Limits that apply to actions."""
 
     observation_chars: int = 20_000  # maximum length of a text in an observation
-    execute_s: float = 3600.0  # the default and the maximum of a script's time limit, in seconds
+    execute_s: float = 3600.0  # the default and maximum time limit of a script, in seconds
 
 
 @dataclass
 class Context:
-    """What an action can use."""
+    """The workspace, functions and limits that an action can use."""
 
     workspace: Workspace
     writes: Callable[[str], list[str | None]]
-    """Returns for each write to a file the stored content that it replaced; None if there was no file."""
+    """Returns the stored content that each write to a file replaced; None for a write that created the file."""
     emit: Callable[..., None]  # writes an event to the trace
-    ask: Callable[[str, str], str]  # returns a model's reply to a prompt, for a purpose; raises TruncatedReply
+    ask: Callable[[str, str], str]  # `ask(prompt, purpose)` returns a model's reply or raises TruncatedReply
     limits: Limits = field(default_factory=Limits)
     seconds_left: Callable[[], float | None] = lambda: None
-    """Returns the seconds that the run has left, which limit the time of scripts; None without a limit."""
+    """Returns the seconds left in the run, which also limit scripts; None without a time limit."""
 
     def save(self, path: str, data: bytes) -> None:
-        """Record the present content of a file for undo, and write the file."""
+        """Write a file, after recording its current content for undo."""
         self.record(path)
         self.workspace.write_bytes(path, data)
 
     def record(self, path: str) -> None:
-        """Record the content of a file that is about to be written, for undo."""
+        """Record the current content of a file for undo, before the file is written."""
         self.workspace.check_writable(path)
         name = self.workspace.name(path)
         exists = self.workspace.exists(name)
@@ -62,7 +62,7 @@ class Context:
 
 
 def argument(description: str, *aliases: str) -> Any:
-    """Describe an argument; ``aliases`` are other names that models use for it, such as MLAgentBench's."""
+    """Describe an argument; ``aliases`` are other names that models use for the argument, such as MLAgentBench's."""
     return Field(description=description, validation_alias=AliasChoices(*aliases))
 
 
@@ -76,8 +76,8 @@ EndLine = Annotated[int, argument("the last line, which is included", "end_line"
 class Action:
     """An action, made by decorating a function ``run(context, **arguments)`` that returns the observation.
 
-    If the function raises a WorkspaceError, the error's message becomes the observation. The function's docstring
-    consists of the action's description and a second paragraph, ``Returns:`` with a description of the result.
+    If the function raises a WorkspaceError, the error's message becomes the observation. The first paragraph of the
+    function's docstring describes the action; the second one, ``Returns:``, describes the result.
     """
 
     def __init__(self, run: Callable[..., str], *, read_only: bool = False) -> None:
@@ -102,7 +102,7 @@ class Action:
 
     @property
     def usage(self) -> str:
-        """The action as the model should write it."""
+        """An example of the action in the text format, with descriptions in place of arguments."""
         lines = [
             f'    "{name}": [{item.description}{"" if item.is_required() else "; may be left out"}]'
             for name, item in self.model.model_fields.items()
@@ -115,7 +115,7 @@ class Action:
         """The JSON schema of the arguments, for native tool calls."""
         schema = self.model.model_json_schema(by_alias=False)
         for part in (schema, *schema["properties"].values()):
-            for name in ("title", "default", "exclusiveMinimum"):  # some servers refuse the last one
+            for name in ("title", "default", "exclusiveMinimum"):  # some servers refuse exclusiveMinimum
                 part.pop(name, None)
         return {"required": [], **schema}
 
@@ -123,7 +123,7 @@ class Action:
         """Return the given arguments by their canonical names, each converted to its type.
 
         Raises:
-            InputError: if an argument is missing, unknown, given twice, or of a wrong type.
+            InputError: if an argument is missing, unknown, given twice, or of the wrong type.
         """
         fields = self.model.model_fields
         given: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """Edit Script and Edit Script Segment: a model edits a text and replies with the whole new text.
 
-In the reply, the text is between two marker lines, so that neither a truncated reply nor a code fence in a script leads
-to a truncated file.
+The reply contains the text between two marker lines, so that neither a truncated reply nor a code fence in the script
+leads to a truncated file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlab_agent.actions.action import Action, Context, EndLine, Filename, StartL
 from mlab_agent.truncate import truncate_middle
 from mlab_agent.workspaces.files import WorkspaceError
 
-EDIT = "edit script"  # the purpose of calls that edit a file, which go to the edit model
+EDIT = "edit script"  # the purpose of the calls that go to the edit model
 _MAX_CHARS = 200_000  # maximum length of a text to edit
 _TRIES = 2
 _FENCED = re.compile(r"\A[^`~]*^(`{3,}|~{3,})[\w+-]*\n(.*)^\1[ \t]*\Z", re.MULTILINE | re.DOTALL)
@@ -77,7 +77,7 @@ def edit_script_segment(
 
 
 def _edit(context: Context, name: str, instruction: str, save: str, span: tuple[int, int] | None = None) -> str:
-    """Have the model edit a script, which need not exist, or only the lines ``span``; return the observation."""
+    """Edit a script, or only its lines ``span``, with the model; return the observation. The script need not exist."""
     context.workspace.check_writable(save)
     try:
         old = context.workspace.read_bytes(name).decode() if context.workspace.exists(name) else ""
@@ -88,7 +88,7 @@ def _edit(context: Context, name: str, instruction: str, save: str, span: tuple[
     else:
         lines, (start, end) = old.splitlines(keepends=True), span
         if not start <= end or start > max(1, len(lines)):
-            raise WorkspaceError(f"lines {start} to {end} are no segment of {name}, which has {len(lines)} lines")
+            raise WorkspaceError(f"lines {start} to {end} are not a segment of {name}, which has {len(lines)} lines")
         segment, after = "".join(lines[start - 1 : end]), "".join(lines[end:])
         new = _edited(context, f"{name}, lines {start}-{min(end, len(lines))}", segment, instruction)
         new = "".join(lines[: start - 1]) + new + ("\n" if new and after and not new.endswith("\n") else "") + after
@@ -100,7 +100,7 @@ def _edit(context: Context, name: str, instruction: str, save: str, span: tuple[
 
 
 def _edited(context: Context, name: str, old: str, instruction: str) -> str:
-    """Ask the model for the new text, twice if necessary, and return the complete text."""
+    """Return the new text from the model; after an unusable reply, ask once more."""
     if len(old) > _MAX_CHARS:
         raise WorkspaceError(
             f"{name} has {len(old)} characters, and the limit is {_MAX_CHARS}; edit a segment with fewer lines"
@@ -123,7 +123,7 @@ def _edited(context: Context, name: str, old: str, instruction: str) -> str:
 
 
 def read_edited_text(reply: str, old: str, marker: str) -> str:
-    """Return the edited text in a reply; ``old`` is the text before, and ``marker`` begins the marker lines.
+    """Return the edited text in a reply; ``old`` is the original text, and ``marker`` begins the marker lines.
 
     Raises:
         EditReplyError: if the reply does not contain the whole text.

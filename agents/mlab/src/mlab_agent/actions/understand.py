@@ -53,7 +53,7 @@ def understand_file(context: Context, filename: Filename, query: _Query) -> str:
 
 
 class Passage(NamedTuple):
-    """Some lines of a text, counted from 1, or a piece of a very long line."""
+    """Consecutive lines of a text, numbered from 1, or a piece of a very long line."""
 
     first: int
     last: int
@@ -80,7 +80,7 @@ def split_passages(text: str) -> list[Passage]:
 
 
 def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
-    """Return the most relevant passages in file order, with at most ``chars`` characters in all, but at least one."""
+    """Return the most relevant passages, in file order: at least one, and at most ``chars`` characters in total."""
     words = [_words(passage.text) for passage in passages]
     weights = {
         word: math.log(len(words) / count) + 0.1 for word in _words(query) if (count := sum(word in w for w in words))

@@ -1,1 +1,1 @@
-"""Where the agent's files are: in a directory on this machine (``local``), or in an ORS server's session (``ors``)."""
+"""Workspaces, which contain the agent's files: local directories (``local``) and sessions of ORS servers (``ors``)."""

@@ -31,7 +31,7 @@ _COPIED_BYTES = 64 * MIB  # larger read-only files are not stored, so they canno
 
 @dataclass(frozen=True)
 class DirectoryEntry:
-    """One entry of a directory."""
+    """An entry of a directory."""
 
     name: str
     kind: FileKind
@@ -45,12 +45,12 @@ class ScriptResult:
 
     stdout: str  # without the middle if it is long
     stderr: str
-    status: int | None  # exit status, negative for a signal; None if it was stopped
+    status: int | None  # exit status, negative for a signal; None if the script was stopped
     timed_out: bool
     seconds: float
     output_file: str | None
-    """The path, in the workspace, of a file with the whole output, if ``stdout`` or ``stderr`` is shortened."""
-    notes: tuple[str, ...] = ()  # sentences for the model, such as about restored read-only files
+    """The path, in the workspace, of a file with the whole output; None unless an output is shortened."""
+    notes: tuple[str, ...] = ()  # sentences for the model, for example about restored read-only files
 
 
 class Workspace(abc.ABC):
@@ -76,11 +76,10 @@ class Workspace(abc.ABC):
         snapshot_limit: int,
         snapshot_excludes: Sequence[str],
     ) -> None:
-        """Set up a workspace; ``state`` is the run's directory.
+        """Open a workspace; ``state`` is the run's directory.
 
         ``read_limit`` and ``snapshot_limit`` are maximum file sizes in bytes. ``read_only`` and ``snapshot_excludes``
-        are names or patterns: ``*`` also matches slashes, and ``./`` at the beginning restricts a pattern to the top of
-        the workspace.
+        are names or patterns, in which ``*`` also matches slashes, and a leading ``./`` is the top of the workspace.
         """
         self.files = files
         self.step = ""
@@ -107,13 +106,13 @@ class Workspace(abc.ABC):
         return self.files.root
 
     def name(self, path: str) -> str:
-        """Return the name of a path: relative to the workspace, without links and ``..``."""
+        """Return a path's name, which is relative to the workspace and contains no links and no ``..``."""
         if not path.strip() or "\0" in path:
             raise WorkspaceError("the path is empty" if not path.strip() else "a path cannot have a NUL character")
         return self.files.resolve(path)
 
     def check_writable(self, path: str) -> None:
-        """Raise if a path is read-only, a directory, or outside the workspace."""
+        """Raise a WorkspaceError if a path is read-only, a directory, or outside the workspace."""
         name = self.name(path)
         unresolved = posixpath.relpath(posixpath.join(self.root, path), self.root)  # a link may be read-only
         for candidate in dict.fromkeys((name, unresolved)):
@@ -132,7 +131,7 @@ class Workspace(abc.ABC):
         name = self.name(path)
         stamp = self.files.stat(name)
         if stamp is None or stamp.kind != "directory":
-            raise WorkspaceError(f"{path} {'does not exist' if stamp is None else 'is no directory'}")
+            raise WorkspaceError(f"{path} {'does not exist' if stamp is None else 'is not a directory'}")
         return [
             DirectoryEntry(base, entry.kind, entry.size, self._is_read_only(base if name == "." else f"{name}/{base}"))
             for base, entry in sorted(self.files.entries(name).items())
@@ -143,7 +142,7 @@ class Workspace(abc.ABC):
         return self.read_bytes(path).decode(errors="replace")
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the content of a file, unless the file is too long."""
+        """Return the content of a file, which must not be larger than ``read_limit``."""
         name = self.name(path)
         self._check_file(name, path)
         return self.files.read(name)
@@ -172,7 +171,7 @@ class Workspace(abc.ABC):
         self.files.delete(name)
 
     def execute(self, script: str, arguments: Sequence[str], timeout_s: float) -> ScriptResult:
-        """Run a Python or shell script, or an executable file, and then kill all processes that it started."""
+        """Run a Python script, shell script or executable file, and then kill all processes that it started."""
         name = self.name(script)
         self._check_file(name, script, limited=False)
         if any("\0" in argument for argument in arguments):
@@ -183,12 +182,12 @@ class Workspace(abc.ABC):
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
         """Run the command of the script ``name`` in the workspace, and restore read-only files afterwards."""
 
-    def score(self) -> str | None:
-        """Score the workspace, and return the scorer's message; None if there are no scores."""
-        return None
+    def score(self) -> str:
+        """Score the workspace, and return the scorer's message; only if ``gives_scores``."""
+        raise WorkspaceError("there are no scores here")
 
     def interrupted_score(self) -> str | None:
-        """Return what is known of the score that a killed agent requested in this step; None if it requested none."""
+        """Return the message for the score that a killed agent requested in this step; None if there was no request."""
         return None
 
     @abc.abstractmethod
@@ -215,7 +214,7 @@ class Workspace(abc.ABC):
         return [name for name, stamp in stamps.items() if stamp.kind != "directory" and self._is_read_only(name)]
 
     def _unprotected(self, names: list[str]) -> list[str]:
-        """Return those of the read-only files ``names`` that scripts can change."""
+        """Return the names of the read-only files that scripts can change."""
         return names
 
     def _restore_read_only(self) -> list[str]:
@@ -228,12 +227,12 @@ class Workspace(abc.ABC):
         return notes
 
     def _restore_file(self, name: str) -> str:
-        """Restore a read-only file; return the end of the sentence about it."""
+        """Restore a read-only file; return the end of the sentence about the file."""
         stamp, blob = self._copies[name]
         if blob is None:
             return ", of which there is no copy."
         try:
-            for ancestor in parents_and_self(name):  # remove links in place of directories, and the reverse
+            for ancestor in parents_and_self(name):  # remove a link or file in place of a directory, and the reverse
                 found = self.files.stat(ancestor)
                 if found is not None and (found.kind == "directory") == (ancestor == name):
                     self.files.delete(ancestor)
@@ -250,7 +249,7 @@ class Workspace(abc.ABC):
         stamp = self.files.stat(name)
         if stamp and stamp.mode & stat.S_IXUSR:
             return []
-        raise WorkspaceError(f"{name} cannot be run: it is no .py or .sh file, and not executable")
+        raise WorkspaceError(f"{name} cannot be run: it is neither a .py or .sh file nor executable")
 
     def _check_file(self, name: str, path: str, *, limited: bool = True) -> None:
         stamp = self.files.stat(name)

@@ -1,6 +1,6 @@
 """Read and write the files of a workspace with bash, coreutils and findutils.
 
-A *path* is what the model wrote. A *name* is a resolved path: relative to the workspace, without ``..`` and links.
+A *path* is written by the model. A *name* is a resolved path: relative to the workspace, without ``..`` and links.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MIB = 1 << 20
-AGENT_DIRECTORY = ".mlab-agent"  # the directory for outputs of scripts, which the model may read but not write
+AGENT_DIRECTORY = ".mlab-agent"  # contains the outputs of scripts; the model may read but not write it
 OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
 KEPT_OUTPUTS = 20
 SKIPPED_DIRECTORIES = (AGENT_DIRECTORY, ".git", "__pycache__", ".cache", ".ipynb_checkpoints")
@@ -42,7 +42,7 @@ class WorkspaceLostError(WorkspaceError):
 
 @dataclass(frozen=True)
 class FileStamp:
-    """Metadata that shows whether a file has changed."""
+    """Metadata of a file, which show whether the file has changed."""
 
     kind: FileKind
     size: int
@@ -71,7 +71,7 @@ def normalised(pattern: str) -> str:
 def matches(name: str, patterns: Sequence[str]) -> bool:
     """Return whether a name or a directory above it matches a pattern.
 
-    A pattern without a slash matches in any directory, and a pattern with a leading slash only names of the same depth.
+    A pattern without a slash matches in any directory; a pattern with a leading slash matches only at its own depth.
     """
     return any(_matches_itself(above, pattern) for above in parents_and_self(name) for pattern in patterns)
 
@@ -86,7 +86,7 @@ def _matches_itself(name: str, pattern: str) -> bool:
 class Files(abc.ABC):
     """The files below one directory. Every method may raise :class:`WorkspaceError`."""
 
-    received_bytes: int  # how many bytes are read at a time
+    received_bytes: int  # number of bytes to read at a time
     root = "."  # the absolute path of the directory, as scripts see it
 
     @abc.abstractmethod
@@ -98,7 +98,7 @@ class Files(abc.ABC):
         """Run ``begin``, send the content of the new file ``part``, and return a command that completes the file."""
 
     def program(self, python: str | None) -> str:
-        """Return the interpreter of Python scripts: by default the first one on the path."""
+        """Return the interpreter for Python scripts, by default the first interpreter on the path."""
         if python is None:
             return self.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
         program = self.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
@@ -107,7 +107,7 @@ class Files(abc.ABC):
         return program
 
     def resolve(self, path: str) -> str:
-        """Return the name of a path in the workspace, "." for the directory itself."""
+        """Return the name of a path in the workspace; the directory itself has the name "."."""
         joined = shlex.quote(posixpath.join(self.root, path))
         absolute = os.fsdecode(self.shell(f"realpath -mz -- {joined}")).rstrip("\0")
         if absolute == self.root:
@@ -118,7 +118,7 @@ class Files(abc.ABC):
         return absolute[len(prefix) :]
 
     def stat(self, name: str) -> FileStamp | None:
-        """Return the stamp of a file or directory, None if it does not exist."""
+        """Return the stamp of a file or directory; None if the name does not exist."""
         return self.stamps([name]).get(name)
 
     def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
@@ -150,7 +150,7 @@ class Files(abc.ABC):
         return self._read_pieces(_quoted(name), "true", name)
 
     def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        """Replace a file's content atomically, creating missing directories; ``mode`` None keeps the file's mode."""
+        """Replace a file's content atomically, and create missing directories; ``mode`` None keeps the file's mode."""
         part = posixpath.join(posixpath.dirname(name), f".mlab-agent-{secrets.token_hex(6)}")
         put = self._send(part, data, self.enter(name))
         self._replace(name, part, put, f"[ $(stat -c %s {_quoted(part)}) = {len(data)} ]", mode)
@@ -173,7 +173,7 @@ class Files(abc.ABC):
         )
 
     def enter(self, name: str) -> str:
-        """Return a command that creates a name's parent directory, and fails if a link leads elsewhere."""
+        """Return a command that creates a name's parent directory, or fails if the path leads through a link."""
         parent = posixpath.dirname(name)
         directory = shlex.quote(posixpath.join(self.root, parent).rstrip("/") or "/")
         check = f"[ \"$(realpath -mz -- {directory} | tr -d '\\0')\" = {directory} ]"
@@ -191,7 +191,7 @@ class Files(abc.ABC):
         )
 
     def _output_of(self, command: str) -> bytes:
-        """Return the whole output of a command, passed through a temporary file."""
+        """Return the whole output of a command by way of a temporary file."""
         file = f"/tmp/mlab-agent-{secrets.token_hex(6)}"  # noqa: S108 - of the sandbox
         remove = f"if [ $(stat -c %s {file}) -le {self.received_bytes} ]; then rm {file}; fi"
         data = self._read_pieces(file, f"{{ {command}; }} > {file}", "a file", remove)

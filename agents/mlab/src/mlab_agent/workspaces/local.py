@@ -67,7 +67,7 @@ class LocalFiles(Files):
 
 
 class LocalWorkspace(Workspace):
-    """A local directory. Only scripts can change anything outside of it."""
+    """A workspace in a local directory. Only scripts can change files outside it."""
 
     files: LocalFiles
 
@@ -89,14 +89,14 @@ class LocalWorkspace(Workspace):
     ) -> None:
         """Open a workspace in an existing directory.
 
-        In bubblewrap, ``protected`` files and directories are also read-only. Scripts get no environment variable that
-        contains one of the ``secrets``.
+        In bubblewrap, ``protected`` files and directories are also read-only. Environment variables that contain one of
+        the ``secrets`` are hidden from scripts.
 
         Raises:
-            WorkspaceError: if there is no such directory or interpreter.
+            WorkspaceError: if the directory or the interpreter does not exist.
         """
         if not directory.is_dir():
-            raise WorkspaceError(f"{directory} is no directory")
+            raise WorkspaceError(f"{directory} is not a directory")
         program = (
             shutil.which(python) if python else shutil.which("python") or shutil.which("python3") or sys.executable
         )
@@ -150,10 +150,9 @@ class LocalWorkspace(Workspace):
         )
 
     def _keep(self, out: BinaryIO, err: BinaryIO) -> str | None:
-        """Write both outputs to one file, and remove the oldest such files.
+        """Write both outputs to a file, and remove the oldest files of this kind.
 
-        Returns:
-            The file's name, or None if writing fails, for example because a script has changed the directory.
+        Return the file's name, or None if writing fails, for example because a script has changed the directory.
         """
         try:
             self.files.shell(self.files.enter(f"{OUTPUT_DIRECTORY}/x"))
@@ -174,7 +173,7 @@ class LocalWorkspace(Workspace):
 
     @override
     def _unprotected(self, names: list[str]) -> list[str]:
-        """Return no names if bubblewrap works, which mounts the outermost read-only files and directories read-only."""
+        """Return no names if bubblewrap works, since it mounts the read-only files and directories read-only."""
         if not self.contained:
             return names
         tops = {next(above for above in parents_and_self(name) if self._is_read_only(above)) for name in names}
@@ -183,7 +182,7 @@ class LocalWorkspace(Workspace):
 
     @override
     def finish(self, answer: str) -> None:
-        """Write the submission, replacing anything that a script has put in its place."""
+        """Write the submission file, and replace anything that a script has put in its place."""
         path = self._submission or Path(self.root, "submission.txt")
         part = path.with_name(f".mlab-agent-{secrets.token_hex(6)}")
         try:

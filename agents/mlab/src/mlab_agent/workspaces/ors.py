@@ -1,7 +1,7 @@
-"""A workspace in a session of an ORS server, whose tools ``bash`` (files and scripts) and ``answer`` (scores) it uses.
+"""A workspace in an ORS server's session; it uses the tools ``bash`` for files and scripts, and ``answer`` for scores.
 
-The shell's output is sent as base64 between two marks, since clients strip white space from a server's output, and
-servers add remarks to it.
+The shell's output is sent as base64 between two marks, since clients strip white space from outputs and servers add
+remarks to them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mlab_agent.workspaces.ors_session import ToolResult
 
 _SENT_BYTES = 400_000  # per command, whose length is limited
-_TRIES = 3  # for a call during which the server stops
+_TRIES = 3  # to make a call, if the server stops during it
 _FINAL: Mapping[str, object] = {"get_final_score": True}
 
 
@@ -37,7 +37,7 @@ class OrsFiles(ShellFiles):
 
     def __init__(self, session: OrsSession) -> None:
         self._session = session
-        with contextlib.suppress(EpisodeFinishedError):  # then no files are needed
+        with contextlib.suppress(EpisodeFinishedError):  # no files are needed after the episode
             self.root = self.shell("pwd -P").decode().strip()
 
     @override
@@ -69,18 +69,18 @@ class OrsFiles(ShellFiles):
                 if not result.interrupted:
                     break
         else:
-            raise WorkspaceError("the server was stopped each time that this was called")
+            raise WorkspaceError("the server was stopped during every attempt to run the command")
         answer = re.search(rf"{mark}:([\w+/=]*):(\d+):([\w+/=]*):{mark}", result.text)
         if answer is None:
             kind = WorkspaceError if result.text.strip() else WorkspaceLostError
             raise kind(f"unexpected output of the server's bash: {result.text.strip()[-300:]!r}")
         if answer[2] != "0":
             message = base64.b64decode(answer[3]).decode(errors="replace").strip().rpartition("bash: ")[2]
-            raise WorkspaceError(f"it failed in the session: {message or 'exit status ' + answer[2]}")
+            raise WorkspaceError(f"the command failed in the session: {message or 'exit status ' + answer[2]}")
         return base64.b64decode(answer[1])
 
     def _bash(self, command: str, timeout_s: float) -> ToolResult:
-        """Call the tool ``bash``, with the time limit if the tool takes one."""
+        """Call the tool ``bash``; pass the time limit if the tool has an argument for it."""
         arguments: dict[str, object] = {"command": command}
         if "timeout" in self._session.tools.get("bash", {}).get("properties", {}):
             arguments["timeout"] = timeout_s
@@ -93,7 +93,7 @@ class OrsFiles(ShellFiles):
 
 
 class OrsWorkspace(ShellWorkspace):
-    """A workspace in a session. It gives scores if the server has the tool ``answer``."""
+    """A workspace in a session. Scores are available if the server has the tool ``answer``."""
 
     files: OrsFiles
 
@@ -106,7 +106,7 @@ class OrsWorkspace(ShellWorkspace):
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
     ) -> None:
-        """Work in a session, which an earlier process of the run may have opened.
+        """Open the workspace of a session, which an earlier process of the run may have opened already.
 
         Raises:
             WorkspaceError: if the session lacks the interpreter.
@@ -134,8 +134,8 @@ class OrsWorkspace(ShellWorkspace):
         return self._session.finished
 
     @override
-    def score(self) -> str | None:
-        return self._answer({}).text if self.gives_scores else None
+    def score(self) -> str:
+        return self._answer({}).text
 
     @override
     def interrupted_score(self) -> str | None:
@@ -154,9 +154,9 @@ class OrsWorkspace(ShellWorkspace):
 
     @override
     def finish(self, answer: str) -> None:
-        """End the episode with the final score; the text of the answer is only in the trace.
+        """End the episode with the final score; the answer's text is recorded only in the trace.
 
-        If it is unknown whether the episode has ended, request the final score again; a server gives it only once.
+        If it is unknown whether the episode has ended, request the final score again, which a server gives only once.
 
         Raises:
             WorkspaceError: if the server does not give a final score.
@@ -182,7 +182,7 @@ class OrsWorkspace(ShellWorkspace):
         raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
 
     def _requested_final_score(self) -> ToolResult | None:
-        """Return the final score that this or an earlier process requested, if it is known."""
+        """Return the final score if this or an earlier process requested it and the server still knows it."""
         call = self._session.last_answer
         if call is None or call.arguments != _FINAL:
             return None

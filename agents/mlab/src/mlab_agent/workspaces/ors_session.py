@@ -1,8 +1,8 @@
-"""A session of an Open Reward Standard (ORS) server, which a later process of the run can join again.
+"""A session of an Open Reward Standard (ORS) server, which a later process of the run can join.
 
-The server assigns an ID (``task_id``) to each call. If the connection breaks, the client uses this ID to request the
-result of the same call. If it breaks after the call was sent but before the ID has arrived, the call is not repeated,
-since the server may have carried it out.
+The server assigns an ID (``task_id``) to each call, with which the client requests the result after the connection
+broke. If the connection breaks before the ID has arrived, the call is not repeated, since the server may have carried
+it out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PING_S = 10.0
-_TIMEOUT = httpx2.Timeout(30.0)  # also between two parts of a response: servers send a comment every few seconds
+_TIMEOUT = httpx2.Timeout(30.0)  # also between two parts of a response, since servers send a comment every few seconds
 _GONE = frozenset({404, 410})  # the session does not exist
 _NOT_NOW = frozenset({429, 503})  # the server has not begun the call
 _BROKEN_GATEWAYS = frozenset({502, 504})
@@ -64,18 +64,18 @@ class Call(BaseModel):
 
     tool: str
     arguments: dict[str, Any]
-    step: str | None = None  # the step of the run that it belongs to; None if it may be repeated
+    step: str | None = None  # the step of the run to which the call belongs; None if the call may be repeated
     task_id: str | None = None  # the server's id of the call, once it has arrived
     result: ToolResult | None = None
 
 
 class SessionRecord(BaseModel):
-    """What a later process needs to join the session. The session's ID, ``sid``, grants access to the session."""
+    """The data with which a later process can join the session. The ID ``sid`` grants access to the session."""
 
     task: str
     environment: str
     sid: str | None = None
-    call: Call | None = None  # the last call that must not be repeated
+    call: Call | None = None  # the last call with a step
 
     def save(self, path: Path) -> None:
         """Write the record to ``path``, readable by this user only."""
@@ -96,7 +96,7 @@ class EpisodeFinishedError(WorkspaceError):
 
 
 class OrsSession:
-    """One session. A thread pings the server, because the server ends sessions without pings."""
+    """A session. A thread pings the server, which ends sessions without pings."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class OrsSession:
     ) -> None:
         """Join the session of an earlier process of the run if the server still has it, otherwise open a new session.
 
-        The session's ID is stored in ``state``, the run's directory. If the server does not answer, a call waits up to
-        ``wait_s`` seconds for it, and the wait is recorded in ``waits``. ``report`` gets a sentence when the server
-        stops answering and when it answers again.
+        The session's ID is stored in ``state``, the run's directory. If the server does not answer, a call waits for up
+        to ``wait_s`` seconds, and ``waits`` records the wait. ``report`` gets a sentence when the server stops
+        answering and when it answers again.
 
         Raises:
-            WorkspaceError: if there is no such server or task, or the server refuses.
+            WorkspaceError: if the server or the task does not exist, or the server refuses.
         """
         self._url, self._environment = url.rstrip("/"), environment
         self._wait_s, self._report, self._waits = wait_s, report, waits or Waits()
@@ -139,7 +139,7 @@ class OrsSession:
         self._closing = threading.Event()
         try:
             self.joined = self._join()
-            """Whether this is the session of an earlier process, with its workspace and attempts."""
+            """Whether an earlier process opened this session."""
             if not self.joined:
                 self._create(task, split, secrets)
             self.prompt = _text(self._request("GET", f"/{environment}/prompt").json(), "\n")
@@ -166,7 +166,7 @@ class OrsSession:
     def call(self, tool: str, arguments: Mapping[str, Any], step: str | None = None) -> ToolResult:
         """Call a tool, and wait if the server does not answer for a while.
 
-        With ``step``, the present step of the run, the call must not be repeated, so it is recorded with its result.
+        A call with a ``step`` (the current step of the run) must not be repeated, so it is recorded with its result.
 
         Raises:
             OutcomeUnknownError: if the connection broke and the server cannot say whether the call was carried out.
@@ -180,7 +180,7 @@ class OrsSession:
         return self._settle(call)
 
     def resume_call(self, call: Call) -> ToolResult:
-        """Return the result of a recorded call, which may still be in progress; errors as in :meth:`call`."""
+        """Return the result of a recorded call, which may still be in progress; raises the errors of :meth:`call`."""
         if call.result is None and call.task_id is None:
             raise OutcomeUnknownError("the agent was stopped before the server had confirmed the call")
         return call.result or self._settle(call)
@@ -229,7 +229,7 @@ class OrsSession:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response:
-        """Make a request, and repeat it while the session starts."""
+        """Make a request; repeat the request while the session starts."""
         headers = {"X-Session-ID": self.sid, **(headers or {})}
         deadline = time.monotonic() + _STARTING_S
         while True:
@@ -281,7 +281,7 @@ class OrsSession:
         time.sleep(pause)
 
     def _receive(self, call: Call) -> dict[str, Any] | None:
-        """Send a call once, or request its result by its ID; return None if the request can be repeated later."""
+        """Send a call, or request its result by its ID; return None if this request must be repeated."""
         body = {"name": call.tool, "input": call.arguments, **({"task_id": call.task_id} if call.task_id else {})}
         path, headers = f"/{self._environment}/call", {"X-Session-ID": self.sid}
         chunks, self._starting = [], False
@@ -340,7 +340,7 @@ class OrsSession:
 
 
 def _read_record(path: Path, task: str, environment: str) -> SessionRecord:
-    """Return the record in a file if it has the same task, otherwise a new one. The server's address may differ."""
+    """Return the record in a file if its task is the same, otherwise a new record. The server's address may differ."""
     with contextlib.suppress(OSError, ValidationError):
         record = SessionRecord.model_validate_json(path.read_bytes())
         if (record.task, record.environment) == (task, environment):

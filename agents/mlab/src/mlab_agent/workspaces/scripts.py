@@ -1,4 +1,4 @@
-"""Run a script on this machine in a process group of its own, with few variables, and in bubblewrap if that works."""
+"""Run scripts on this machine: in their own process group, with few environment variables, and in bubblewrap."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROBE_S = 60
 _ACCELERATORS = ("nvidia*", "dri", "kfd", "accel*", "infiniband", "dxg")
 _ROOT_MAY = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
 _CARRY_OUT_COMMANDS = ("/run/user", "/run/dbus", "/run/systemd/private", "/run/docker.sock", "/run/containerd")
-"""Sockets of services that would run commands for scripts outside of bubblewrap."""
+"""Sockets of services that would run commands outside bubblewrap for scripts."""
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLUMNS|LINES|TMPDIR|TEMP|TMP|MLAB_AGENT_RUN"
     r"|PYTHON\w*|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)|LD_LIBRARY_PATH|LIBRARY_PATH|CPATH|C_INCLUDE_PATH|CC|CXX"
@@ -54,10 +54,10 @@ def run_command(
 ) -> tuple[int | None, str]:
     """Run a command until it exits or its time is up, and then kill its process group.
 
-    ``outputs`` are the files for stdout and stderr; the command is stopped when they have more than 1 GiB in all.
+    ``outputs`` are the files for stdout and stderr; the command is stopped if their total size exceeds 1 GiB.
 
     Returns:
-        The exit status, negative for a signal, None if the command was stopped; and ``ended``, ``timeout`` or
+        The exit status (negative for a signal, None if the command was stopped), and ``ended``, ``timeout`` or
         ``too long``.
 
     Raises:
@@ -106,7 +106,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def end_processes_of_run(run: str) -> None:
-    """Kill the processes that a killed agent of the same run left, and mark this agent's processes for the next one."""
+    """Kill the processes that a killed agent of the same run left; mark this agent's processes for a later call."""
     setting = f"{_RUN_VARIABLE}={run}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -120,8 +120,8 @@ def in_bubblewrap(
 ) -> list[str]:
     """Return a command line that runs ``command`` in bubblewrap. All paths must be absolute and without links.
 
-    The command can neither rename the workspace nor change or rename ``read_only`` files and directories. Only the
-    command gets ``environment``; bwrap itself does not need it.
+    The command cannot rename the workspace, and can neither change nor rename ``read_only`` files and directories. Only
+    the command gets the variables in ``environment``, not bwrap itself.
     """
     words = [_system_program("bwrap") or "bwrap", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]
     words += ["--cap-drop", "ALL"]
@@ -162,7 +162,7 @@ def _system_program(name: str) -> str | None:
 def script_environment(
     environment: Mapping[str, str], secrets: Iterable[str] = (), passed: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return a script's environment variables: common ones and those in ``passed``, but none that contains a secret."""
+    """Return the environment variables for a script: harmless and ``passed`` ones that contain no secret."""
     values = [secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS]
     names = set(passed)
     return {

@@ -1,4 +1,4 @@
-"""Workspaces that are reached through the shell of a sandbox or a server."""
+"""Workspaces in a sandbox or a server's session, which are accessed through a shell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEXT_NUMBER = (
     f" && n=$((${{n:-0}} + 1)) && ls {OUTPUT_DIRECTORY} | sort -n | head -n -{KEPT_OUTPUTS - 1}"
     f' | while read -r f; do rm -f "{OUTPUT_DIRECTORY}/$f"; done; echo "$n"'
 )
-"""Prints the number of the next script, and removes old outputs."""
+"""A command that prints the number of the next script and removes old outputs."""
 _KILL_MARKED = (
     'for e in /proc/[0-9]*/environ; do if grep -qz "^{mark}$" "$e" 2>/dev/null; then p=${{e#/proc/}};'
     ' kill -9 "${{p%/environ}}" 2>/dev/null; fi; done; true'
@@ -43,16 +43,13 @@ class CommandEnd(NamedTuple):
 
 
 class ShellFiles(Files):
-    """Files that are reached through a shell."""
+    """Files that are accessed through a shell."""
 
     @abc.abstractmethod
     def run(self, command: str, cleanup: str, timeout_s: float) -> CommandEnd:
-        """Run a command, which may take long, and then its cleanup.
+        """Run a command in any directory, and then ``cleanup``, which kills all processes that the command started.
 
-        Args:
-            command: what to run, in any directory.
-            cleanup: a command that kills all processes that ``command`` started.
-            timeout_s: the time limit for both commands together, in seconds.
+        ``timeout_s`` is the time limit for both commands together.
         """
 
 
@@ -60,7 +57,7 @@ class ShellWorkspace(Workspace):
     """A workspace whose scripts run through a shell; a mark in a script's environment identifies its processes."""
 
     files: ShellFiles
-    stopped_by = "The server"  # what may stop a script in addition to its time limit, for the model
+    stopped_by = "The server"  # the subject of the sentence about a script that stopped before its time limit
 
     @override
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
@@ -92,8 +89,7 @@ class ShellWorkspace(Workspace):
     def _collect(self, files: str) -> tuple[str, str, str | None]:
         """Concatenate stdout and stderr into a file.
 
-        Returns:
-            Both as text, and the file's path if either text is truncated, otherwise None.
+        Return both as text, and the file's path, which is None unless a text is truncated.
         """
         streams = [f"{files}.stdout", f"{files}.stderr"]
         joined = (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.files import Files, FileStamp
 
-STORE = "workspace.git"  # the name of the repository in the directory of a run
+STORE = "workspace.git"  # in the directory of a run
 _BRANCH = "refs/heads/run"
 _FILE, _EXECUTABLE, _LINK = "100644", "100755", "120000"
 _OPTIONS = ("core.fsync=none", "core.protectNTFS=false", "core.protectHFS=false", "gc.auto=0")
@@ -31,19 +31,19 @@ _OWNER_EXECUTES = 0o100
 
 
 class Store:
-    """The git repository, which is created by the first write."""
+    """The git repository, which the first write creates."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._index_file = directory / "mlab-index.json"
         self._index: dict[str, list[str]] = {}
-        """For each stored file, its stamp when it was read, and the ID of its content: ``{name: [stamp, blob]}``."""
+        """The stamp of each stored file when it was read, and the ID of its content: ``{name: [stamp, blob]}``."""
         with contextlib.suppress(OSError, ValueError):  # otherwise all files are read again
             self._index = json.loads(self._index_file.read_text(encoding="utf-8"))
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever written."""
+        """Whether anything has been written."""
         return (self._directory / "HEAD").exists()
 
     def put(self, data: bytes) -> str:
@@ -81,7 +81,7 @@ class Store:
         return self._commit(b"".join(entries), title)
 
     def restore(self, snapshot: str, files: Files, now: Mapping[str, FileStamp], *, limit: int) -> None:
-        """Restore a commit in a workspace, whose present stamps are ``now``; keep files longer than ``limit``."""
+        """Restore a commit in a workspace whose current stamps are ``now``; keep files longer than ``limit``."""
         entries = self._entries(snapshot)
         self._git("update-ref", _BRANCH, snapshot)
         kept = {above for name in entries for above in parents_and_self(name)}
@@ -90,7 +90,7 @@ class Store:
             if now[name].kind == "directory":
                 if name in entries or (name in used and name not in kept):
                     files.delete(name)
-            elif name not in kept and now[name].size <= limit:
+            elif name not in entries and (name in kept or now[name].size <= limit):
                 files.delete(name)
         for name, (mode, blob) in entries.items():
             stamp = now.get(name)
@@ -113,7 +113,7 @@ class Store:
         return entries
 
     def _unchanged(self, name: str, stamp: FileStamp) -> str | None:
-        """Return the blob with a file's content if, according to its stamp, the file is stored and unchanged."""
+        """Return the stored blob of a file if its stamp is unchanged, otherwise None."""
         changed, blob = self._index.get(name, ("", ""))
         return blob if changed == stamp.changed else None
 
@@ -146,7 +146,7 @@ def git_program() -> str:
     """Return the path of git.
 
     Raises:
-        WorkspaceError: if it is not installed.
+        WorkspaceError: if git is not installed.
     """
     program = shutil.which("git", path="/usr/bin:/bin") or shutil.which("git")
     if program is None:

@@ -29,7 +29,7 @@ class TaskName(Task[Size]):
         shutil.copyfile(metric.__file__, directory / "metric.py")
 
     def score(self, job: Job[Size]) -> RawScore:
-        """Let the submission fit the agents' points, and score its predictions of the held-out ones."""
+        """Let the submission fit the agents' points, and score its predictions for the held-out points."""
         size = job.profile
         known, held_out = grading.known_points(size), grading.held_out_points(size)
         with job.sandbox(sandboxed) as process:

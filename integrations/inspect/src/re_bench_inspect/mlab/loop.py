@@ -1,4 +1,4 @@
-"""Call async functions from the thread of a run, and read the remaining limits of the sample."""
+"""Call async functions from the thread of a run, and read the sample's remaining limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REASONS = {"token": "tokens", "cost": "cost", "time": "time", "working": "time"}
-"""The agent's names of limits, by Inspect's names."""
+"""The agent's names of limits by Inspect's names."""
 
 
 @dataclass
@@ -36,9 +36,9 @@ class _Call(Generic[T]):
 class LoopCalls:
     """Let a thread call async functions, which run one at a time in the task that waits for the thread.
 
-    The functions share the task's context: Inspect's transcript, spans, limits and sandbox. With ``anyio.from_thread``,
-    each call would get a copy of the context, so one call could not close a span that another call opened. Cancelling
-    the task ends the thread.
+    The functions share the task's context: Inspect's transcript, spans, limits and sandbox. ``anyio.from_thread`` would
+    copy the context for each call, so one call could not close a span that another call opened. Cancelling the task
+    ends the thread.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class LoopCalls:
     async def run(self, work: Callable[[], T]) -> T:
         """Run ``work`` in a thread, serve its calls until it ends, and return its result.
 
-        An exception of a call that is not expected (see :meth:`call`) ends both the thread and this function.
+        An unexpected exception of a call (see :meth:`call`) ends both the thread and this function.
         """
         results: list[T] = []
         errors: list[Exception] = []
@@ -71,7 +71,7 @@ class LoopCalls:
         return results[0]
 
     def call(self, function: Callable[[], Awaitable[T]], *expected: type[Exception]) -> T:
-        """Call an async function in the task, and return its result; to be called from the thread.
+        """Call an async function in the task, and return its result; only the thread may call this method.
 
         Exceptions of the types in ``expected`` are raised here; all others end the task.
 
@@ -89,7 +89,7 @@ class LoopCalls:
             call.result.set_exception(self._stopped)
 
     async def _serve(self) -> Exception | None:
-        """Run calls until the thread ends; return the exception if one ends the task before."""
+        """Run calls until the thread ends; return the exception that ends the task earlier, if any."""
         call: _Call[Any] | None = None
         try:
             async for call in self._receive:
@@ -110,7 +110,7 @@ class LoopCalls:
 
 
 def _stopped(error: BaseException) -> RunStopped:
-    """Return the exception that ends the agent after an exception in the task, or a cancellation of the task."""
+    """Return the exception that ends the agent after an exception in the task or its cancellation."""
     if isinstance(error, LimitExceededError):
         return RunStopped(f"Inspect: {error.message}", _REASONS.get(error.type, "stopped"))
     if isinstance(error, Exception):
@@ -131,7 +131,7 @@ def seconds_left() -> float | None:
 
 @dataclass
 class SampleBudget(Budget):
-    """The limits of a sample, which Inspect enforces; ``max_seconds`` is the time left at the start of the run."""
+    """The limits of a sample, which Inspect enforces; ``max_seconds`` is the time left when the run starts."""
 
     loop: LoopCalls
     state: AgentState

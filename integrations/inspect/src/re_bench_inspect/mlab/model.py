@@ -64,7 +64,7 @@ class InspectModel(LanguageModel):
         self.last = ModelOutput()
         """The output of the last call."""
         self.reasoning: dict[str, list[Content]] = {}
-        """The reasoning before each native tool call, by call id; some providers require it in later prompts."""
+        """The reasoning before each native tool call by call id; some providers require it in later prompts."""
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:

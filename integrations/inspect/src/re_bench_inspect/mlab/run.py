@@ -1,4 +1,4 @@
-"""Run the MLAB agent in a sample of Inspect."""
+"""Run the agent of MLAgentBench in a sample of Inspect."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class MlabStore(StoreModel):
 
 
 class Run:
-    """A run of the agent. The agent works in a thread, and its calls of models and sandbox run in the sample's task."""
+    """A run of the agent, which works in a thread; its calls to models and the sandbox run in the sample's task."""
 
     def __init__(self, options: Options, state: AgentState) -> None:
         """Create the run's directory and find the run's models.
@@ -104,7 +104,7 @@ class Run:
         self._steps = Steps(state, main)
         self._core: Agent | None = None
         self._pending: list[dict[str, Any]] = []
-        """Events of the trace that have not been copied to the transcript yet."""
+        """The trace's events that are not in the transcript yet."""
 
     async def work(self) -> None:
         """Run the agent until it ends.
@@ -131,7 +131,7 @@ class Run:
             raise RuntimeError(f"mlab: {outcome.reason}: {outcome.detail.strip()}")
 
     def _work(self) -> Outcome:
-        """Run the agent; executed in the thread."""
+        """Run the agent in the thread."""
         clock, options = Clock(), self._options
         with Trace(self._directory / TRACE_FILE, (), clock, self._watch) as trace:
             budget = SampleBudget(options.max_steps, self._seconds, self._run.spending, clock, self._loop, self._state)
@@ -199,7 +199,7 @@ class Run:
 
 
 def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model:
-    """Return a chosen model, by name or role; by default the model with ``role``, or ``default`` if there is none."""
+    """Return the model with the chosen name or role, by default the model with ``role`` if any, else ``default``."""
     if chosen is None:
         return get_model(role=role, default=default) if role in model_roles() else default
     if isinstance(chosen, str) and chosen in model_roles():
@@ -210,7 +210,7 @@ def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model
 def _new_directory(parent: str | None) -> Path:
     """Create a run's directory in ``parent``.
 
-    By default the parent is ``LOG.mlab`` next to a local log, or a directory for temporary files if the log is remote.
+    The default parent is ``LOG.mlab`` next to a local log, or a temporary directory if the log is remote.
 
     Raises:
         PrerequisiteError: if the directory cannot be created.

@@ -58,7 +58,7 @@ class Steps:
             await self.close()
 
     def show(self, event: Event) -> None:
-        """Write an event to the transcript, if its kind is useful for human readers."""
+        """Write an event to the transcript if people want to read events of its kind."""
         writer = _WRITERS.get(event["kind"])
         if writer is not None:
             transcript().info(writer(event), source=_SOURCE)
@@ -113,7 +113,7 @@ _WRITERS: Mapping[str, Callable[[Event], str]] = {
     "malformed": lambda event: f"**Malformed reply**\n\n{_fenced(event['text'])}",
     "folded": lambda _event: "**Older steps were summarized in the research log**",
     "reward": lambda event: f"**Reward: {event['reward']:z.4f}**",
-    "dialect": lambda event: f"**Requests have another form now**\n\n{_fenced(event['because'])}",
+    "dialect": lambda event: f"**Requests now have another form**\n\n{_fenced(event['because'])}",
     "mistake": lambda event: f"**Error in {event['where']}**\n\n{_fenced(event['traceback'])}",
     "end": _end,
 }

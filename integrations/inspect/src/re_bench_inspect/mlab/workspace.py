@@ -45,12 +45,12 @@ _REFUSALS = (
     UnicodeError,
     OutputLimitExceededError,
 )
-"""Exceptions of a sandbox that affect only one operation, not the whole sandbox."""
+"""Exceptions of a sandbox that affect a single operation, not the whole sandbox."""
 _UNSCORED = frozenset({"error", "interrupted"})
 
 
 class InspectFiles(ShellFiles):
-    """Files in a sandbox; contents are transferred by the sandbox's file functions, all else uses shell commands."""
+    """Files in a sandbox; its file functions transfer contents, and shell commands do everything else."""
 
     received_bytes = 4 * MIB  # base64 adds a third, and sandboxes return at most 10 MiB of output
 
@@ -61,13 +61,9 @@ class InspectFiles(ShellFiles):
         directory: str | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> None:
-        """Open a directory in a sandbox.
+        """Open a directory, by default the sample's working directory, to which ``directory`` may be relative.
 
-        Args:
-            sandbox: the sandbox.
-            loop: runs the calls of the sandbox.
-            directory: the directory, absolute or relative to the sample's working directory, which is the default.
-            refusals: further exceptions of the sandbox that the model sees as errors.
+        The model also sees exceptions of the types in ``refusals`` as errors.
 
         Raises:
             WorkspaceError: if the sandbox lacks the directory or a required program.
@@ -125,7 +121,7 @@ class InspectFiles(ShellFiles):
 
     async def _bash(self, command: str, timeout_s: float, *, shown: bool = False) -> ExecResult[str]:
         """Run a command; unless it is ``shown``, it does not appear in the transcript."""
-        hidden = getattr(self._sandbox, "no_events", None)  # exists in Inspect's wrapper of sandboxes
+        hidden = getattr(self._sandbox, "no_events", None)  # a method of Inspect's wrapper of sandboxes
         script = command.encode(errors="surrogateescape")
         is_long = len(script) > _MAX_ARGUMENT
         with contextlib.nullcontext() if shown or hidden is None else hidden():
@@ -151,18 +147,13 @@ class Answered:
 
 
 Answer = Callable[[bool], Awaitable[Answered]]
-"""A function that scores the workspace and, if its argument is True, ends the episode.
-
-It raises WorkspaceError with a message for the model.
-"""
+"""A function that scores the workspace and, if its argument is True, ends the episode; may raise WorkspaceError."""
 
 
 def find_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, bool]:
     """Return the function that scores the running sample, and whether the model may request scores before the end.
 
-    Args:
-        state: the agent's state.
-        wanted: the option ``score``; None offers scores only if the sample has a re-bench session.
+    ``wanted`` is the option ``score``; None offers scores only if the sample has a re-bench session.
     """
     if session_of_sample() is not None:
         return _session_answer, wanted is not False
@@ -208,17 +199,10 @@ class InspectWorkspace(ShellWorkspace):
         python: str | None = None,
         read_only: Sequence[str] = (),
     ) -> None:
-        """Open a workspace.
+        """Open a workspace. The functions ``answer`` and ``submit`` run in ``loop``.
 
-        Args:
-            files: the files in the sandbox.
-            loop: runs ``answer`` and ``submit``.
-            answer: scores the workspace.
-            scores: whether the model may request scores before the end.
-            submit: called with the final answer.
-            state: the run's directory, outside the sandbox.
-            python: interpreter for Python scripts; by default the first one on the sandbox's path.
-            read_only: names or patterns of files that must not change.
+        ``scores`` says whether the model may request scores before the end. ``submit`` is called with the final answer.
+        ``state`` is the run's directory, outside the sandbox. The default ``python`` is the first on the path.
         """
         self._loop, self._answer, self._submit = loop, answer, submit
         self.gives_scores = scores
@@ -233,15 +217,15 @@ class InspectWorkspace(ShellWorkspace):
         )
 
     @override
-    def score(self) -> str | None:
-        return self._ask(final=False).text if self.gives_scores else None
+    def score(self) -> str:
+        return self._ask(final=False).text
 
     @override
     def finish(self, answer: str) -> None:
         """Submit the answer and end the episode.
 
         Raises:
-            WorkspaceError: if there is no final score, or Inspect has ended the sample and scores it itself.
+            WorkspaceError: if there is no final score, or if Inspect has ended the sample, which it then scores.
         """
         try:
             self._loop.call(lambda: self._submit(answer))
@@ -258,7 +242,3 @@ class InspectWorkspace(ShellWorkspace):
             self.rewards.append(result.reward)
         self.finished = self.finished or result.finished
         return result
-
-    @override
-    def close(self) -> None:
-        """Do nothing, because Inspect closes the sandbox."""

@@ -1,7 +1,7 @@
 """The ground truth: the hidden function, points on it, and the check of predictions.
 
-Sandboxes cannot read this file, but the hidden function is the same on every machine, and everyone who can read the
-repository can read it. The section Instances of docs/task-authors.md shows how to make a ground truth secret.
+Sandboxes cannot read this file, but everyone with access to the repository can, and the hidden function is the same on
+every machine. The section Instances of docs/task-authors.md shows how to make a ground truth secret.
 """
 
 from __future__ import annotations
