@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 TOKENS = np.random.default_rng(0).integers(0, 61, 5000).astype(np.uint16)
-REPEATING = np.tile(np.arange(10, dtype=np.uint16), 100)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +68,8 @@ def masked_loss(model: Any, tokens: Any) -> Any:
 
 
 def test_loss_falls_on_a_repeating_pattern() -> None:
-    outcome = run(new_model(32), settings(150, report_every=50), batches=windows(REPEATING))
+    repeating = np.tile(np.arange(10, dtype=np.uint16), 100)
+    outcome = run(new_model(32), settings(150, report_every=50), batches=windows(repeating))
     assert [step for step, _ in outcome.losses] == [50, 100, 150]
     assert outcome.losses[-1][1] < 0.1 < outcome.losses[0][1]
     assert (outcome.steps, outcome.tokens) == (150, 150 * 4 * 9)
@@ -105,72 +103,44 @@ def test_frozen_parameters_stay_and_shared_ones_are_updated_once() -> None:
     assert same(plain, model)
 
 
-@pytest.mark.parametrize("autocast", [True, False, None])
-def test_autocast_follows_settings_or_hardware(autocast: bool | None) -> None:
-    seen = set()
-
-    def loss(model: Any, tokens: Any) -> Any:
-        logits = model(tokens[:, :-1])
-        seen.add(logits.dtype)
-        return logits.float().square().mean()
-
-    run(new_model(), settings(1, autocast=autocast), loss)
-    wanted = fast_bfloat16(torch.device("cpu")) if autocast is None else autocast
-    assert seen == {torch.bfloat16 if wanted else torch.float32}
-
-
-steps_and_warmups = st.integers(1, 300).flatmap(lambda steps: st.tuples(st.just(steps), st.integers(0, steps)))
-
-
-@given(steps_and_warmups, st.floats(0, 1))
-def test_learning_rate_schedule(numbers: tuple[int, int], final: float) -> None:
-    steps, warmup = numbers
+@pytest.mark.parametrize(("steps", "warmup", "final"), [(100, 0, 0.0), (100, 20, 0.1), (300, 300, 0.5), (1, 1, 1.0)])
+def test_learning_rate_rises_and_falls_as_a_cosine(steps: int, warmup: int, final: float) -> None:
     how = Settings(steps, 1.0, warmup, final)
     shares = [learning_rate_share(step, how) for step in range(1, steps + 1)]
     assert shares[:warmup] == [step / warmup for step in range(1, warmup + 1)]
     falling = shares[max(0, warmup - 1) :]
     assert all(one >= other - 1e-12 for one, other in pairwise(falling))
     assert all(final - 1e-12 <= share <= 1 for share in falling)
-    assert warmup == steps or shares[-1] == pytest.approx(final, abs=1e-12)
     assert learning_rate_share(steps + 7, how) == pytest.approx(final, abs=1e-12)
-    if (steps - warmup) % 2 == 0 and steps > warmup:
-        middle = learning_rate_share((steps + warmup) // 2, how)
-        assert middle == pytest.approx((1 + final) / 2)
+    if steps > warmup:
+        assert shares[-1] == pytest.approx(final, abs=1e-12)
+        assert learning_rate_share((steps + warmup) // 2, how) == pytest.approx((1 + final) / 2)
 
 
-def test_evaluations_run_at_intervals_without_gradients() -> None:
-    seen = []
+@pytest.mark.parametrize("autocast", [True, False, None])
+def test_evaluations_and_mean_losses_are_reported(autocast: bool | None) -> None:
+    evaluated, losses, types = [], [], set()
 
     def evaluate(model: Any) -> Any:
         assert not model.training
         assert not torch.is_grad_enabled()
-        seen.append(True)
-        return np.float64(len(seen))
-
-    model = new_model()
-    lines: list[str] = []
-    outcome = run(model, settings(7, evaluate_every=3), evaluate=evaluate, say=lines.append)
-    assert outcome.evaluations == [(3, 1.0), (6, 2.0), (7, 3.0)]
-    assert {type(found) for _, found in outcome.evaluations} == {float}
-    assert lines == ["step 3: evaluation 1.0000", "step 6: evaluation 2.0000", "step 7: evaluation 3.0000"]
-    assert model.training
-    assert run(new_model(), settings(3), evaluate=never).evaluations == []
-
-
-def test_reports_have_the_mean_loss_since_the_last() -> None:
-    losses: list[float] = []
-    lines: list[str] = []
+        evaluated.append(True)
+        return np.float64(len(evaluated))
 
     def loss(model: Any, tokens: Any) -> Any:
+        types.add(model(tokens[:, :-1]).dtype)
         found = next_token_loss(model, tokens)
         losses.append(found.item())
         return found
 
-    outcome = run(new_model(), settings(5, report_every=2), loss, say=lines.append)
-    means = [sum(losses[:2]) / 2, sum(losses[2:4]) / 2, losses[4]]
-    assert [step for step, _ in outcome.losses] == [2, 4, 5]
-    assert [mean for _, mean in outcome.losses] == pytest.approx(means)
-    assert lines[0] == f"step 2 of 5: loss {means[0]:.4f}, 0 tokens/s"
+    model = new_model()
+    outcome = run(model, settings(7, evaluate_every=3, report_every=4, autocast=autocast), loss, evaluate=evaluate)
+    assert outcome.evaluations == [(3, 1.0), (6, 2.0), (7, 3.0)]
+    assert [step for step, _ in outcome.losses] == [4, 7]
+    assert [mean for _, mean in outcome.losses] == pytest.approx([sum(losses[:4]) / 4, sum(losses[4:]) / 3])
+    wanted = fast_bfloat16(torch.device("cpu")) if autocast is None else autocast
+    assert types == {torch.bfloat16 if wanted else torch.float32}
+    assert model.training
 
 
 class Ending(RandomWindows):
@@ -196,8 +166,7 @@ def noisy(model: Any) -> Any:
     return model.transformer["wpe"].weight.sum() + torch.rand(())
 
 
-@pytest.mark.parametrize("loss", [next_token_loss, masked_loss])
-@pytest.mark.parametrize("stop", [3, 4, 8])
+@pytest.mark.parametrize(("loss", "stop"), [(next_token_loss, 3), (masked_loss, 4), (masked_loss, 8)])
 def test_resumed_training_equals_uninterrupted_one(tmp_path: Path, loss: Any, stop: int) -> None:
     whole, path = new_model(), tmp_path / "new" / "checkpoint.pt"
     how = settings(9, report_every=5, evaluate_every=3, save_every=2)
@@ -258,39 +227,24 @@ def test_finished_training_returns_the_saved_outcome(tmp_path: Path) -> None:
     assert (found.seconds, found.tokens_per_second, path.stat().st_mtime_ns) == (0, 0, written)
 
 
-def frozen_embedding(model: Any) -> Any:
-    model.transformer["wte"].weight.requires_grad_(requires_grad=False)
-    return model
-
-
-@pytest.mark.parametrize(
-    ("make", "steps", "problem"),
-    [
-        (lambda: new_model(32), 4, "checkpoint of another model, or with other frozen parameters"),
-        (lambda: frozen_embedding(new_model()), 4, "checkpoint of another model, or with other frozen parameters"),
-        (new_model, 3, "at step 4, beyond the requested 3"),
-    ],
-    ids=["wider", "frozen", "further"],
-)
-def test_checkpoint_that_does_not_fit_is_refused(tmp_path: Path, make: Any, steps: int, problem: str) -> None:
-    path = tmp_path / "checkpoint.pt"
+def test_checkpoint_that_is_damaged_or_does_not_fit_is_refused(tmp_path: Path) -> None:
+    path, frozen = tmp_path / "checkpoint.pt", new_model()
     run(new_model(), settings(4), checkpoint=path)
-    model, before = make(), make()
-    with pytest.raises(ValueError, match=f"^{path}: {problem}; delete it or choose another file$"):
-        run(model, settings(steps), checkpoint=path)
-    assert same(model, before)
-
-
-@pytest.mark.parametrize("damage", ["empty", "text", "cut", "weights", "list"])
-def test_damaged_checkpoint_is_refused(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "checkpoint.pt"
-    run(new_model(), settings(1), checkpoint=path)
-    if damage in {"weights", "list"}:
-        torch.save(new_model().state_dict() if damage == "weights" else [1, 2], path)
-    else:
-        path.write_bytes({"empty": b"", "text": b"hello\n", "cut": path.read_bytes()[:-2000]}[damage])
-    with pytest.raises(ValueError, match=f"^{path}: damaged, or not a checkpoint of this program; delete it"):
-        run(new_model(), settings(2), checkpoint=path)
+    frozen.transformer["wte"].weight.requires_grad_(requires_grad=False)
+    another = "checkpoint of another model, or with other frozen parameters"
+    for model, steps, problem in (
+        (new_model(32), 4, another), (frozen, 4, another), (new_model(), 3, "at step 4, beyond the requested 3"),
+    ):  # fmt: skip
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        with pytest.raises(ValueError, match=f"^{path}: {problem}; delete it or choose another file$"):
+            run(model, settings(steps), checkpoint=path)
+        assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    whole = path.read_bytes()
+    torch.save(new_model().state_dict(), tmp_path / "weights")
+    for damaged in (b"", b"hello\n", whole[:-2000], (tmp_path / "weights").read_bytes()):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=f"^{path}: damaged, or not a checkpoint of this program; delete it"):
+            run(new_model(), settings(5), checkpoint=path)
 
 
 @pytest.mark.parametrize("when", [{"report_every": 4}, {"save_every": 4}, {}], ids=str)
@@ -301,12 +255,8 @@ def test_nonfinite_loss_stops_training(tmp_path: Path, when: dict[str, int]) -> 
         return next_token_loss(model, tokens) * (float("nan") if next(calls) == 3 else 1)
 
     path, last = tmp_path / "checkpoint.pt", 4 if when else 6
-    with pytest.raises(FloatingPointError, match=f"^the training loss is nan at step {last}; try a lower learning"):
+    with pytest.raises(FloatingPointError, match=f"^the training loss is nan at step {last}"):
         run(new_model(), settings(6, **when), loss, checkpoint=path)
     assert not path.exists()
-
-
-def test_model_without_trainable_parameters_is_refused() -> None:
-    model = new_model().requires_grad_(requires_grad=False)
-    with pytest.raises(ValueError, match="no trainable parameter; are all frozen"):
-        run(model, settings(1))
+    with pytest.raises(ValueError, match="no trainable parameter"):
+        run(new_model().requires_grad_(requires_grad=False), settings(1))

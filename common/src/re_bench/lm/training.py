@@ -101,7 +101,7 @@ def train(
         checkpoint: a file to write and, if it exists, to resume from. It contains torch's random state, so that a
             resumed run on a CPU gives the same bits as an uninterrupted one.
         flops_per_token: floating-point operations per token, forward and backward, for the MFU.
-        say: called with each line of progress. Do not rename it, because recorded submissions use the name.
+        say: called with each line of progress. Do not rename it, because recorded runs depend on this code.
 
     Raises:
         FloatingPointError: if the loss is not finite at a report, at a checkpoint or at the end.
@@ -141,7 +141,7 @@ class _Run:
         self.layout = [[name, list(part.shape), part.requires_grad] for name, part in self.model.named_parameters()]
         self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not self.trained:
-            raise ValueError("the model has no trainable parameters; are all of them frozen?")
+            raise ValueError("the model has no trainable parameter; are all frozen?")
         self.device = self.trained[0].device
         self.autocast = fast_bfloat16(self.device) if self.settings.autocast is None else self.settings.autocast
         decaying = {"params": [parameter for parameter in self.trained if parameter.ndim > 1]}
