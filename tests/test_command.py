@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from re_bench.testing import NUMBER_ANCHORS, run_command, run_process, write_number_task
+from re_bench.testing import NUMBER_ANCHORS, run_command, write_number_task
 
 pytestmark = pytest.mark.integration
 
@@ -23,13 +23,12 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_number_task(tmp_path_factory.mktemp("tasks") / "quick", NUMBER_ANCHORS)
 
 
-@pytest.mark.parametrize("command", ["doctor", "sandbox"])
-def test_other_systems_than_linux_are_rejected_in_one_line(command: str) -> None:
+def test_other_systems_than_linux_are_rejected_in_one_line() -> None:
     code = (
         "import platform, psutil, sys, sysconfig; sysconfig.get_config_vars(); sys.platform = 'darwin'; "
         "from re_bench.cli.main import main; sys.exit(main())"
     )
-    done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, "doctor"], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     told = "re-bench: darwin: no sandbox, since submissions run in Linux sandboxes; use a virtual machine with Linux"
     assert [line[: len(told)] for line in done.stderr.splitlines()] == [told]
@@ -41,55 +40,40 @@ def submit(directory: Path, number: str) -> Path:
     return directory
 
 
-def test_tasks_lists_all_five_with_their_published_anchors() -> None:
-    done = run_process("tasks", "--json")
+def test_tasks_lists_the_originals_with_their_published_anchors() -> None:
+    done = run_command("tasks", "--json")
     assert done.returncode == 0, done.stderr
-    tasks = json.loads(done.stdout)
-    anchors = {
-        task["id"]: (entry["starting"], entry["reference"])
-        for task in tasks.values()
-        for entry in task["published"]
-        if entry["name"] == "OpenReward port"
-    }
-    assert anchors == {
-        "ai_rd_fix_embedding": (2.196, 0.26),
-        "ai_rd_restricted_mlm": (1.848, 1.13),
-        "ai_rd_rust_codecontests_inference": (0.0, 0.13),
-        "ai_rd_small_scaling_law": (0.2356, 0.5645),
-        "ai_rd_triton_cumsum": (3.91, 2.85),
-    }
-    originals = [task for task in tasks.values() if task["id"].startswith("ai_rd_")]
+    originals = [task for task in json.loads(done.stdout).values() if task["id"].startswith("ai_rd_")]
     assert len(originals) == 5
-    assert all("METR" in {entry["name"] for entry in task["published"]} for task in originals)
-    assert "triton_cumsum" in run_command("tasks").stdout
+    assert all({"METR", "OpenReward port"} <= {entry["name"] for entry in task["published"]} for task in originals)
 
 
-def test_calibrate_writes_anchors_that_validate_then_accepts(tmp_path: Path) -> None:
+def test_calibrate_writes_anchors_that_validate_needs(tmp_path: Path) -> None:
     quick = write_number_task(tmp_path / "quick")
-    before = run_command("validate", quick, "--repeats", "1")
+    before = run_command("validate", quick, "--repeats", "1", "--only", "baseline")
     assert before.returncode == 1
     assert "no anchors for profile cpu; run nox -s calibrate-quick" in before.stdout
-    done = run_process("calibrate", quick, "--repeats", "2", "--json")
+    done = run_command("calibrate", quick, "--repeats", "1", "--json")
     assert done.returncode == 0, done.stderr
     anchors = json.loads(done.stdout)["anchors"]
-    assert (anchors["starting"], anchors["reference"], anchors["source"]["repeats"]) == (0.0, 10.0, 2)
-    assert anchors["source"]["versions"]["python"]
-    after = run_command("validate", quick, "--repeats", "1")
+    assert (anchors["starting"], anchors["reference"], anchors["source"]["repeats"]) == (0.0, 10.0, 1)
+    after = run_command("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--repeats", "1")
     assert after.returncode == 0, after.stdout + after.stderr
     assert "ok: refused: that is no number" in after.stdout
+    assert any(line.startswith("--solution") and "0.7000" in line for line in after.stdout.splitlines())
 
 
 def test_a_task_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None:
     runs, lacking = (write_number_task(tmp_path / name, NUMBER_ANCHORS) for name in ("runs", "lacking"))
     manifest = (lacking / "task.toml").read_text()
     (lacking / "task.toml").write_text(f'programs = {{nowhere = "nowhere-dev"}}\n{manifest}')
-    both = run_command("validate", lacking, runs, "--profile", "cpu", "--repeats", "1")
+    both = run_command("validate", lacking, runs, "--repeats", "1", "--only", "baseline")
     assert both.returncode == 1, both.stderr
     assert "lacking cannot run here: nowhere: not found" in both.stderr.splitlines()[0]
     lines = [words for line in both.stdout.splitlines() if (words := line.split())[1:2] == ["cpu"]]
     assert [words[0] for words in lines] == ["runs", "lacking"]
     assert (lines[0][-1], lines[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
-    doctor = run_process("doctor", lacking, runs, "--profile", "cpu", "--json")
+    doctor = run_command("doctor", lacking, runs, "--profile", "cpu", "--json")
     told = json.loads(doctor.stdout)
     assert (doctor.returncode, told["passed"]) == (1, False)
     assert [check["blocks"] for check in told["checks"] if check["status"] == "problem"] == [["lacking"]]
@@ -99,16 +83,14 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
     log = tmp_path / "attempts.jsonl"
     outcomes: list[tuple[int, str, int]] = []
     for number in ("5", "ten", "2", "bug"):
-        attempt = ("score", quick, submit(tmp_path / "s", number), "--profile", "cpu", "--log", log, "--json")
-        done = run_command(*attempt)
-        outcomes.append(
-            (done.returncode, json.loads(done.stdout)["status"], json.loads(done.stdout)["final"]["attempt"])
-        )
+        done = run_command("score", quick, submit(tmp_path / "s", number), "--log", log, "--json")
+        result = json.loads(done.stdout)
+        outcomes.append((done.returncode, result["status"], result["final"]["attempt"]))
     assert outcomes == [(0, "valid", 1), (3, "invalid", 2), (0, "valid", 3), (1, "error", 4)]
     records = tmp_path / "attempts.jsonl.records"  # readable by the owner only
     texts = {path.parent.name: path.read_text() for path in records.glob("*/calls")}
     assert (texts, records.stat().st_mode & 0o77) == ({"1": "5", "2": "ten", "4": "bug"}, 0)
-    final = json.loads(done.stdout)["final"]
+    final = result["final"]
     assert (final["raw"], final["reward"], final["attempts"], final["valid"]) == (5.0, 0.5, 4, 2)
     other = run_command("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)
     assert other.returncode == 2
@@ -118,23 +100,22 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
 def test_regrade_scores_stored_submissions(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(quick.parent)
     log, again = tmp_path / "attempts.jsonl", tmp_path / "again.jsonl"
-    for number in ("4", "ten", "4"):
+    for number in ("4", "ten"):
         run_command("score", "./quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
     submit(tmp_path / "s", "9")  # regrading scores the stored copy
     before = log.read_bytes()
-    done = run_process("regrade", log, "--task-dir", "quick", "--log", again, "--json")
+    done = run_command("regrade", log, "--task-dir", "quick", "--log", again, "--json")
     assert done.returncode == 0, done.stderr
     entries = json.loads(done.stdout)["regraded"]
     assert [(e["attempt"]["raw"], e["score"]["raw"], e["score"]["status"]) for e in entries] == [
-        (4.0, 4.0, "valid"), (None, None, "invalid"), (4.0, 4.0, "valid"),
+        (4.0, 4.0, "valid"), (None, None, "invalid"),
     ]  # fmt: skip
     assert {e["attempt"]["submission"] for e in entries} == {e["score"]["details"]["submission"] for e in entries}
     assert log.read_bytes() == before
-    assert len(again.read_bytes().splitlines()) == 3
-    assert done.stderr.count("regrading") == 2
-    kept = sorted(path.name for path in (tmp_path / "attempts.jsonl.submissions").iterdir())
-    assert kept == sorted({e["attempt"]["submission"] for e in entries})
-    assert "4.0000" in run_command("regrade", log, "--task-dir", "quick").stdout
+    assert len(again.read_bytes().splitlines()) == 2
+    shutil.rmtree(tmp_path / "attempts.jsonl.submissions")
+    lost = run_command("regrade", log, "--task-dir", "quick")
+    assert (lost.returncode, "submission not stored" in lost.stdout) == (1, True)
 
 
 def test_skipped_files_are_not_stored(quick: Path, tmp_path: Path) -> None:
@@ -149,44 +130,10 @@ def test_skipped_files_are_not_stored(quick: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     kept = Path(f"{log}.submissions") / json.loads(done.stdout)["details"]["submission"]
     assert [path.name for path in kept.iterdir()] == ["number"]
-    (submission / "number").write_bytes(bytes(2 << 20))
-    large = run_command("score", task, submission, "--profile", "cpu")
-    assert (large.returncode, "the submission is larger than 1 MiB (at number)" in large.stdout) == (3, True)
     (submission / "number").unlink()
     (submission / "number").symlink_to("checkpoint")
     linked = run_command("score", task, submission, "--profile", "cpu")
     assert (linked.returncode, "has no number; number is a link to a missing file" in linked.stdout) == (3, True)
-
-
-def test_regrading_without_a_log_or_submission_is_reported(
-    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(quick.parent)
-    missing = run_command("regrade", tmp_path / "none.jsonl")
-    assert (missing.returncode, "no such attempt log" in missing.stderr) == (2, True)
-    log = tmp_path / "attempts.jsonl"
-    run_command("score", "./quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
-    shutil.rmtree(tmp_path / "attempts.jsonl.submissions")
-    lost = run_command("regrade", log, "--task-dir", "quick")
-    assert (lost.returncode, "submission not stored" in lost.stdout) == (1, True)
-
-
-def test_validate_scores_an_additional_solution(quick: Path, tmp_path: Path) -> None:
-    done = run_command("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--repeats", "1")
-    assert done.returncode == 0, done.stderr
-    assert any(line.startswith("--solution") and "0.7000" in line for line in done.stdout.splitlines())
-
-
-def test_workspace_creates_the_agents_files(tmp_path: Path) -> None:
-    sources = {}
-    for variant in ("baseline", "reference"):
-        done = run_command("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant)
-        assert done.returncode == 0, done.stderr
-        sources[variant] = (tmp_path / variant / "solution.py").read_text()
-    assert sources["baseline"] != sources["reference"]
-    task = TOP / "tasks" / "triton_cumsum"
-    assert sources["reference"] == (task / "reference" / "solution.py").read_text()
-    assert not (tmp_path / "baseline" / "score.py").exists()
 
 
 @pytest.mark.parametrize(
@@ -194,12 +141,9 @@ def test_workspace_creates_the_agents_files(tmp_path: Path) -> None:
     [
         (["score", "nothing", "."], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["workspace", "triton_cumsum", "/"], "/: File exists; give a directory that does not exist yet"),
-        (["workspace", "triton_cumsum", "/nowhere/x", "--with", "magic"], "has no 'magic'; choose one of: baseline,"),
         (["validate", "triton_cumsum", "--repeats", "0"], 'Invalid value "0" for --repeats'),
-        (["score", "triton_cumsum", "/nowhere/at/all"], "not a readable directory"),
-        (["prepare", "nothing"], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["prepare", "triton_cumsum", "--profile", "paper"], "triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
-        (["nothing"], 'Unknown command "nothing"'),
+        (["regrade", "/nowhere/log.jsonl"], "no such attempt log"),
     ],
 )
 def test_invalid_arguments_exit_with_2_and_a_reason(arguments: list[str], text: str) -> None:
@@ -219,29 +163,6 @@ def test_missing_parts_of_an_unfinished_task_are_reported(tmp_path: Path) -> Non
     for arguments, text in {
         ("score", begun, tmp_path): "begun: ",
         ("validate", begun): "begun has no profile 'cpu'; it has: none yet",
-        ("workspace", begun, tmp_path / "x"): "begun has no profile 'cpu'; it has: none yet",
     }.items():
         done = run_command(*arguments)
         assert (done.returncode, text in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
-
-
-def test_a_missing_device_exits_with_2_and_one_line(quick: Path, tmp_path: Path) -> None:
-    if any(Path("/dev").glob("nvidia[0-9]*")):
-        pytest.skip("this machine has a GPU")
-    command = [sys.executable, str(quick / "score.py"), "--solution", str(submit(tmp_path / "s", "1"))]
-    done = subprocess.run([*command, "--profile", "gpu"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "profile gpu needs a CUDA device and this machine has none; choose profile cpu" in done.stderr
-
-
-def test_all_problems_of_malformed_manifests_are_reported(tmp_path: Path) -> None:
-    task = tmp_path / "broken"
-    task.mkdir()
-    (task / "task.toml").write_text('id = "Broken!"\nversion = 0\ncolour = "red"\n')
-    done = run_command("validate", task)
-    assert done.returncode == 1
-    lines = done.stderr.splitlines()
-    assert all("broken/task.toml" in line for line in lines)
-    assert {"id", "version", "colour", "title", "direction"} <= {
-        line.split("task.toml: ")[1].split(":")[0] for line in lines
-    }

@@ -1,10 +1,9 @@
-"""Test the whole command line: help, completion, suggestions, and consistent options."""
+"""Test the whole command line: consistent options, suggestions and errors."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 load_commands()
 DIFFERENT = {"--model", "--log", "--out", "--sandbox", "--repeats", "--max-attempts", "--profile", "--jobs"}
 """Options of several commands whose descriptions may differ."""
-WITHOUT_JSON = {"view", "completion", "serve"}
 
 
 def leaves(top: App) -> Iterator[tuple[str, App]]:
@@ -47,32 +45,10 @@ def test_an_option_means_the_same_in_every_command() -> None:
     assert {option: found for option, found in meanings.items() if len(found) > 1 and option not in DIFFERENT} == {}
 
 
-@pytest.mark.parametrize(("name", "command"), LEAVES)
-def test_every_command_and_argument_is_explained(name: str, command: App) -> None:
-    assert command.help, name
-    arguments = [argument for argument in command.assemble_argument_collection() if argument.names != ("*",)]
-    assert [argument.names for argument in arguments if not argument.parameter.help] == []
-
-
-def options_of(command: App) -> set[str]:
-    return {name for argument in command.assemble_argument_collection() for name in argument.names}
-
-
-def test_commands_with_results_have_a_json_option() -> None:
-    assert {name for name, command in LEAVES if "--json" not in options_of(command)} == WITHOUT_JSON
-
-
-@pytest.mark.parametrize("words", [["--help"], ["validate", "--help"], ["work", "begin", "--help"]])
-def test_help_is_shown(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == 0
-    assert "Usage: re-bench" in capsys.readouterr().out
-
-
-def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as raised:
-        main([])
-    assert raised.value.code == 2
-    assert capsys.readouterr().err == "re-bench: missing command (see re-bench --help)\n"
+def test_every_command_and_argument_is_explained() -> None:
+    assert [name for name, command in LEAVES if not command.help] == []
+    arguments = [argument for _name, command in LEAVES for argument in command.assemble_argument_collection()]
+    assert [one.names for one in arguments if one.names != ("*",) and not one.parameter.help] == []
 
 
 @pytest.mark.parametrize(
@@ -80,13 +56,10 @@ def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None
     [
         (["vaildate"], "validate"),
         (["sessions", "lst"], "list"),
-        (["export", "harbour"], "harbor"),
         (["validate", "triton_cumsum", "--sandbx", "none"], "--sandbox"),
         (["validate", "--sandbox", "bublewrap"], "bubblewrap"),
         (["validate", "tritn_cumsum"], "triton_cumsum"),
-        (["score", "triton_cumsum", ".", "--profile", "gpuu"], "gpu"),
         (["workspace", "rust_codecontests", "/nowhere/x", "--profile", "cpu-test1"], "cpu-test2"),
-        (["workspace", "triton_cumsum", "/nowhere/x", "--with", "refrence"], "reference"),
         (["workspace", "triton_cumsum", "/nowhere/x", "--with", "alias_inputs"], "cheats/alias_input"),
     ],
 )
@@ -99,14 +72,7 @@ def test_mistyped_names_get_a_suggestion(words: list[str], hint: str, capsys: py
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["score", "triton_cumsum", "/nowhere/x"], "/nowhere/x"),
-        (["score", "tritn_cumsum", "."], "did you mean triton_cumsum?"),
-        (["validate", "--sandbx", "none"], "--sandbx"),
-        (["report", "/nowhere/x"], "/nowhere/x"),
-        (["vaildate"], "vaildate"),
-    ],
+    ("words", "message"), [(["score", "triton_cumsum", "/nowhere/x"], "/nowhere/x"), (["vaildate"], "vaildate")]
 )
 def test_errors_are_also_printed_as_json(words: list[str], message: str, capfd: pytest.CaptureFixture[str]) -> None:
     for options in ([], ["--json"]):
@@ -130,13 +96,3 @@ def test_versions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"python {'.'.join(map(str, sys.version_info[:3]))}" in others
     assert main(["--version", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["re-bench-common"] == first.split()[1]
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_are_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert "validate" in script
-    if shell == "bash":
-        subprocess.run(["bash", "-n"], input=script, text=True, check=True)

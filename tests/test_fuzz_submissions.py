@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,31 +117,13 @@ def check(result: Score) -> None:
     assert json.loads(result.to_json(), parse_constant=pytest.fail)["message"] == result.message
 
 
-@settings(fuzz, max_examples=25)
+@settings(fuzz, max_examples=15)
 @given(tree=TREES)
 def test_any_tree_is_scored(scored: Scored, tree: dict[str, Any]) -> None:
     check(scored(tree))
 
 
-@settings(fuzz, max_examples=3)
+@settings(fuzz, max_examples=2)
 @given(content=FILES, beside=TREES)
 def test_any_content_is_scored(scored: Scored, content: tuple[str, Any], beside: dict[str, Any]) -> None:
     check(scored({**beside, OWN: content}))
-
-
-TREES_WITH_REASONS: dict[str, tuple[Any, str]] = {
-    "link to a long name": (("link", "x" * 300), "has no "),
-    "link that leads out": (("link", "/etc/passwd"), "has no .*; not copied: .* leads out"),
-    "FIFO": (("fifo", None), "has no .*; not copied: .* neither a file"),
-    "directory": ({"solution.py": ("file", b"")}, "has no "),
-    "sparse terabyte": (("sparse", 1 << 40), r"larger than \d+ MiB"),
-}
-
-
-@pytest.mark.parametrize("case", TREES_WITH_REASONS)
-def test_special_and_huge_files_are_rejected_with_a_reason(scored: Scored, case: str) -> None:
-    entry, reason = TREES_WITH_REASONS[case]
-    result = scored({OWN: entry})
-    check(result)
-    assert result.status == "invalid"
-    assert re.search(reason, result.message)

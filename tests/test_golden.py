@@ -58,10 +58,6 @@ def test_an_evaluation(golden: Path, capsys: pytest.CaptureFixture[str]) -> None
     report = printed(capsys, "report", golden / "evaluation")
     cells = {cell["model"]: cell for cell in report["cells"]}
     assert {model: cell["reward"]["value"] for model, cell in cells.items()} == {"careful": 0.5, "careless": 0.0}
-    assert {model: cell["dollars"] for model, cell in cells.items()} == {
-        "careful": 0.008361,
-        "careless": 0.006115000000000001,
-    }
     assert {(cell["attempts"], cell["invalid"]) for cell in cells.values()} == {(2, 0)}
     assert not report["problems"]
     page = golden / "report.html"

@@ -47,8 +47,7 @@ def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subp
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("direction", "aggregation", "profiles"),
-    [("lower", "min", ("cpu",)), ("higher", "max", ("cpu", "gpu", "paper")), ("higher", "last", ("gpu",))],
+    ("direction", "aggregation", "profiles"), [("lower", "min", ("cpu", "gpu", "paper")), ("higher", "last", ("gpu",))]
 )
 def test_a_new_task_has_no_problems(
     direction: str, aggregation: str, profiles: tuple[str, ...], tmp_path: Path
@@ -86,12 +85,9 @@ def test_build_context_of_a_task_outside_the_repository(tmp_path: Path) -> None:
     [
         (["Curve"], "lower-case letters"),
         (["json"], "'json' is the name of another Python module"),
-        (["metric"], "'metric' is the name of another Python module"),
         ([NAME, "--profiles", "cpu,tpu"], "expected a comma-separated list of cpu, gpu, paper"),
-        ([NAME, "--title", 'a "b"'], "expected a line of at most 80 characters"),
         ([NAME, "--id", "a-b"], "--id 'a-b'"),
         ([NAME, "taken"], "File exists; choose another name"),
-        (["metric", "taken"], "taken/metric already exists; choose another name"),
     ],
 )
 def test_invalid_choices_are_rejected(
@@ -103,8 +99,6 @@ def test_invalid_choices_are_rejected(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken" / NAME).mkdir(parents=True)
-    (tmp_path / "taken" / "metric").mkdir()
-    (tmp_path / "taken" / "metric" / "task.toml").touch()
     with pytest.raises(SystemExit) as stopped:
         main(["new", *arguments, "--yes"])
     assert stopped.value.code == 2
@@ -127,17 +121,10 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "re_bench.cli", "new", NAME, "--json"]
     done = subprocess.run(command, cwd=tmp_path, stdin=terminal, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (json.loads(done.stdout)["measured"], json.loads(done.stdout)["problems"]) == (False, 0)
-    assert "Which raw score is better" in done.stderr
-    assert "Please select one of the available options" in done.stderr
+    assert json.loads(done.stdout)["problems"] == 0
     manifest = open_task(tmp_path / NAME).manifest
-    assert (manifest.title, manifest.id, manifest.direction, manifest.aggregation) == (
-        "A curve",
-        NAME,
-        "higher",
-        "last",
-    )
-    assert list(manifest.profiles) == ["gpu"]
+    chosen = (manifest.title, manifest.id, manifest.direction, manifest.aggregation, list(manifest.profiles))
+    assert chosen == ("A curve", NAME, "higher", "last", ["gpu"])
 
 
 def test_template_and_repository_have_the_same_build_hook() -> None:
@@ -175,35 +162,6 @@ def test_the_page_for_task_authors_can_be_followed(followed: Path) -> None:
     assert (score["task"], score["status"], score["reward"]) == (NAME, "valid", 0.0)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_broken_reference_fails_validation(followed: Path, tmp_path: Path) -> None:
-    broken = tmp_path / NAME
-    shutil.copytree(followed / NAME, broken)
-    reference = broken / "reference" / "solution.py"
-    reference.write_text(reference.read_text().replace("middle) * shared", "middle + 1) * shared"))
-    done = run_process("validate", broken, "--repeats", "1", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "FAILED: reward 1 +- 0.05, got" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_task_can_be_installed_as_a_package(followed: Path, tmp_path: Path) -> None:
-    site, copy = tmp_path / "site", tmp_path / "copy" / NAME
-    shutil.copytree(followed / NAME, copy)
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(copy)], check=True, capture_output=True)
-    shutil.rmtree(copy)
-    listed = run_process("tasks", "--json", cwd=tmp_path, PYTHONPATH=str(site))
-    assert listed.returncode == 0, listed.stderr
-    assert set(json.loads(listed.stdout)) > {NAME}
-    checked = run_process("check", NAME, cwd=tmp_path, PYTHONPATH=str(site))
-    assert "installed as a wheel; check the source directory" in checked.stdout
-    scored = run_process("validate", NAME, "--repeats", "1", cwd=tmp_path, PYTHONPATH=str(site))
-    assert scored.returncode == 0, scored.stdout + scored.stderr
-
-
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the repository with a new task."""
@@ -221,33 +179,22 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_new_task_in_the_repository_passes_the_tests_of_all_tasks(checkout: Path) -> None:
-    task = checkout / "tasks" / NAME
-    assert f"| `{NAME}` | curve fit |" in (checkout / "README.md").read_text()
-    passed = run(
-        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", NAME, *GENERIC), task / "tests",
-        cwd=checkout, PYTHONPATH=str(task),
-    )  # fmt: skip
-    assert passed.returncode == 0, passed.stdout
-    counts = re.search(r"(\d+) passed", passed.stdout)
-    assert counts is not None
-    assert int(counts[1]) >= 15, passed.stdout
-    passed = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", LISTS, *LISTING, cwd=checkout)
-    assert passed.returncode == 0, passed.stdout
-    sessions = run(sys.executable, "-m", "nox", "-l", cwd=checkout).stdout
-    assert f"score-{NAME} -> Score baseline" in sessions
-    assert f"calibrate-{NAME} -> Measure" in sessions
-    listed = run_process("tasks", "--json", cwd=checkout)
-    assert json.loads(listed.stdout)[NAME]["directory"] == str(task)
-    validated = run_process("validate", NAME, "--repeats", "1", cwd=checkout)
-    assert validated.returncode == 0, validated.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_new_task_in_the_repository_passes_lint(checkout: Path) -> None:
+def test_a_new_task_in_the_repository_passes_lint_and_the_tests_of_all_tasks(checkout: Path) -> None:
     task = checkout / "tasks" / NAME
     assert run_process("check", NAME, cwd=checkout).returncode == 0
     for command in (("ruff", "check"), ("ruff", "format", "--check"), ("mypy", "--allow-subclassing-any")):
         done = run(sys.executable, "-m", *command, task, cwd=checkout, MYPYPATH=str(task))
         assert done.returncode == 0, done.stdout + done.stderr
+    passed = run(
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", NAME, *GENERIC), task / "tests",
+        cwd=checkout, PYTHONPATH=str(task),
+    )  # fmt: skip
+    assert passed.returncode == 0, passed.stdout
+    assert int(passed.stdout.rpartition(" passed")[0].split()[-1]) >= 10, passed.stdout
+    passed = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", LISTS, *LISTING, cwd=checkout)
+    assert passed.returncode == 0, passed.stdout
+    sessions = run(sys.executable, "-m", "nox", "-l", cwd=checkout).stdout
+    assert f"score-{NAME} -> Score baseline" in sessions
+    assert f"calibrate-{NAME} -> Measure" in sessions
+    validated = run_process("validate", NAME, "--repeats", "1", cwd=checkout)
+    assert validated.returncode == 0, validated.stdout

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
 from fake_server import FakeServer
 
 from re_bench.attempts.log import AttemptLog, encoded
@@ -23,13 +25,11 @@ from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.transcripts import write_trajectories
 from re_bench_evaluation.verify import Verification, verify
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.integration
 
 TASK = "small_scaling_law"
 RUN = f"mlab.scripted.{TASK}.0"
+KEY = "sk-test-of-the-model"
 BETTER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
 
 
@@ -56,7 +56,7 @@ def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathF
     with FakeServer(lambda _request: next(replies)) as model:
         command = [sys.executable, "-m", "mlab_agent", "--ors", ors_url, "--task", f"ai_rd_{TASK}"]
         command += ["--run", str(run / AGENT), "--model", "scripted", "--base-url", model.url, "--tools", "text"]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-of-the-model"}
+        environment = {**os.environ, "OPENAI_API_KEY": KEY}
         subprocess.run([*command, "--max-time", "10m"], env=environment, check=True, capture_output=True)
     (session,) = set((ors_state / "sessions").iterdir()) - before
     shutil.copytree(session, run / SERVER / "sessions" / session.name)
@@ -87,15 +87,37 @@ def outcomes(result: Verification) -> list[tuple[int, str]]:
     return sorted((entry.attempt, entry.outcome) for entry in result.rescored)
 
 
-def test_a_bundle_is_verified_by_scoring_again(evaluation: Path, tmp_path: Path) -> None:
+def test_a_real_run_is_published_and_verified_by_scoring_again(
+    evaluation: Path, ors_state: Path, tmp_path: Path
+) -> None:
+    files = [path for top in (evaluation, ors_state) for path in top.rglob("*") if path.is_file()]
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+    first, invalid, last = AttemptLog(next(evaluation.rglob("attempts.jsonl"))).read().attempts
+    assert first.reward == pytest.approx(0, abs=0.05)
+    assert invalid.reward is None
+    assert (last.reward or 0) > 0.4
     result = verify(pack(evaluation, tmp_path / "bundle").path, sample=9)
     assert result.problems == ()
     assert outcomes(result) == [(1, "agrees"), (2, "agrees"), (3, "agrees")]
     assert (result.verified, result.compared, result.unchecked) == (True, 3, ())
     assert result.rescored[0].attempt == 3  # the one that decides the score
+    agent, server = trajectories(evaluation, tmp_path)
+    called = [step["tool_calls"][0]["function_name"] for step in agent["steps"] if step.get("tool_calls")]
+    assert called == ["Score", "Write File", "Score", "Write File", "Final Answer"]
+    assert all(step["metrics"]["prompt_tokens"] > 0 for step in agent["steps"] if step["source"] == "agent")
+    for document in (agent, server):
+        extras = [step.get("extra", {}) for step in document["steps"]]
+        events = [(extra["event"], extra.get("status")) for extra in extras if extra.get("event") in ("attempt", "end")]
+        assert events[:4] == [("attempt", "valid"), ("attempt", "invalid"), ("attempt", "valid"), ("end", None)]
 
 
-def test_a_consistently_forged_score_is_not_verified(evaluation: Path, tmp_path: Path) -> None:
+def trajectories(evaluation: Path, directory: Path) -> list[dict[str, Any]]:
+    write_trajectories(evaluation, directory)
+    names = ("trajectory.json", "server.trajectory.json")
+    return [json.loads((directory / RUN / name).read_text()) for name in names]
+
+
+def test_forged_results_are_not_verified(evaluation: Path, tmp_path: Path) -> None:
     forged = tmp_path / "forged"
     shutil.copytree(evaluation, forged)
     log = next(forged.rglob("attempts.jsonl"))
@@ -109,41 +131,8 @@ def test_a_consistently_forged_score_is_not_verified(evaluation: Path, tmp_path:
     result = verify(pack(forged, tmp_path / "bundle").path, sample=2)
     assert all(", now " in problem for problem in result.problems), result.problems
     assert [outcome for _attempt, outcome in outcomes(result)] == ["differs"] * 2
-
-
-def test_runs_with_problems_are_not_scored_again(evaluation: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    shutil.copytree(evaluation, elsewhere)
-    log = next(elsewhere.rglob("attempts.jsonl"))
-    attempts = AttemptLog(log).read().attempts
+    # Another profile is a problem of the log, so its scores are not compared.
     log.write_bytes(b"".join(encoded(replace(entry, profile="gpu")) + b"\n" for entry in attempts))
-    result = verify(pack(elsewhere, tmp_path / "bundle").path, sample=1)
-    assert "another task or profile" in str(result.problems)
+    result = verify(pack(forged, tmp_path / "other").path, sample=1)
+    assert "task or profile other than" in str(result.problems)
     assert result.rescored == ()
-
-
-def test_the_trajectories_of_a_real_run(evaluation: Path, tmp_path: Path) -> None:
-    write_trajectories(evaluation, tmp_path)
-    agent, server = (
-        json.loads((tmp_path / RUN / name).read_text()) for name in ("trajectory.json", "server.trajectory.json")
-    )
-    called = [step["tool_calls"][0]["function_name"] for step in agent["steps"] if step.get("tool_calls")]
-    assert called == ["Score", "Write File", "Score", "Write File", "Final Answer"]
-    assert all(step["metrics"]["prompt_tokens"] > 0 for step in agent["steps"] if step["source"] == "agent")
-    assert agent["agent"]["model_name"] == "scripted"
-    for document in (agent, server):
-        events = [
-            (step["extra"]["event"], step["extra"].get("status"))
-            for step in document["steps"]
-            if "event" in step.get("extra", {})
-        ]
-        expected = [("attempt", "valid"), ("attempt", "invalid"), ("attempt", "valid"), ("end", None)]
-        assert [event for event in events if event[0] in ("attempt", "end")][:4] == expected
-    order = [step["extra"].get("event") for step in agent["steps"] if "event" in step.get("extra", {})]
-    assert order[-1] == "end"
-    answers = [step for step in server["steps"] if step.get("tool_calls", [{}])[0].get("function_name") == "answer"]
-    assert len(answers) == 3
-    if importlib.util.find_spec("harbor") is not None:  # common/tests/test_transcripts.py says aloud that it is not
-        models = importlib.import_module("harbor.models.trajectories")
-        for document in (agent, server):
-            assert models.Trajectory.model_validate(document).to_json_dict() == document

@@ -1,18 +1,32 @@
-"""Test the files of every task and of the repository."""
+"""Test the files of every task and of the repository: pins, sessions, and the links and commands in Markdown."""
 
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import re
+import runpy
 import subprocess
 import sys
+from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
+from markdown_it import MarkdownIt
 
+from re_bench.cli.main import app, load_commands
+from re_bench.cli.science import with_tables
 from re_bench.cli.task_commands import repository_problems
 from re_bench.task.check import check_task, unpinned
-from re_bench.task.discovery import open_task
+from re_bench.task.discovery import TaskFolder, find_tasks
+from re_bench.task.manifest import RECORDS, Records
+from re_bench.task.manifest_file import ManifestError, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TOP = Path(__file__).resolve().parents[1]
 TASKS = sorted(path.parent for path in TOP.glob("tasks/*/task.toml"))
@@ -28,20 +42,6 @@ NEWEST_ANCHORS = max(
 """Date for the age of anchors, so that the tests do not start failing with time."""
 
 
-def is_original(task: Path) -> bool:
-    """Return whether this is a task of the original benchmark, judging by its id."""
-    return open_task(task).manifest.id.startswith("ai_rd_")
-
-
-def test_there_are_the_five_tasks_of_the_benchmark() -> None:
-    assert len([task for task in TASKS if is_original(task)]) == 5
-
-
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_every_manifest_loads_and_the_originals_have_published_anchors(task: Path) -> None:
-    assert open_task(task).manifest.published or not is_original(task)
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
 def test_files_of_a_task_have_no_problems(task: Path) -> None:
@@ -52,9 +52,10 @@ def test_the_repositorys_files_have_no_problems() -> None:
     assert [*map(str, repository_problems(TOP))] == []
 
 
-@pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.parent.name)
-def test_every_dependency_is_pinned(project: Path) -> None:
-    assert [*map(str, unpinned(project, TOP))] == []
+def test_every_dependency_is_pinned_and_every_distribution_installed() -> None:
+    assert [str(problem) for project in PROJECTS for problem in unpinned(project, TOP)] == []
+    listed = set(re.findall(r"^-e \./([^[\n]+)", (TOP / "requirements.txt").read_text(), re.MULTILINE))
+    assert listed == {str(project.parent.relative_to(TOP)) for project in PROJECTS}
 
 
 @pytest.mark.integration
@@ -67,6 +68,126 @@ def test_nox_has_sessions_for_every_task_with_a_scorer() -> None:
         assert (f"calibrate-{task.name} -> Measure" in listed.stdout) == (task in BUILT)
 
 
-def test_one_requirements_file_installs_every_distribution() -> None:
-    listed = set(re.findall(r"^-e \./([^[\n]+)", (TOP / "requirements.txt").read_text(), re.MULTILINE))
-    assert listed == {str(project.parent.relative_to(TOP)) for project in PROJECTS}
+_COMMAND = re.compile(r"re-bench (?!canary )([a-z][a-z-]*)(?: ([a-z][a-z-]*))?([^`\n|#]*)")
+
+
+@cache
+def pages() -> list[Path]:
+    """Return all Markdown files that git does not ignore."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
+    listed = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+    return sorted(TOP / name for name in listed.split("\0") if name and (TOP / name).is_file())
+
+
+@cache
+def tokens(page: Path) -> list[Any]:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings in the repository's web view and on the site."""
+    found: Counter[str] = Counter()
+    every = set()
+    for heading, text in zip(tokens(page), tokens(page)[1:], strict=False):
+        if heading.type == "heading_open":
+            words = "".join(child.content for child in text.children)
+            slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+            every.add(f"{slug}-{found[slug]}" if found[slug] else slug)
+            found[slug] += 1
+    return every
+
+
+def links(page: Path) -> Iterator[str]:
+    for token in tokens(page):
+        for child in token.children or []:
+            target = child.attrGet("href") or child.attrGet("src")
+            if target and "://" not in target and not target.startswith("mailto:"):
+                yield unquote(str(target))
+
+
+def is_broken(page: Path, link: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = (page.parent / name).resolve() if name else page
+    if not target.exists() or not target.is_relative_to(TOP):
+        return True
+    return bool(anchor) and (target.suffix != ".md" or anchor not in anchors(target))
+
+
+@pytest.mark.integration
+def test_every_link_within_the_repository_leads_somewhere() -> None:
+    assert len(pages()) > 40
+    assert [
+        f"{page.relative_to(TOP)}: {link}" for page in pages() for link in links(page) if is_broken(page, link)
+    ] == []
+
+
+@cache
+def options(command: str, subcommand: str | None) -> set[str] | None:
+    """Return the options of a command, or None if it does not exist."""
+    load_commands()
+    _names, apps, _rest = app.parse_commands([command, *([subcommand] if subcommand else [])])
+    parameters = apps[-1].assemble_argument_collection() if apps[-1].default_command else []
+    return {"--help", *(name for one in parameters for name in one.names)} if len(apps) > 1 else None
+
+
+def problem_of(words: re.Match[str]) -> str | None:
+    """Return commands and options in a page's command line that do not exist."""
+    known = options(words[1], words[2])
+    if known is None:
+        return f"no command {words[1]}"
+    own = words[3].partition(" -- ")[0]  # the rest is the command of another program
+    unknown = [option for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", own) if option not in known]
+    return f"re-bench {words[1]} has no {unknown[0]}" if unknown else None
+
+
+def code(page: Path) -> Iterator[str]:
+    """Yield the text of code spans and blocks of commands."""
+    for token in tokens(page):
+        if token.type == "fence" and token.info in ("bash", "console", "sh"):
+            yield token.content.replace("\\\n", " ")
+        yield from (child.content for child in token.children or [] if child.type == "code_inline")
+
+
+@pytest.mark.integration
+def test_every_command_and_option_in_a_page_exists() -> None:
+    current = [page for page in pages() if page.name != "CHANGELOG.md"]
+    found = [(page, match) for page in current for text in code(page) for match in _COMMAND.finditer(text)]
+    assert len(found) > 100
+    assert [f"{page.relative_to(TOP)}: {problem}" for page, match in found if (problem := problem_of(match))] == []
+
+
+def test_the_page_of_commands_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["re-bench"])  # cyclopts shows it in the usage of some commands
+    page = runpy.run_path(str(TOP / "docs" / "site" / "commands.py"))["page"]()
+    assert (TOP / "docs" / "commands.md").read_text(encoding="utf-8") == page, "run: python docs/site/commands.py"
+
+
+RECORDED = [task for task in find_tasks().values() if (task.directory / RECORDS).exists()]
+
+
+def test_floors_are_those_of_the_tasks() -> None:
+    checked = 0
+    for task in RECORDED:
+        for profile, floor in read_table(task.directory / RECORDS, Records).floors.items():
+            task.add_to_path()
+            assert importlib.import_module(f"{task.name}.profiles").PROFILES[profile].floor == floor
+            checked += 1
+    assert checked >= 4
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ('profile = "cpu", kind = "simple", method = "m"', "either value or raw"),
+        ('profile = "cpu", kind = "simple", method = "m", value = 0.5', "above the floor"),
+        ('profile = "cpu", kind = "reference", method = "m", raw = 1.0', "neither value nor raw"),
+        ('profile = "paper", kind = "best", method = "m", raw = 1.0', "has no profile 'paper'"),
+    ],
+)
+def test_invalid_records_are_rejected(record: str, problem: str, tmp_path: Path) -> None:
+    task = next(task for task in RECORDED if "paper" not in task.manifest.profiles)
+    text = f'value = "loss"\nfloors = {{cpu = 0.5}}\nrecords = [{{{record}}}]\n'
+    (tmp_path / RECORDS).write_text(text)
+    with pytest.raises(ManifestError, match=problem):
+        with_tables("<!-- table: results -->\n<!-- end of table -->\n", [TaskFolder(tmp_path, task.manifest)])

@@ -35,11 +35,19 @@ def test_oldest_records_are_removed_first(tmp_path: Path) -> None:
     assert [path.name for path in records.directory.iterdir()] == ["11"]
 
 
-def test_failing_to_keep_records_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with AttemptRecords(tmp_path / "log").incoming() as incoming:
+def test_records_that_are_not_kept_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = AttemptRecords(tmp_path / "log")
+    with records.incoming() as incoming:
+        (incoming.directory / "half").touch()
+    with records.incoming() as incoming:
         shutil.rmtree(incoming.directory)
-        incoming.keep(7)
+        incoming.keep(7)  # a failure is only reported
     assert "7: cannot keep the attempt's records: No such file or directory" in capsys.readouterr().err
+    assert not list(records.directory.iterdir())
+    records.directory.rmdir()
+    records.directory.touch()
+    with pytest.raises(UsageError, match=r"log\.records: cannot keep records"), records.incoming():
+        pass
 
 
 @pytest.mark.integration
@@ -57,14 +65,3 @@ def test_only_abandoned_records_are_removed(tmp_path: Path) -> None:
         assert {path.name for path in records.directory.iterdir()} == {"2", outer.directory.name}
         outer.keep(1)
     assert sorted(path.name for path in records.directory.iterdir()) == ["1", "2"]
-
-
-def test_records_that_are_not_kept_are_removed(tmp_path: Path) -> None:
-    records = AttemptRecords(tmp_path / "log")
-    with records.incoming() as incoming:
-        (incoming.directory / "half").touch()
-    assert not list(records.directory.iterdir())
-    records.directory.rmdir()
-    records.directory.touch()
-    with pytest.raises(UsageError, match=r"log\.records: cannot keep records"), records.incoming():
-        pass

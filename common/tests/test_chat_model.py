@@ -30,25 +30,16 @@ def test_model_options_round_trip() -> None:
     assert chosen(*ChatModel("m").argv()) == ChatModel("m")
     assert ChatModel.from_details({"model": "m", "model_terms": model.terms}) == model
     assert ChatModel.from_details({"model": "m"}) is None
-
-
-def test_terms_without_a_model_are_rejected() -> None:
     with pytest.raises(UsageError, match="add --model NAME"):
         chosen("--model-price", "1", "2")
-
-
-@pytest.mark.parametrize("words", [("--model-price", "-1", "2"), ("--model-price", "x", "2"), ("--model-context", "0")])
-def test_invalid_terms_are_rejected(words: tuple[str, ...]) -> None:
-    with pytest.raises(CycloptsError, match=words[0]):
-        chosen("--model", "m", *words)
+    with pytest.raises(CycloptsError, match="--model-price"):
+        chosen("--model", "m", "--model-price", "-1", "2")
 
 
 def test_given_terms_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
     assert ChatModel("m", 0.0, 0.0, 900).with_terms() == ChatModel("m", 0.0, 0.0, 900, 900)
-    with pytest.raises(
-        UsageError, match=r"add --model-price IN OUT --model-context TOKENS, or install .*common\[prices\]"
-    ):
+    with pytest.raises(UsageError, match="add --model-price IN OUT --model-context TOKENS, or install"):
         ChatModel("m").with_terms()
 
 
@@ -59,8 +50,5 @@ def test_terms_depend_on_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (model.dollars_in, model.dollars_out, model.context) == (0.5, 1.5, 16385)
     assert ChatModel("gpt-3.5-turbo-0125", 7.0, 8.0).with_terms().dollars_in == 7.0
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    expected = (
-        r"'gpt-3.5-turbo-0125' at http://127.0.0.1:9/v1; add --model-price IN OUT --model-context TOKENS \(prices"
-    )
-    with pytest.raises(UsageError, match=expected):
+    with pytest.raises(UsageError, match=r"at http://127\.0\.0\.1:9/v1; add --model-price"):
         ChatModel("gpt-3.5-turbo-0125").with_terms()

@@ -51,7 +51,8 @@ def test_a_malformed_task_does_not_hide_the_others(tasks: Path, capsys: pytest.C
 
 @pytest.mark.usefixtures("tasks")
 def test_entry_points_of_removed_tasks_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = EntryPoints([EntryPoint("removed", "removed_some_time_ago", "re_bench.tasks")])
+    modules = ("removed_some_time_ago", "nowhere.at.all")
+    left = EntryPoints(EntryPoint("removed", module, "re_bench.tasks") for module in modules)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_group: left)
     assert list(find_tasks()) == [TASK.name]
 

@@ -33,90 +33,54 @@ from re_bench.task.discovery import open_task
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-    from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import TaskFolder
 
 pytestmark = pytest.mark.integration
 
 ROOT = os.geteuid() == 0
 NO_COMPILER = "#!/bin/sh\ntest $1 = --version && echo cc 1.0 && exit\n"
-RUSTUP = "#!/bin/sh\necho 'error: rustup could not choose a version of rustc to run' >&2\nexit 1\n"
-CHECK = "from re_bench.doctor import check_sandbox as c; f = c('bubblewrap', ()); print(f.status, f.reason)"
-
-
-@pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
-    """Return a function that puts a script in front of other programs on ``PATH``."""
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-
-    def write(name: str, script: str) -> Path:
-        file = tmp_path / "bin" / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(script)
-        file.chmod(0o755)
-        return file
-
-    return write
-
-
-def test_working_compiler_is_ok() -> None:
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler; run: apt-get install gcc libc6-dev")
-    assert (finding := check_program("cc", "gcc", [])).status == "ok", finding
 
 
 @pytest.mark.parametrize(
-    ("script", "reason"),
+    ("name", "script", "found"),
     [
-        (f"{NO_COMPILER}echo 'trial.c:1: fatal error: stdio.h: No such file' >&2; exit 1\n", "stdio.h: No such file"),
-        (f"{NO_COMPILER}echo '#!/bin/false' > trial; chmod +x trial\n", "the compiled program does not run"),
-        ("#!/bin/sh\nkill -9 $$\n", "exit status -9"),
+        ("cc", f"{NO_COMPILER}echo 'trial.c:1: fatal error: stdio.h: No such file' >&2; exit 1\n", "stdio.h: No such"),
+        ("cc", f"{NO_COMPILER}echo '#!/bin/false' > trial; chmod +x trial\n", "the compiled program does not run"),
+        ("cc", "#!/bin/sh\nkill -9 $$\n", "exit status -9"),
+        ("rustc", "#!/bin/sh\necho 'error: rustup could not choose a version' >&2; exit 1\n", "is rustup without a"),
     ],
 )
-def test_broken_compiler_is_a_problem(program: Callable[[str, str], Path], script: str, reason: str) -> None:
-    program("cc", script)
-    finding = check_program("cc", "gcc libc6-dev", [])
-    assert (finding.status, reason in finding.found) == ("problem", True), finding
-    assert "gcc libc6-dev" in finding.remedy
-
-
-def test_rustup_without_toolchain_is_recognised(
-    program: Callable[[str, str], Path], made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch
+def test_program_that_does_not_work_is_a_problem(
+    made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, name: str, script: str, found: str
 ) -> None:
-    shim = program("rustc", RUSTUP)
-    monkeypatch.setenv("PATH", f"{shim.parent}:/nowhere")
-    finding = check_program("rustc", "rustc", [Target(made_up, "cpu")])
-    assert finding.found == f"{shim} is rustup without a toolchain"
-    assert finding.remedy == "run: rustup default stable"
+    assert check_program("cc", "gcc", []).status == "ok"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / name).write_text(script)
+    (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    finding = check_program(name, "the package", [Target(made_up, "cpu")])
+    assert (finding.status, found in finding.found) == ("problem", True), finding
     assert reasons([finding]) == {"made_up": finding.reason}
+    assert finding.remedy
     monkeypatch.setenv("PATH", "/nowhere")
-    assert check_program("rustc", "rustc", []).found == "not found"
+    assert check_program(name, "the package", []).found == "not found"
 
 
-def check_within(*command: str) -> str:
-    """Return the result of the bubblewrap check in a process that ``command`` starts."""
-    done = subprocess.run([*command, sys.executable, "-c", CHECK], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def test_nested_sandbox_is_recognised(backend: Backend) -> None:
-    del backend
-    user = ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
-    output = check_within("bwrap", "--dev-bind", "/", "/", *user)
-    assert output.startswith("problem sandbox: bubblewrap cannot start: ")
-    if ROOT:
-        assert "no further user namespaces; start re-bench outside that sandbox" in output
+NESTED = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
+WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root, to drop capabilities")
-def test_missing_capabilities_of_root_are_named(backend: Backend) -> None:
-    del backend
-    output = check_within("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
-    assert output.startswith("problem sandbox: bubblewrap cannot start: ")
-    assert "--cap-add=SYS_ADMIN" in output or "CAP_SYS_ADMIN" in output
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize(("within", "remedy"), [(NESTED, "outside that sandbox"), (WITHOUT_CAPABILITIES, "SYS_ADMIN")])
+def test_the_reason_why_bubblewrap_cannot_start_is_found(within: tuple[str, ...], remedy: str) -> None:
+    check = "from re_bench.doctor import check_sandbox as c; f = c('bubblewrap', ()); print(f.status, f.reason)"
+    done = subprocess.run([*within, sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("problem sandbox: bubblewrap cannot start: ")
+    assert remedy in done.stdout
 
 
 @pytest.fixture
@@ -141,20 +105,17 @@ DOCKER = {
 
 
 @pytest.mark.parametrize(
-    ("mark", "options"),
+    ("mark", "option"),
     [
-        (
-            ".dockerenv",
-            "=seccomp=unconfined --security-opt=systempaths=unconfined --security-opt=apparmor=unconfined",
-        ),
-        ("run/.containerenv", "--security-opt=unmask=ALL --security-opt=apparmor=unconfined"),
+        (".dockerenv", "--security-opt=systempaths=unconfined"),
+        ("run/.containerenv", "--security-opt=unmask=ALL"),
         ("run/secrets/kubernetes.io", "privileged: true"),
     ],
 )
-def test_remedy_has_the_options_of_the_container_engine(machine: Callable[..., Path], mark: str, options: str) -> None:
+def test_remedy_has_the_options_of_the_container_engine(machine: Callable[..., Path], mark: str, option: str) -> None:
     found = bubblewrap_obstacle(machine(**DOCKER, **{mark: ""}))
     assert found is not None
-    assert found[1].endswith(options)
+    assert option in found[1]
     assert ("--cap-add=SYS_ADMIN" in found[1]) == (ROOT and "kubernetes" not in mark)
 
 
@@ -164,13 +125,9 @@ def test_restricted_user_namespaces_are_reported_with_a_command(machine: Callabl
     found = user_namespace_obstacle(root)
     assert found is not None
     assert f"apparmor_parser -r {root}/etc/apparmor.d/bwrap-re-bench" in found[1]
-    profile = f"profile bwrap {os.path.realpath(shutil.which('bwrap') or '/usr/bin/bwrap')} {{\n}}\n"
-    found = user_namespace_obstacle(machine(**{"etc/apparmor.d/bwrap": profile}))
-    assert (found is None) == ROOT
     for name in ("kernel.unprivileged_userns_clone", "user.max_user_namespaces"):
         found = user_namespace_obstacle(machine(**{f"proc/sys/{name.replace('.', '/')}": "0\n"}))
         assert found is not None
-        assert found[0].startswith(f"{name} is 0")
         assert f"echo {name}=" in found[1]
 
 
@@ -183,8 +140,7 @@ def test_missing_package_blocks_its_task(made_up: TaskFolder) -> None:
     project.write_text("[project]\ndependencies = [\"not-on-any-machine; python_version < '3'\", 'numpy']\n")
     assert check_packages([Target(made_up, "cpu")]) == []
     project.write_text('[project]\ndependencies = ["numpy ="]\n')
-    [finding] = check_packages([Target(made_up, "cpu")])
-    assert finding.found == "'numpy =' is not a requirement: write PACKAGE or PACKAGE>=VERSION"
+    assert "is not a requirement" in check_packages([Target(made_up, "cpu")])[0].found
 
 
 @pytest.mark.skipif(landlock_abi() == 0, reason="the kernel has no Landlock")
@@ -195,29 +151,23 @@ def test_task_that_landlock_does_not_support_is_blocked(made_up: TaskFolder) -> 
     assert check_sandbox("landlock", [Target(made_up, "cpu")]).status != "problem"
 
 
-def test_is_prepared_until_a_cache_entry_is_removed(made_up: TaskFolder) -> None:
+def test_a_profile_is_prepared_until_a_cache_entry_is_removed(made_up: TaskFolder) -> None:
     version = made_up.manifest.version
     assert not is_prepared("made_up", "cpu", version)
     run_preparation(made_up, "cpu")
-    assert is_prepared("made_up", "cpu", version)
-    assert not is_prepared("made_up", "cpu", version + 1)
+    assert [is_prepared("made_up", "cpu", number) for number in (version, version + 1)] == [True, False]
     for entry in json.loads((cache_directory() / "prepared" / "made_up-cpu.json").read_text())["entries"]:
         shutil.rmtree(cache_directory() / entry)
         assert not is_prepared("made_up", "cpu", version)
 
 
 def test_missing_profile_blocks_only_its_task(made_up: TaskFolder, path: Path) -> None:
-    text = path.read_text()
-    other = made_up.directory.with_name("other")
-    other.mkdir()
-    (other / "task.toml").write_text(text)
-    names = set(open_task(other).manifest.profiles) - set(made_up.manifest.profiles)
-    assert names, "the example has a profile that the made-up task lacks"
-    targets, [finding] = choose_targets([made_up, open_task(other)], min(names))
-    assert [target.task.name for target in targets] == ["other"]
+    other = open_task(path.parent)
+    targets, [finding] = choose_targets([made_up, other], "paper")
+    assert [target.task for target in targets] == [other]
     assert finding.blocks == ("made_up",)
     with pytest.raises(ReBenchError, match="has no profile"):
-        choose_targets([made_up], min(names))
+        choose_targets([made_up], "paper")
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root, to become a user without a home directory")
@@ -243,24 +193,14 @@ def test_unwritable_directory_is_a_problem(tmp_path: Path) -> None:
     assert (finding.status, "set RE_BENCH_CACHE" in finding.remedy) == ("problem", True)
 
 
-@pytest.fixture
-def server() -> Iterator[str]:
-    """Yield the address of a server that answers every request with an error."""
-
-    class Quiet(http.server.BaseHTTPRequestHandler):
-        def log_message(self, *_arguments: object) -> None:
-            """Do not log."""
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Quiet) as serving:
+def test_package_index_is_checked_and_its_password_hidden(tmp_path: Path) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as serving:
         threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://user:secret@127.0.0.1:{serving.server_port}/simple"
+        index = f"127.0.0.1:{serving.server_port}/simple"
+        assert check_source(f"http://{index}").status == "ok"
+        assert "secret" not in check_source(f"http://user:secret@{index}").found
         serving.shutdown()
-
-
-def test_check_source_hides_passwords(server: str, tmp_path: Path) -> None:
-    plain = server.replace("user:secret@", "")
-    assert check_source(plain).status == "ok"
-    assert "secret" not in check_source(server).found
-    assert check_source("http://127.0.0.1:1/simple").status == "problem"
-    assert check_source(tmp_path.as_uri()).status == "ok"
-    assert check_source(f"file://{tmp_path}/none").status == "problem"
+    for source, status in (
+        ("http://127.0.0.1:1/simple", "problem"), (tmp_path.as_uri(), "ok"), (f"file://{tmp_path}/none", "problem"),
+    ):  # fmt: skip
+        assert check_source(source).status == status

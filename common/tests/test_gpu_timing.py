@@ -19,14 +19,7 @@ TIMES = st.lists(st.floats(0.001, 1000), min_size=1, max_size=15)
 def test_interval_contains_the_median_and_lies_within_the_values(values: list[float]) -> None:
     time = Time.of(values)
     assert min(values) <= time.low <= time.milliseconds <= time.high <= max(values)
-    assert Time.of(values) == time
-
-
-@pytest.mark.integration
-@given(TIMES, st.floats(0.1, 10))
-def test_interval_scales_with_the_values(values: list[float], factor: float) -> None:
-    low, high = median_interval(values)
-    assert median_interval([factor * value for value in values]) == pytest.approx((factor * low, factor * high))
+    assert median_interval([3 * value for value in values]) == pytest.approx((3 * time.low, 3 * time.high))
 
 
 def test_each_function_takes_one_turn_per_round() -> None:

@@ -13,27 +13,12 @@ from functools import partial
 
 import pytest
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.processes import StoppedError, raise_if_stop_requested, run_program
 from re_bench.runs.executor import Resources, job_gpus, open_executor
 from re_bench.runs.local_executor import LocalExecutor
 
 WAIT_S = 60
-
-
-def test_results_and_errors_are_set_on_futures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-
-    def fails(text: str) -> None:
-        raise ReBenchError(text)
-
-    with open_executor() as executor:
-        assert executor.cores == 2
-        results = [executor.submit(pow, base, 2) for base in range(20)]
-        failed = executor.submit(fails, "of the job")
-    assert [future.result() for future in results] == [base**2 for base in range(20)]
-    with pytest.raises(ReBenchError, match="of the job"):
-        failed.result()
 
 
 class Gate:
@@ -155,8 +140,7 @@ with cli_entry_point("test"), open_executor() as executor:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("leave", ["pass", "future.result()"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("leave", "number"), [("pass", signal.SIGTERM), ("future.result()", signal.SIGINT)])
 def test_a_signal_stops_programs_while_waiting_for_jobs(leave: str, number: signal.Signals) -> None:
     command = [sys.executable, "-c", STOPPED.format(leave=leave)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as process:

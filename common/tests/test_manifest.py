@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import stat
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +87,6 @@ def test_a_manifest_is_read(path: Path) -> None:
     assert manifest.reference.command == ("python", "make.py", "")
     assert manifest.cheats["read_clock"].reason == "clock|time"
     assert [entry.note for entry in manifest.published] == [""]
-
-
-def test_anchors_of_a_profile(path: Path) -> None:
-    manifest = load(path)
     anchors = manifest.anchors("gpu")
     assert anchors is not None
     assert (anchors.starting, anchors.reference, anchors.source.kind) == (2.0, 1.0, "published")
@@ -104,7 +99,6 @@ MEASURED_TOML = """
 kind = "measured", where = "x", date = 2026-01-31, repeats = 1, spread = {starting = 0, reference = 0}, versions = {}
 """.strip()
 LINE = "should be one line of text that is not empty"
-EMPTY = "Tuple should have at least 1 item after validation, not 0"
 PROFILE = "should be cpu, gpu or paper, optionally with a dash and a suffix, as in cpu-test2"
 FILE = "should be a file's name relative to the submission, without .. and not absolute"
 WHOLE = "Input should be a valid integer"
@@ -115,18 +109,10 @@ ANCHORS_OF_ONE = "profiles.paper.devices: should be one table of anchors instead
 # Each row: what to replace in TASK, or in DEVICES if it is not there, by what, and the lines after the file's name.
 MALFORMED = [
     ('device = "cpu"\n', 'device = "cpu"\ndevise = 1\n', ["profiles.cpu.devise: Extra inputs are not permitted"]),
-    ("wall_s = 3\n", '"wall s" = 1\n', ['profiles.cpu.limits."wall s": Unexpected keyword argument']),
     ("[profiles.paper]", "[profiles.papr]", [f"profiles.papr: {PROFILE}"]),
-    ('title = "An example"\n', "", ["title: Field required"]),
-    ('"ai_rd_example"', '"AI-RD"', ["id: String should match pattern '^[a-z][a-z0-9_]*$'"]),
     ('"An example"', '"An\\nexample"', [f"title: {LINE}"]),
-    ("version = 1", "version = 0", ["version: Input should be greater than or equal to 1"]),
     ("version = 1", "version = true", [f"version: {WHOLE}"]),
-    ('"min"', '"mean"', ["aggregation: Input should be 'min', 'max' or 'last'"]),
-    ('["solution.py"]', "[]", [f"submission: {EMPTY}"]),
-    ('["solution.py"]', '["a", "../b", "/c", ".", 1]', [
-        *(f"submission[{index}]: {FILE}" for index in (1, 2, 3)), "submission[4]: Input should be a valid string",
-    ]),
+    ('["solution.py"]', '["a", "../b", "/c", "."]', [f"submission[{index}]: {FILE}" for index in (1, 2, 3)]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["solution.py", "a/b", ".."]}', [
         f"staging.names[{index}]: should be the name of a top-level file or directory, optionally with ! before it"
         for index in (1, 2)
@@ -137,35 +123,20 @@ MALFORMED = [
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["other.py"]}', [INCLUDE]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["!solution.py"]}', [INCLUDE]),
     ("wall_s = 3", "wall_s = inf", ["profiles.cpu.limits.wall_s: Input should be a finite number"]),
-    ("starting = 2.0", "starting = nan", ["profiles.gpu.anchors.starting: Input should be a finite number"]),
     ("starting = 2.0", "starting = 1", ["profiles.gpu.anchors.reference: should differ from starting"]),
     ("starting = 2.0", "starting = 0.5", [
         "profiles.gpu.anchors.reference: should be below starting (0.5), because direction is lower",
     ]),
-    ('"lower"', '"higher"', [
-        "profiles.gpu.anchors.reference: should be above starting (2.0), because direction is higher",
-    ]),
     ('kind = "published"', 'kind = "measured"', [
         f"{SOURCE}.{key}: required, because kind is measured"
         for key in ("hardware", "date", "repeats", "spread", "versions")
-    ]),
-    ('title = "An example"\ndescription = "Make it fast"\nversion = 1', "titel = 1\nversion = -1", [
-        "title: Field required", "description: Field required", "version: Input should be greater than or equal to 1",
-        "titel: Extra inputs are not permitted",
     ]),
     ("version = 1", "version = ", ["expected valid TOML, got: Invalid value (at line 5, column 11)"]),
     ("\n[[profiles.paper.devices]]", "\n[profiles.paper.anchors]", [
         "profiles.paper.anchors: should be a list of devices instead, because in_run is true",
     ]),
     ("in_run = true", "in_run = false", [ANCHORS_OF_ONE]),
-    ("in_run = true\n", 'anchors = {starting = 3, reference = 1, source = {kind = "published", where = "x"}}\n', [
-        ANCHORS_OF_ONE,
-    ]),
     (DEVICE, DEVICE * 2, ["profiles.paper.devices[1].source.hardware: should be a name that no other entry has"]),
-    (', hardware = "H200"', "", ["profiles.paper.devices[0].source.hardware: required, since it is the entry's name"]),
-    ('kind = "published", where = "a paper", hardware = "H200"', MEASURED_TOML, [
-        "profiles.paper.devices[0].source.hardware: required, because kind is measured",
-    ]),
     ("starting = 3.0\nreference = 1.0\nsource", "starting = 3.0\nreference = 9.0\nsource", [
         "profiles.paper.devices[0].reference: should be below starting (3.0), because direction is lower",
     ]),
@@ -231,17 +202,6 @@ def test_malformed_cheats(path: Path, old: str, new: str, expected: str) -> None
     assert problems(path) == [f"cheats/read_clock/cheat.toml: {expected}"]
 
 
-def test_unreadable_manifests(path: Path, tmp_path: Path) -> None:
-    path.unlink()
-    assert problems(path) == ["cannot be read: No such file or directory"]
-    os.mkfifo(path)
-    assert problems(path) == ["expected a regular file"]
-    path.unlink()
-    path.write_bytes(b'id = "\xe9"\n')
-    assert problems(path)[0].startswith("expected valid TOML, got: 'utf-8' codec can't decode byte 0xe9")
-    assert str(tmp_path) in str(path)
-
-
 def test_expectations_depend_on_the_profile(path: Path) -> None:
     extra = 'profiles = ["cpu", "gpu"]\non.gpu = {expect = "no_better"}\n'
     recipe = '\n[make]\ncommand = ["python", "make.py"]\ntime_limit_s = 60\n'
@@ -252,13 +212,6 @@ def test_expectations_depend_on_the_profile(path: Path) -> None:
     assert (cheat.expectation("cpu").expect, cheat.expectation("cpu").reason) == ("invalid", "clock|time")
     assert [cheat.runs_on(profile) for profile in ("cpu", "gpu", "paper")] == [True, True, False]
     assert cheat.make == BuildSpec(command=("python", "make.py"), time_limit_s=60)
-
-
-def test_anchors_of_devices_are_not_the_profiles(path: Path) -> None:
-    path.write_text(DEVICES + DEVICE.replace("H200", "L4").replace("3.0", "4.0"))
-    devices = load(path).profiles["paper"].devices
-    assert [(entry.source.hardware, entry.starting) for entry in devices] == [("H200", 3.0), ("L4", 4.0)]
-    assert load(path).anchors("paper") is None
 
 
 def test_anchors_of_a_single_repeat_need_no_spread(path: Path, anchors_path: Path) -> None:
@@ -272,7 +225,7 @@ def test_anchors_of_a_single_repeat_need_no_spread(path: Path, anchors_path: Pat
 
 
 @pytest.mark.integration
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.sampled_from(["cpu", "gpu"]), measured_anchors()), st.lists(measured_anchors(), max_size=3))
 def test_written_anchors_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, anchors: dict[str, Anchors], devices: list[Anchors]
@@ -295,29 +248,18 @@ def test_written_anchors_are_read_back(
     assert before == after
 
 
-def test_anchors_file_is_toml_with_a_comment(path: Path, anchors_path: Path) -> None:
-    write_anchors(path, "cpu", ANCHORS)
-    text = anchors_path.read_text(encoding="utf-8")
-    assert text.startswith("# Measured anchors, written whole by `re-bench calibrate`;")
-    assert tomllib.loads(text) == {"profiles": {"cpu": {"anchors": ANCHORS.model_dump(exclude_none=True)}}}
-    assert stat.S_IMODE(anchors_path.stat().st_mode) == 0o644
-
-
-def test_measured_anchors_override_published_ones(path: Path, anchors_path: Path) -> None:
-    published = load(path).anchors("gpu")
-    assert published is not None
-    assert published.source.kind == "published"
-    write_anchors(path, "gpu", ANCHORS)
-    assert load(path).anchors("gpu") == ANCHORS
-    anchors_path.unlink()
-    assert load(path).anchors("gpu") == published
-
-
-def test_anchors_of_devices_are_appended_or_replaced(path: Path) -> None:
+def test_measured_anchors_override_published_ones_or_those_of_the_same_device(path: Path, anchors_path: Path) -> None:
     path.write_text(IN_RUN, encoding="utf-8")
+    published = load(path).anchors("gpu")
+    write_anchors(path, "gpu", ANCHORS)
     for device in (on("H200"), on("L4"), on("T4"), on("L4", 4.0)):
         write_anchors(path, "paper", device)
+    assert load(path).anchors("gpu") == ANCHORS != published
     assert load(path).profiles["paper"].devices == (on("H200"), on("L4", 4.0), on("T4"))
+    assert load(path).anchors("paper") is None
+    assert stat.S_IMODE(anchors_path.stat().st_mode) == 0o644
+    anchors_path.unlink()
+    assert load(path).anchors("gpu") == published
 
 
 def test_anchors_of_models_do_not_replace_the_profiles(path: Path) -> None:
@@ -345,39 +287,33 @@ def test_invalid_anchors_do_not_change_the_file(path: Path, anchors_path: Path) 
     write_anchors(path, "gpu", ANCHORS)
     before = anchors_path.read_bytes()
     wrong = Anchors(starting=1, reference=2, source=MEASURED)
-    expected = r"anchors\.toml: profiles\.gpu\.anchors\.reference: should be below starting"
-    with pytest.raises(ManifestError, match=expected):
+    with pytest.raises(ManifestError, match=r"anchors\.toml: profiles\.gpu\.anchors\.reference: should be below"):
         write_anchors(path, "gpu", wrong)
-    with pytest.raises(ManifestError, match=r"task\.toml: profiles\.tpu: Field required, a table to hold the anchors"):
+    with pytest.raises(ManifestError, match=r"task\.toml: profiles\.tpu: Field required"):
         write_anchors(path, "tpu", ANCHORS)
     assert anchors_path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("profiles = ", ["anchors.toml: expected valid TOML, got: Invalid value (at end of document)"]),
-        ("version = 1", ["anchors.toml: version: Extra inputs are not permitted"]),
-        ('[profiles.cpu]\ndevice = "cuda"', ["anchors.toml: profiles.cpu.device: Extra inputs are not permitted"]),
-        ("[profiles.tpu.anchors]\nstarting = 1", ["anchors.toml: profiles.tpu: task.toml has no such profile"]),
-        (
-            "[profiles.cpu.anchors]\nstarting = 1",
-            [f"anchors.toml: profiles.cpu.anchors.{key}: Field required" for key in ("reference", "source")],
-        ),
-        (
-            f"[[profiles.cpu.devices]]\nstarting = 1\nreference = 0\nsource = {{{MEASURED_TOML}, hardware = 'x'}}",
-            ["anchors.toml: profiles.cpu.devices: should be one table of anchors instead, because in_run is not true"],
-        ),
-    ],
-)
-def test_a_problem_is_reported_in_its_file(path: Path, anchors_path: Path, text: str, expected: list[str]) -> None:
-    anchors_path.write_text(text)
-    assert problems(path) == expected
+def test_problems_of_the_anchors_file_are_reported(path: Path, anchors_path: Path) -> None:
+    device = f"[[profiles.cpu.devices]]\nstarting = 1\nreference = 0\nsource = {{{MEASURED_TOML}, hardware = 'x'}}"
+    for text, expected in (
+        ("profiles = ", "expected valid TOML, got: Invalid value (at end of document)"),
+        ('[profiles.cpu]\ndevice = "cuda"', "profiles.cpu.device: Extra inputs are not permitted"),
+        ("[profiles.tpu.anchors]\nstarting = 1", "profiles.tpu: task.toml has no such profile"),
+        (device, "profiles.cpu.devices: should be one table of anchors instead, because in_run is not true"),
+    ):
+        anchors_path.write_text(text)
+        assert problems(path) == [f"anchors.toml: {expected}"]
 
 
-def test_an_unreadable_anchors_file_is_not_ignored(path: Path, anchors_path: Path) -> None:
-    anchors_path.mkdir()
-    assert problems(path) == ["anchors.toml: expected a regular file"]
-    anchors_path.rmdir()
+def test_unreadable_files_are_not_ignored(path: Path, anchors_path: Path) -> None:
     anchors_path.symlink_to("nowhere")
     assert problems(path) == ["anchors.toml: cannot be read: No such file or directory"]
+    anchors_path.unlink()
+    path.unlink()
+    assert problems(path) == ["cannot be read: No such file or directory"]
+    os.mkfifo(path)
+    assert problems(path) == ["expected a regular file"]
+    path.unlink()
+    path.write_bytes(b'id = "\xe9"\n')
+    assert problems(path)[0].startswith("expected valid TOML, got: 'utf-8' codec can't decode byte 0xe9")

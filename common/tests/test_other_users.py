@@ -74,13 +74,6 @@ def test_another_user_finds_nothing_of_a_scoring(
 
 def test_a_scoring_does_not_depend_on_the_umask(made_up: TaskFolder, backend: Backend) -> None:
     del backend
-    command = [
-        sys.executable,
-        "-m",
-        "re_bench.cli",
-        "score",
-        str(made_up.directory),
-        str(made_up.directory / "baseline"),
-    ]
+    command = [sys.executable, "-m", "re_bench.cli", "score", str(made_up.directory), f"{made_up.directory}/baseline"]
     done = subprocess.run([*command, "--profile", "cpu", "--json"], check=False, capture_output=True, umask=0o077)
     assert json.loads(done.stdout)["status"] == "valid", done.stderr

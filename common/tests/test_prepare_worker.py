@@ -16,7 +16,7 @@ from re_bench.processes import StoppedError, is_running, request_stop
 from re_bench.task.prepare import PrepareWorker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from re_bench.task.discovery import TaskFolder
 
@@ -50,57 +50,29 @@ def personal(made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], 
     return change(made_up, "score.py", "    def score(", RANDOMIZE.rstrip("\n"))
 
 
-@pytest.fixture
-def said() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def worker(personal: TaskFolder, said: list[str]) -> Iterator[PrepareWorker]:
+def test_one_worker_creates_many_workspaces_despite_errors_and_crashes(personal: TaskFolder, tmp_path: Path) -> None:
+    said: list[str] = []
     worker = PrepareWorker(personal, "cpu", said.append)
-    yield worker
-    worker.close()
-
-
-def directories(tmp_path: Path, *names: str) -> list[Path]:
-    paths = [tmp_path / name for name in names]
+    template, one, two, fatal = paths = [tmp_path / name for name in ("template", "one", "two", "fatal")]
     for path in paths:
         path.mkdir()
-    return paths
-
-
-def test_one_worker_creates_many_workspaces(worker: PrepareWorker, said: list[str], tmp_path: Path) -> None:
-    template, one, two = directories(tmp_path, "template", "one", "two")
     worker.start()
     assert (worker.randomized, said) == (True, ["making what cpu needs"])
     worker.create_workspace(template)
     assert {path.name: path.read_text() for path in template.iterdir()} == dict.fromkeys(
         ("data", "both"), "prepared for cpu"
     )
-    for path in (one, two):
-        worker.randomize_workspace(path, 5)
-    own = {(path / "own").read_text() for path in (one, two)}
-    assert len(own) == 1
-    pid = int(own.pop().split()[1])
-    worker.close()
-    assert not Path(f"/proc/{pid}").exists()
-
-
-def test_worker_reports_whether_workspaces_differ(made_up: TaskFolder) -> None:
-    worker = PrepareWorker(made_up, "cpu", print)
-    worker.start()
-    assert not worker.randomized
-    worker.close()
-
-
-def test_a_worker_survives_errors_and_is_restarted_after_a_crash(worker: PrepareWorker, tmp_path: Path) -> None:
-    fatal, one = directories(tmp_path, "fatal", "one")
+    worker.randomize_workspace(one, 5)
     with pytest.raises(ReBenchError, match="FileNotFoundError"):
         worker.randomize_workspace(tmp_path / "nowhere")
+    worker.randomize_workspace(two, 5)
+    assert (one / "own").read_text() == (two / "own").read_text()
     with pytest.raises(ReBenchError, match="was killed by signal 9 in profile cpu"):
         worker.randomize_workspace(fatal)
-    worker.randomize_workspace(one)
-    assert (one / "own").exists()
+    worker.randomize_workspace(one)  # by a new process
+    pid = int((one / "own").read_text().split()[1])
+    worker.close()
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def test_a_stop_request_stops_the_worker(

@@ -194,7 +194,7 @@ with cli_entry_point("test"), open_executor(address) as executor:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_stopping_the_command_stops_jobs_on_all_nodes(
     two_nodes: TwoNodes, tmp_path: Path, number: signal.Signals
 ) -> None:

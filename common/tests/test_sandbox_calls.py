@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray  # noqa: TC002 - the annotations are read at run time
 
@@ -66,6 +66,7 @@ def losses(
     windows: Annotated[NDArray[np.int64], "n length"], scale: float
 ) -> Annotated[NDArray[np.float32], "n length-1"]: ...
 def both(size: int) -> tuple[str, Annotated[NDArray[np.uint8], "size"]]: ...
+def wrong(size: int) -> Annotated[NDArray[np.uint8], "size"]: ...
 def unknown() -> Annotated[NDArray[np.uint8], "size"]: ...
 
 
@@ -94,6 +95,9 @@ def losses(
 def both(size: int) -> tuple[str, Annotated[NDArray[np.uint8], "size"]]:
     return "text", np.full(size, 7, np.uint8)
 
+def wrong(size: int) -> Annotated[NDArray[np.uint8], "size"]:
+    return np.full(size + 1, 7, np.uint8)
+
 def number() -> int:
     return "1"
 
@@ -120,36 +124,37 @@ def test_values_and_arrays_are_passed_and_returned(backend: Backend, module: Cal
         text, array = process.call(both, 5)
         assert (text, array.tolist(), array.flags.writeable) == ("text", [7] * 5, True)
         assert process.call(echo, {"text": "ünï", "list": [1, None, 2.5]}) == {"text": "ünï", "list": [1, None, 2.5]}
-
-
-def test_argument_that_does_not_fit_is_a_type_error(backend: Backend, module: Callable[[str], Path]) -> None:
-    with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process:
         for arguments, reason in (
             ((np.zeros((2, 3), np.int32), 1.0), "windows has dtype int32; expected int64"),
             ((np.zeros(3, np.int64), 1.0), "windows has 1 dimensions; expected n length"),
             ((np.zeros((2, 0), np.int64), 1.0), "length-1 is negative"),
-            ((np.zeros((2, 3), np.int64),), "losses takes windows, scale, all of them once"),
+            ((np.zeros((2, 3), np.int64),), "losses takes exactly these arguments: windows, scale"),
         ):
             with pytest.raises(TypeError, match=reason):
                 process.call(losses, *arguments)
         with pytest.raises(TypeError, match="the size of 'size' is not known before the call"):
             process.call(unknown)
+        deep: list[object] = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(RecursionError):
+            process.call(echo, deep)
 
 
-@pytest.mark.parametrize(("function", "reason"), [(number, "valid integer"), (kind, "Input should be 'a' or 'b'")])
-def test_result_of_another_type_is_a_crash(
-    backend: Backend, module: Callable[[str], Path], function: Callable[[], object], reason: str
+@pytest.mark.parametrize(
+    ("function", "arguments", "reason"),
+    [
+        (number, (), "returned an unexpected value.*valid integer"),
+        (kind, (), "returned an unexpected value.*Input should be 'a' or 'b'"),
+        (wrong, (5,), r"a result is uint8 \[6\]; its annotation says uint8 \[5\]"),
+    ],
+)
+def test_result_of_another_type_or_shape_is_a_crash(
+    backend: Backend, module: Callable[[str], Path], function: Callable[..., object], arguments: Any, reason: str
 ) -> None:
-    fails = pytest.raises(SandboxCrashError, match=f"returned an unexpected value.*{reason}")
+    fails = pytest.raises(SandboxCrashError, match=reason)
     with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process, fails:
-        process.call(function)
-
-
-def test_array_of_another_shape_is_a_crash(backend: Backend, module: Callable[[str], Path]) -> None:
-    source = FUNCTIONS.replace("np.full(size, 7, np.uint8)", "np.full(size + 1, 7, np.uint8)")
-    fails = pytest.raises(SandboxCrashError, match=r"a result is uint8 \[6\]; its annotation says uint8 \[5\]")
-    with SandboxedProcess(backend, module(source), SPEC) as process, fails:
-        process.call(both, 5)
+        process.call(function, *arguments)
 
 
 def test_refusal_crash_timeout_and_internal_error_differ(backend: Backend, module: Callable[[str], Path]) -> None:
@@ -173,18 +178,17 @@ def test_refusal_crash_timeout_and_internal_error_differ(backend: Backend, modul
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("raise ValueError('too short')", "ValueError: too short"),
         ("raise SystemExit(0)", "SystemExit: 0"),
-        ("import os; os._exit(0)", "the process ended with exit status 0"),
         ("import os, sys; print('last output', file=sys.stderr, flush=True); os._exit(3)", "last output"),
         ("import os; os.kill(os.getpid(), 11)", "the process ended with signal 11"),
         ("return object()", "the process ended"),
-        ("return float('nan')", "the process ended"),
         ("return 'x' * 5_000_000", "longer than the"),
         (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\0[]'); return 1", "not a JSON object"),
         (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\3\\0\\0\\0\\0NaN'); return 1", "not JSON"),
         (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\7{{}}'); return 1", "file descriptors"),
         (f"{CHANNEL}channel.close(); import time; time.sleep(60)", "failed"),
+        (f"import struct\n{CHANNEL}channel.sendall(struct.pack('>II', 500_000, 0) + b'[' * 500_000)", "not JSON"),
+        ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'"),
     ],
 )
 def test_fault_is_a_crash_with_its_reason(
@@ -195,14 +199,6 @@ def test_fault_is_a_crash_with_its_reason(
     with pytest.raises(SandboxCrashError) as caught:
         ask(backend, module(source))
     assert reason in str(caught.value)
-
-
-def test_deeply_nested_reply_does_not_crash_the_scorer(backend: Backend, module: Callable[[str], Path]) -> None:
-    text = "b'[' * 500_000"
-    send = f"t = {text}\n    channel.sendall(struct.pack('>II', len(t), 0) + t)"
-    source = f"import struct\n{CHANNEL}def go() -> object:\n    {send}\n"
-    with pytest.raises(SandboxCrashError, match="not JSON"):
-        ask(backend, module(source))
 
 
 def test_pause_stops_a_process_and_its_children(backend: Backend, module: Callable[[str], Path]) -> None:
@@ -220,11 +216,6 @@ def test_pause_stops_a_process_and_its_children(backend: Backend, module: Callab
     assert paused <= 0.03  # three ticks
     if backend.name != "container":  # its processes can be neither paused nor counted
         assert running > paused
-
-
-def test_failed_import_is_a_crash(backend: Backend, module: Callable[[str], Path]) -> None:
-    with pytest.raises(SandboxCrashError, match="ModuleNotFoundError: No module named 'nowhere'"):
-        ask(backend, module("import nowhere"))
 
 
 def test_arguments_are_read_only_and_shared_memory_cannot_be_resized(
@@ -254,16 +245,28 @@ def losses(
         assert process.call(losses, np.zeros((2, 3), np.int64), 1.0).tolist() == [[1.0, 1.0]] * 2
 
 
-def test_scorer_accepts_no_file_descriptors(backend: Backend, module: Callable[[str], Path]) -> None:
+def test_replies_bring_no_file_descriptors_and_requests_that_are_not_read_time_out(
+    backend: Backend, module: Callable[[str], Path]
+) -> None:
     source = (
-        f"import array, socket, struct\n{CHANNEL}"
+        f"import array, socket, struct, time\n{CHANNEL}"
         "def go() -> object:\n"
         "    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))\n"
         "    channel.sendmsg([struct.pack('>II', 13, 0) + b'{\"value\":[1]}'], [rights])\n"
-        "    return 2\n"
+        "    time.sleep(60)\n"
     )
     with SandboxedProcess(backend, module(source), SPEC) as process:
         assert process.call(go) == 1
+        with pytest.raises(SandboxTimeoutError, match=r"the call of echo took longer than 0\.2 s"):
+            process.call_within(0.2, echo, "x" * 10_000_000)
+
+
+def test_slow_reply_times_out(backend: Backend, module: Callable[[str], Path]) -> None:
+    send = "\n    for c in b'{\"value\": 1}': channel.sendall(bytes([c])); time.sleep(0.2)"
+    head = "channel.sendall(struct.pack('>II', 12, 0))"
+    source = f"import struct, time\n{CHANNEL}def go() -> object:\n    {head}{send}\n"
+    with pytest.raises(SandboxTimeoutError, match=r"longer than 0\.5 s"):
+        ask(backend, module(source), timeout_s=0.5)
 
 
 def test_process_sees_no_other_file_of_re_bench(backend: Backend, module: Callable[[str], Path]) -> None:
@@ -278,6 +281,7 @@ def test_process_sees_no_other_file_of_re_bench(backend: Backend, module: Callab
         assert process.call(go) == []
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(), json_values))
 def test_messages_are_received_unchanged(message: dict[str, object]) -> None:
     sender, receiver = socket.socketpair()
@@ -299,44 +303,14 @@ def test_arbitrary_bytes_are_a_message_or_a_frame_error(data: bytes) -> None:
         assert isinstance(message, dict)
 
 
-def test_too_long_message_is_not_read() -> None:
+def test_too_long_messages_are_not_read_and_huge_numbers_refused() -> None:
     sender, receiver = socket.socketpair()
     with sender, receiver:
         sender.sendall(struct.pack(">II", 101, 0))
         with pytest.raises(ipc.FrameError, match="longer than the 100 allowed"):
             ipc.receive(receiver, 100, accept_descriptors=False)
-
-
-def test_process_that_stops_reading_times_out(backend: Backend, module: Callable[[str], Path]) -> None:
-    source = (
-        "import struct, time\n"
-        f"{CHANNEL}"
-        "def go() -> object:\n"
-        "    channel.sendall(struct.pack('>II', 13, 0) + b'{\"value\":[1]}')\n"
-        "    time.sleep(60)\n"
-    )
-    with SandboxedProcess(backend, module(source), SPEC) as process:
-        assert process.call(go) == 1
-        with pytest.raises(SandboxTimeoutError, match=r"the call of echo took longer than 0\.2 s"):
-            process.call_within(0.2, echo, "x" * 10_000_000)
-
-
-def test_slow_reply_times_out(backend: Backend, module: Callable[[str], Path]) -> None:
-    send = "\n    for c in b'{\"value\": 1}': channel.sendall(bytes([c])); time.sleep(0.4)"
-    head = "channel.sendall(struct.pack('>II', 12, 0))"
-    source = f"import struct, time\n{CHANNEL}def go() -> object:\n    {head}{send}\n"
-    with pytest.raises(SandboxTimeoutError, match=r"longer than 1 s"):
-        ask(backend, module(source), timeout_s=1)
-
-
-def test_huge_numbers_and_deep_arguments_are_errors(backend: Backend, module: Callable[[str], Path]) -> None:
     with pytest.raises(ipc.FrameError, match="exceeds the range"):
         ipc.decode(b'{"value": 1e999}')
-    deep: list[object] = []
-    for _ in range(100_000):
-        deep = [deep]
-    with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process, pytest.raises(RecursionError):
-        process.call(echo, deep)
 
 
 LEAKING = """
@@ -360,9 +334,9 @@ def test_message_withholds_details_of_held_out_processes(
     with SandboxedProcess(backend, module(LEAKING), SPEC) as process:
         process.held_out = True
         with pytest.raises(SandboxFaultError) as caught:
-            process.call_within(2 if how == "never" else 60, tell, how)
-    short = "took longer than 2 s" if how == "never" else "failed"
+            process.call_within(0.5 if how == "never" else 60, tell, how)
+    short = "took longer than 0.5 s" if how == "never" else "failed"
     assert str(caught.value) == f"the call of tell {short}; details withheld: the process had held-out data"
-    assert {"raise": "ValueError: secret 4711", "exit": "exit status 47", "never": "took longer than 2 s"}[how] in (
+    assert {"raise": "ValueError: secret 4711", "exit": "exit status 47", "never": "took longer than 0.5 s"}[how] in (
         caught.value.withheld
     )

@@ -55,11 +55,6 @@ def test_head_tail_keeps_both_ends(pieces: list[bytes], keep: int) -> None:
         assert kept.text() == (everything[:half] + middle + everything[-half:]).decode(errors="replace")
 
 
-def test_output_and_exit_status(backend: Backend) -> None:
-    finished = shell(backend, "echo out; echo err >&2; exit 7")
-    assert (finished.status, finished.stdout, finished.stderr, finished.stopped) == (7, "out\n", "err\n", "")
-
-
 def test_hanging_program_is_stopped_with_its_daemons(backend: Backend) -> None:
     mark = f"314.{PID}"
     script = f"setsid sleep {mark} & (setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"
@@ -68,26 +63,24 @@ def test_hanging_program_is_stopped_with_its_daemons(backend: Backend) -> None:
     assert finished.stopped.startswith("it ran longer than 1 s")
     assert time.monotonic() - started < 60
     assert processes_with(mark) == []
-
-
-def test_no_process_remains_after_the_end(backend: Backend) -> None:
-    # bwrap ends with its program, sometimes before the kernel has ended the rest.
-    for number in range(25):
-        mark = f"31{number:04}.{PID}"
-        shell(backend, f"for i in 1 2 3 4 5 6; do setsid sleep {mark} >/dev/null 2>&1 & done; sleep 0.002")
-        assert processes_with(mark) == []
-
-
-def test_end_of_block_ends_the_program(backend: Backend) -> None:
-    mark = f"161.{PID}"
     with Running(backend, ["sleep", mark], SandboxSpec(limits=SMALL)) as running:
         assert running.alive()
     assert not running.alive()
     assert processes_with(mark) == []
 
 
-def test_long_output_is_truncated(backend: Backend) -> None:
-    finished = shell(backend, "echo first; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo last")
+def test_no_process_remains_after_the_end(backend: Backend) -> None:
+    # bwrap ends with its program, sometimes before the kernel has ended the rest.
+    for number in range(10):
+        mark = f"31{number:04}.{PID}"
+        shell(backend, f"for i in 1 2 3 4 5 6; do setsid sleep {mark} >/dev/null 2>&1 & done; sleep 0.002")
+        assert processes_with(mark) == []
+
+
+def test_exit_status_and_both_ends_of_long_output_are_returned(backend: Backend) -> None:
+    script = "echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last; printf 'err\\377' >&2; exit 7"
+    finished = shell(backend, script)
+    assert (finished.status, finished.stderr, finished.stopped) == (7, "err\ufffd", "")
     assert finished.stdout.startswith("first\n")
     assert finished.stdout.endswith("last\n")
     assert "bytes left out" in finished.stdout
@@ -111,15 +104,9 @@ def test_unprotected_backend_enforces_limits(tmp_path: Path) -> None:
     finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], spec)
     assert finished.stdout.strip() == str(tmp_path)
     assert finished.stopped.startswith("it ran longer than 1 s")
-
-
-def test_unprotected_backend_cannot_mount_paths_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot show"):
         Unprotected().launch(["true"], SandboxSpec(read_only={"/elsewhere": tmp_path}))
-
-
-def test_unknown_backend_is_refused() -> None:
-    with pytest.raises(Exception, match="unknown sandbox backend 'jail'; choose one of: bubblewrap, container, "):
+    with pytest.raises(Exception, match="unknown sandbox backend 'jail'"):
         open_backend("jail")
 
 

@@ -92,22 +92,17 @@ METR = '[[published]]\nname = "METR"\nhardware = "H100"\nstarting = 0.0\nreferen
 IN_METR_S_UNIT = MANIFEST.replace("time_limit_s = 30", "time_limit_s = 30\npublished_unit = true")
 
 
-def test_scores_in_the_published_unit_also_have_the_reward_of_metr_s_anchors(score: Any) -> None:
-    code, stdout = score("return RawScore(2.0, 'fine')", "--json", manifest=IN_METR_S_UNIT, records=METR)
-    values = result(stdout)
-    assert (code, values["reward"]) == (0, 0.5)
-    anchors = {"starting": 0.0, "reference": 8.0, "source": "a paper: H100"}
-    assert values["details"]["metr"] == anchors | {"reward": 0.25}
+@pytest.mark.parametrize("in_unit", [True, False])
+def test_scores_in_the_published_unit_also_have_the_reward_of_metr_s_anchors(score: Any, *, in_unit: bool) -> None:
+    manifest = IN_METR_S_UNIT if in_unit else MANIFEST
+    _code, stdout = score("return RawScore(2.0, 'fine')", "--json", manifest=manifest, records=METR)
+    anchors = {"starting": 0.0, "reference": 8.0, "source": "a paper: H100", "reward": 0.25}
+    assert (result(stdout)["reward"], result(stdout)["details"].get("metr")) == (0.5, anchors if in_unit else None)
 
 
-def test_the_text_of_a_score_has_both_rewards(score: Any) -> None:
+def test_the_text_of_a_score_has_its_rewards(score: Any) -> None:
     _code, stdout = score("return RawScore(2.0, 'fine')", manifest=IN_METR_S_UNIT, records=METR)
-    assert "raw 2 points, reward 0.5000, METR-equivalent reward 0.2500" in stdout
-
-
-def test_scores_in_another_unit_have_no_reward_of_metr_s_anchors(score: Any) -> None:
-    _code, stdout = score("return RawScore(2.0, 'fine')", "--json", records=METR)
-    assert "metr" not in result(stdout)["details"]
+    assert "raw 2 points, reward 0.5000, METR-equivalent reward 0.2500\nfine\n" in stdout
 
 
 def test_scores_are_rounded_and_private_scores_are_details(
@@ -145,7 +140,6 @@ def test_scores_are_rounded_and_private_scores_are_details(
             "error",
             "needs stored anchors",
         ),
-        ("return RawScore(1.0, '', {'x': float('inf')})", 1, "error", "the scorer failed: ValueError"),
         ("return RawScore(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
     ],
 )
@@ -157,12 +151,6 @@ def test_other_scores_have_neither_raw_nor_reward(score: Any, body: str, code: i
     assert len(values["message"]) < 5000
 
 
-def test_score_as_text(score: Any) -> None:
-    code, stdout = score("return RawScore(2.0, 'fine')")
-    assert code == 0
-    assert "raw 2 points, reward 0.5000\nfine\n" in stdout
-
-
 def test_sandbox_and_submission_are_details_only_in_json() -> None:
     typed = Score("t", "cpu", "valid", 1.0, None, "fine", {"more": 1}, 0.5, sandbox="none", submission="ab")
     values = typed.to_dict()
@@ -170,13 +158,6 @@ def test_sandbox_and_submission_are_details_only_in_json() -> None:
     assert values["details"] == {"sandbox": "none", "submission": "ab", "more": 1}
     assert Score.from_dict(values) == typed
     assert Score.from_dict(json.loads(typed.to_json())) == typed
-
-
-def test_error_scores_have_no_submission() -> None:
-    failed = Score.error("t", "cpu", "no idea", seconds=1.23456)
-    assert (failed.status, failed.raw, failed.reward, failed.seconds) == ("error", None, None, 1.235)
-    assert failed.to_dict()["details"] == {}
-    with pytest.raises(TypeError):
-        Score.from_dict(failed.to_dict() | {"colour": "red"})
-    with pytest.raises(KeyError):
-        Score.from_dict({"task": "t"})
+    for damaged, error in ((values | {"colour": "red"}, TypeError), ({"task": "t"}, KeyError)):
+        with pytest.raises(error):
+            Score.from_dict(damaged)

@@ -64,10 +64,9 @@ def test_batches_are_copies_of_a_memory_map(tmp_path: Path) -> None:
     assert mapped[1] == 1
 
 
-@pytest.mark.parametrize(("batch", "length", "seed"), [(0, 8, 0), (4, 0, 0), (4, 60_000, 0), (4, 8, -1), (4, 8, 2**64)])
-def test_invalid_sizes_are_refused(batch: int, length: int, seed: int) -> None:
-    with pytest.raises(ValueError, match=r"no batches of|seed must be"):
-        RandomWindows(COUNTING, batch, length, seed)
-    if seed == 0:
-        with pytest.raises(ValueError, match="no batches of"):
-            consecutive_windows(COUNTING, batch, length)
+def test_invalid_sizes_are_refused() -> None:
+    for batch, length, seed in ((0, 8, 0), (4, 0, 0), (4, 60_000, 0), (4, 8, -1), (4, 8, 2**64)):
+        with pytest.raises(ValueError, match=r"no batches of|seed must be"):
+            RandomWindows(COUNTING, batch, length, seed)
+    with pytest.raises(ValueError, match="no batches of"):
+        consecutive_windows(COUNTING, 4, 0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from re_bench.text.corpus import Wheel, find_wheels, pinned_wheels
 from re_bench.text.prepared import FILES, TextSpec, pinned_checksums
 
 TOP = Path(__file__).resolve().parents[2]
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
 
 
 def one_wheel(folder: Path) -> Wheel:
@@ -47,35 +44,19 @@ def test_checksums_are_of_the_current_wheels_and_rules() -> None:
 
 
 @pytest.mark.integration
-def test_missing_wheel_without_network_is_a_usage_error(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "re_bench.text", "prepare", "docstrings-4096", "--wheels", str(tmp_path)]
-    environment = os.environ | OFFLINE | {"RE_BENCH_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    progress, error = done.stderr.splitlines()
-    assert progress == "re_bench.text: docstrings-4096: wheels ..."
-    assert re.fullmatch(r"re_bench.text: pip cannot download datasets-.* \(.+\); .*--wheels DIR", error)
-
-
-@pytest.mark.integration
 def test_missing_wheels_are_downloaded_with_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = tmp_path / "built"
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "pyproject.toml").write_text(
-        '[project]\nname = "tiny"\nversion = "1.0"\n[build-system]\nrequires = []\nbuild-backend = "hatchling.build"\n'
-    )
-    (tmp_path / "source" / "tiny.py").write_text('"""Tiny."""\n')
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", str(built)]
-    subprocess.run([*command, str(tmp_path / "source")], check=True)
-    for name, value in (OFFLINE | {"PIP_FIND_LINKS": str(built)}).items():
+    wheel = one_wheel(tmp_path)
+    with zipfile.ZipFile(tmp_path / wheel.file, "a") as archive:
+        about = {"METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n", "WHEEL": "Wheel-Version: 1.0\n"}
+        for name, text in {**about, "RECORD": ""}.items():
+            archive.writestr(f"tiny-1.0.dist-info/{name}", text)
+    options = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}
+    for name, value in options.items():
         monkeypatch.setenv(name, value)
-    (path,) = built.iterdir()
-    wheel = Wheel("tiny", "1.0", path.name, sha256_of(path))
-    assert find_wheels([wheel], tmp_path / "store") == [tmp_path / "store" / path.name]
-    other = Wheel("tiny", "1.0", path.name, "0" * 64)
-    with pytest.raises(UsageError, match="pip cannot download"):
-        find_wheels([other], tmp_path / "empty")
+    wheel = Wheel("tiny", "1.0", wheel.file, sha256_of(tmp_path / wheel.file))
+    assert find_wheels([wheel], tmp_path / "store") == [tmp_path / "store" / wheel.file]
+    with pytest.raises(UsageError, match="pip cannot download tiny"):
+        find_wheels([Wheel("tiny", "1.0", wheel.file, "0" * 64)], tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
 
 

@@ -41,23 +41,16 @@ match 1:
 '''
 
 
-def make_wheel(path: Path, files: Mapping[str, str | bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
+def read(folder: Path, files: Mapping[str, str | bytes], variant: Variant = "docstrings") -> dict[str, tuple[str, ...]]:
+    with zipfile.ZipFile(folder / "tiny.whl", "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return path
+    return {each.path: each.documents for each in read_modules([folder / "tiny.whl"], variant)}
 
 
-def read(folder: Path, files: Mapping[str, str | bytes], variant: Variant = "docstrings") -> dict[str, tuple[str, ...]]:
-    wheel = make_wheel(folder / "tiny.whl", files)
-    return {each.path: each.documents for each in read_modules([wheel], variant)}
-
-
-def test_docstrings_are_found_in_source_order() -> None:
+def test_docstrings_equal_those_of_ast_in_source_order() -> None:
     assert docstrings_of(SOURCE) == [f"{LONG} {number}" for number in range(6)]
-
-
-def test_docstrings_equal_those_of_ast() -> None:
+    assert docstrings_of(f'"""{LONG}"""\nx = {"(" * 5000}{")" * 5000}') == []
     source = inspect.getsource(inspect)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
@@ -76,10 +69,6 @@ def test_unreadable_files_have_no_documents(tmp_path: Path) -> None:
     broken: dict[str, str | bytes] = {"a.py": b"\xff\xfe\x00", "b.py": "def (", "c.py": "x = 1\0", "d.py": SOURCE}
     found = read(tmp_path, broken)
     assert [len(texts) for texts in found.values()] == [0, 0, 0, 6]
-
-
-def test_deeply_nested_source_has_no_documents() -> None:
-    assert docstrings_of(f'"""{LONG}"""\nx = {"(" * 5000}{")" * 5000}') == []
 
 
 def test_sources_have_unix_newlines_and_short_ones_are_dropped(tmp_path: Path) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +14,15 @@ import pytest
 datasets = pytest.importorskip("datasets", reason="needs datasets, of the extra paper")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
+from re_bench.data.huggingface import Repository
 from re_bench.errors import UsageError
 from re_bench.text import open_text
-from re_bench.text.__main__ import main
 from re_bench.text.paper import (
     SEED,
     SHARE,
     PaperSpec,
     heldout_documents,
+    open_paper_text,
     prepare_paper,
 )
 from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer
@@ -76,23 +74,20 @@ def decoded(tokens: np.ndarray, tokenizer: object, end: int) -> list[str]:
     return [tokenizer.decode(piece[:-1].tolist(), skip_special_tokens=False) for piece in pieces]  # type: ignore[attr-defined]
 
 
-def test_tokens_decode_to_the_documents(tmp_path: Path, spec: PaperSpec) -> None:
+def test_tokens_are_those_of_transformers_and_decode_to_the_documents(
+    tmp_path: Path, spec: PaperSpec, tokenizer_directory: Path
+) -> None:
     text = build(tmp_path, spec).text
     heldout = heldout_documents(COUNT).tolist()
     tokenizer = text.tokenizer()
     end = tokenizer.token_to_id(END_OF_TEXT)
     assert end == tokenizer.get_vocab_size() - 1 == 299
     assert text.train.dtype == text.heldout.dtype == np.uint16
-    assert decoded(text.heldout, tokenizer, end) == [DOCUMENTS[number] for number in heldout]
-    assert decoded(text.train, tokenizer, end) == [
-        document for number, document in enumerate(DOCUMENTS) if number not in heldout
-    ]
-
-
-def test_tokens_equal_those_of_transformers(tmp_path: Path, spec: PaperSpec, tokenizer_directory: Path) -> None:
-    text = build(tmp_path, spec).text
+    kept = [DOCUMENTS[number] for number in heldout]
+    assert decoded(text.heldout, tokenizer, end) == kept
+    rest = [document for number, document in enumerate(DOCUMENTS) if number not in heldout]
+    assert decoded(text.train, tokenizer, end) == rest
     theirs = transformers.GPT2TokenizerFast.from_pretrained(tokenizer_directory)
-    kept = [DOCUMENTS[number] for number in heldout_documents(COUNT)]
     expected = [[*ids, theirs.eos_token_id] for ids in theirs(kept)["input_ids"]]
     assert text.heldout.tolist() == [token for ids in expected for token in ids]
 
@@ -104,104 +99,57 @@ def test_split_equals_train_test_split_of_datasets() -> None:
         assert heldout_documents(count).tolist() == list(theirs["number"])
 
 
-def test_prepared_text_opens_without_packages_or_source(tmp_path: Path, spec: PaperSpec) -> None:
-    lines: list[str] = []
-    first = prepare_paper(spec, cache=tmp_path / "cache", log=lines.append)
+def test_prepared_text_opens_without_packages_or_source(
+    tmp_path: Path, spec: PaperSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("datasets", "transformers"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            with pytest.raises(UsageError, match=rf"openwebtext: needs {package}; run: pip install"):
+                build(tmp_path, spec)
+    first = build(tmp_path, spec)
     assert set(first.seconds) == {"fetch", "count", "encode"}
-    assert lines[:3] == [f"openwebtext: {stage} ..." for stage in ("fetch", "count", "encode")]
-    assert lines[-1] == f"openwebtext: encode: 4,500 of 4,500 documents, {len(first.text.train):,} tokens"
     for path in (tmp_path / "data").iterdir():
         path.unlink()
     assert build(tmp_path, spec).seconds == {}
-    program = (
-        "import sys\n"
-        "for name in ('datasets', 'huggingface_hub', 'tokenizers', 'transformers'):\n    sys.modules[name] = None\n"
-        "from pathlib import Path\n"
-        "from re_bench.text.paper import PaperSpec, open_paper_text\n"
-        "data, tokenizer, cache = map(Path, sys.argv[1:])\n"
-        "print(len(open_paper_text(PaperSpec(data, tokenizer), cache=cache).train))\n"
-    )
-    places = [str(spec.dataset), str(spec.tokenizer), str(tmp_path / "cache")]
-    done = subprocess.run([sys.executable, "-c", program, *places], check=True, capture_output=True, text=True)
-    assert int(done.stdout) == len(first.text.train)
+    for package in ("datasets", "huggingface_hub", "tokenizers", "transformers"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert len(open_paper_text(spec, cache=tmp_path / "cache").train) == len(first.text.train)
 
 
-def test_wrong_number_of_documents_is_refused(tmp_path: Path, spec: PaperSpec) -> None:
+def test_wrong_number_of_documents_and_unexpected_data_are_refused(
+    tmp_path: Path, spec: PaperSpec, tokenizer_directory: Path
+) -> None:
     whole = PaperSpec(spec.dataset, spec.tokenizer, documents=COUNT + 1)
     with pytest.raises(UsageError, match=r"4,500 documents, expected 4,501; files may be missing"):
         build(tmp_path, whole)
-    assert [path for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
-
-
-@pytest.mark.parametrize(
-    ("rows", "reason"),
-    [
+    cases: tuple[tuple[dict[str, list[object]], str], ...] = (
         ({"body": ["a", "b"]}, r"no column text \(columns: body\)"),
         ({"text": [1, 2]}, "a document's text is not a string"),
         ({"text": ["alone"]}, r"too few documents for training and held-out text \(1\)"),
-    ],
-)
-def test_unexpected_data_is_refused(
-    tmp_path: Path, tokenizer_directory: Path, rows: dict[str, list[object]], reason: str
-) -> None:
-    (tmp_path / "data").mkdir()
-    datasets.Dataset.from_dict(rows).to_parquet(str(tmp_path / "data" / "train.parquet"))
-    with pytest.raises(UsageError, match=reason):
-        build(tmp_path, PaperSpec(tmp_path / "data", tokenizer_directory))
-
-
-@pytest.mark.parametrize("package", ["datasets", "transformers"])
-def test_missing_package_is_a_usage_error(
-    tmp_path: Path, spec: PaperSpec, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UsageError, match=rf"openwebtext: needs {package}; run: pip install .* 'common\[paper\]'"):
-        build(tmp_path, spec)
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from re_bench.data.huggingface import Repository
-from re_bench.text.paper import PaperSpec, prepare_paper
-data = Repository("tiny/text", "dataset", "0" * 40)
-tokenizer = Repository("tiny/gpt2", "model", "1" * 40)
-print(prepare_paper(PaperSpec(data, tokenizer), cache=Path(sys.argv[1])).text.directory)
-"""
-
-
-def test_pinned_commits_are_read_from_the_hub_cache(tmp_path: Path, spec: PaperSpec) -> None:
-    hub = tmp_path / "hub"
-    write_parquet(hub / "datasets--tiny--text" / "snapshots" / ("0" * 40) / "plain_text")
-    (hub / "models--tiny--gpt2" / "snapshots").mkdir(parents=True)
-    (hub / "models--tiny--gpt2" / "snapshots" / ("1" * 40)).symlink_to(Path(str(spec.tokenizer)))
-    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "cache")]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    manifest = json.loads((Path(done.stdout.strip()) / "manifest.json").read_text())
-    assert (manifest["dataset"], manifest["tokenizer"]) == (f"tiny/text@{'0' * 40}", f"tiny/gpt2@{'1' * 40}")
-    assert manifest["files"] == build(tmp_path, spec).text.manifest["files"]
-
-
-def test_command_without_hub_is_a_usage_error(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "re_bench.text", "prepare", "openwebtext"]
-    caches = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "RE_BENCH_CACHE": str(tmp_path)}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | caches)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(
-        r"re_bench.text: openwebtext: fetch ...\n"
-        r"re_bench.text: openai-community/gpt2@[0-9a-f]{40}: not in the hub's cache, and the download failed \(.+\)\n",
-        done.stderr,
     )
-
-
-def test_unprepared_text_and_pinning_are_usage_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    for number, (rows, reason) in enumerate(cases):
+        (tmp_path / str(number)).mkdir()
+        datasets.Dataset.from_dict(rows).to_parquet(str(tmp_path / str(number) / "train.parquet"))
+        with pytest.raises(UsageError, match=reason):
+            build(tmp_path, PaperSpec(tmp_path / str(number), tokenizer_directory))
+    assert [path for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
     with pytest.raises(UsageError, match=r"openwebtext is not prepared in .*; run: .* prepare openwebtext"):
         open_text("openwebtext", cache=tmp_path)
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
-    with pytest.raises(SystemExit) as ended:
-        main(["pin", "openwebtext"])
-    assert ended.value.code == 2
-    assert "unknown text 'openwebtext'" in capsys.readouterr().err
+
+
+def test_pinned_commits_are_read_from_the_hub_cache(
+    tmp_path: Path, spec: PaperSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    data, tokenizer = Repository("tiny/text", "dataset", "0" * 40), Repository("tiny/gpt2", "model", "1" * 40)
+    remote = PaperSpec(data, tokenizer)
+    with pytest.raises(UsageError, match=f"tiny/gpt2@{'1' * 40}: not in the hub's cache"):
+        build(tmp_path, remote)
+    write_parquet(tmp_path / "hub" / "datasets--tiny--text" / "snapshots" / ("0" * 40) / "plain_text")
+    (tmp_path / "hub" / "models--tiny--gpt2" / "snapshots").mkdir(parents=True)
+    (tmp_path / "hub" / "models--tiny--gpt2" / "snapshots" / ("1" * 40)).symlink_to(Path(str(spec.tokenizer)))
+    manifest = build(tmp_path, remote).text.manifest
+    assert (manifest["dataset"], manifest["tokenizer"]) == (f"tiny/text@{'0' * 40}", f"tiny/gpt2@{'1' * 40}")
+    assert manifest["files"] == build(tmp_path, spec).text.manifest["files"]

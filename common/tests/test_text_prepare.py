@@ -38,17 +38,13 @@ def words(seed: int, count: int) -> str:
     return " ".join(f"{chosen.choice(WORDS)}{chosen.randrange(50)}" for _ in range(count))
 
 
-def document(number: int) -> str:
-    return f"{words(number, 40)} {END_OF_TEXT}"
-
-
 def make_wheel(folder: Path, modules: int = 60, name: str = "tiny") -> Wheel:
     """Make a wheel with training and held-out modules of one of the two packages that have both."""
     folder.mkdir(parents=True, exist_ok=True)
     file = f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(folder / file, "w") as archive:
         for number in range(modules):
-            archive.writestr(zipfile.ZipInfo(f"{PACKAGE}/m{number}.py"), f'"""{document(number)}"""')
+            archive.writestr(zipfile.ZipInfo(f"{PACKAGE}/m{number}.py"), f'"""{words(number, 40)} {END_OF_TEXT}"""')
     return Wheel(name, "1.0", file, sha256_of(folder / file))
 
 
@@ -65,7 +61,7 @@ def test_tokens_decode_to_the_documents_in_order(tmp_path: Path, wheel: Wheel) -
     text = build(tmp_path, wheel).text
     expected: dict[bool, list[str]] = {True: [], False: []}
     for path in sorted(f"{PACKAGE}/m{number}.py" for number in range(60)):
-        expected[is_held_out(path)].append(document(int(path[len(PACKAGE) + 2 : -3])))
+        expected[is_held_out(path)].append(f"{words(int(path[len(PACKAGE) + 2 : -3]), 40)} {END_OF_TEXT}")
     tokenizer = text.tokenizer()
     for tokens, documents in ((text.train, expected[False]), (text.heldout, expected[True])):
         assert tokens.dtype == np.uint16
@@ -76,7 +72,14 @@ def test_tokens_decode_to_the_documents_in_order(tmp_path: Path, wheel: Wheel) -
     assert tokenizer.get_vocab_size() == 300
 
 
-def test_second_preparation_reuses_the_text(tmp_path: Path, wheel: Wheel) -> None:
+def test_prepared_text_is_reused_without_wheels_and_tokenizers(
+    tmp_path: Path, wheel: Wheel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("docstrings", "docstrings-256", "docstrings-65537", "poems-4096", "../x-300", ""):
+        with pytest.raises(UsageError, match="unknown text"):
+            open_text(name)
+    with pytest.raises(UsageError, match=f"not prepared in .*; run: python -m re_bench.text prepare {NAME}"):
+        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
     first = build(tmp_path, wheel)
     written = (first.text.directory / "train.bin").stat().st_mtime_ns
     (tmp_path / "wheels" / wheel.file).unlink()
@@ -84,6 +87,8 @@ def test_second_preparation_reuses_the_text(tmp_path: Path, wheel: Wheel) -> Non
     assert set(first.seconds) == {"wheels", "read", "split", "vocabulary", "encode"}
     assert second.seconds == {}
     assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    assert open_text(NAME, cache=tmp_path / "cache", wheels=[wheel]).directory == first.text.directory
 
 
 def test_text_from_other_wheels_is_refused(tmp_path: Path, wheel: Wheel) -> None:
@@ -95,29 +100,14 @@ def test_text_from_other_wheels_is_refused(tmp_path: Path, wheel: Wheel) -> None
         open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
 
 
-def test_wheel_with_another_checksum_is_refused(tmp_path: Path, wheel: Wheel) -> None:
+def test_wheel_with_another_checksum_or_without_held_out_text_is_refused(tmp_path: Path, wheel: Wheel) -> None:
     make_wheel(tmp_path / "wheels", modules=59)
-    with pytest.raises(UsageError, match=rf"{wheel.file}: SHA-256 [0-9a-f]+, pinned is {wheel.sha256}; delete"):
+    with pytest.raises(UsageError, match=rf"{wheel.file}: SHA-256 [0-9a-f]+, expected {wheel.sha256}; delete"):
         build(tmp_path, wheel)
-    assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
-
-
-def test_wheels_without_held_out_text_are_refused(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "wheels", modules=2)
     with pytest.raises(UsageError, match="no training text, or no held-out text"):
         build(tmp_path, wheel)
     assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
-
-
-def test_unprepared_text_is_a_usage_error(tmp_path: Path, wheel: Wheel) -> None:
-    with pytest.raises(UsageError, match=f"not prepared in .*; run: python -m re_bench.text prepare {NAME}"):
-        open_text(NAME, cache=tmp_path, wheels=[wheel])
-
-
-@pytest.mark.parametrize("name", ["docstrings", "docstrings-256", "docstrings-65537", "poems-4096", "../x-300", ""])
-def test_unknown_names_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="unknown text"):
-        open_text(name)
 
 
 def test_files_that_differ_from_pinned_checksums_are_refused(
@@ -178,18 +168,3 @@ def test_killed_preparation_can_be_repeated(tmp_path: Path, wheel: Wheel) -> Non
     process.communicate()
     directory = build(tmp_path, wheel).text.directory
     assert [path for path in text.iterdir() if path.is_dir()] == [directory]
-
-
-@pytest.mark.integration
-def test_text_opens_without_tokenizers(tmp_path: Path, wheel: Wheel) -> None:
-    directory = build(tmp_path, wheel).text.directory
-    program = (
-        "import sys; sys.modules['tokenizers'] = None\n"
-        "from pathlib import Path\n"
-        "from re_bench.text import open_text\n"
-        "from re_bench.text.corpus import Wheel\n"
-        f"print(open_text({NAME!r}, cache=Path(sys.argv[1]), wheels=[Wheel(*sys.argv[2:])]).directory)\n"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "cache"), *asdict(wheel).values()]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout == f"{directory}\n"

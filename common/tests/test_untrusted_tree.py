@@ -44,7 +44,7 @@ def monsters(tmp_path: Path) -> Path:
     top.mkdir()
     make_deep(top / "deep")
     (top / "file").write_text("x")
-    for number in range(2_000):
+    for number in range(200):
         os.link(top / "file", top / f"link{number}")
     for byte in range(1, 256):
         if byte not in (ord("."), ord("/")):
@@ -61,14 +61,11 @@ def monsters(tmp_path: Path) -> Path:
 def test_every_tree_is_removed_and_nothing_outside(monsters: Path, tmp_path: Path) -> None:
     (tmp_path / "kept").touch()
     remove_tree(monsters)
-    assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
-
-
-def test_a_file_a_link_and_a_missing_path_are_removed(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path)
-    for name in ("file", "link", "missing"):
+    for name in ("link", "missing"):
         remove_tree(tmp_path / name)
+    assert list(tmp_path.iterdir()) == [tmp_path / "kept"]
+    remove_tree(tmp_path / "kept")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +75,8 @@ def test_disk_usage_counts_every_level_and_each_inode_once(tmp_path: Path) -> No
     (tmp_path / "file").write_bytes(b"x" * 100_000)
     before = disk_usage([tmp_path])
     os.link(tmp_path / "file", tmp_path / "again")
-    assert disk_usage([tmp_path, tmp_path]) == before
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert disk_usage([tmp_path, tmp_path, tmp_path / "missing"]) == before + 4096
 
 
 def test_a_directory_that_is_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -93,23 +91,16 @@ def test_a_directory_that_is_swapped_for_a_link_is_not_followed(tmp_path: Path) 
     assert seen == ["a"]
 
 
-def test_a_directory_that_is_moved_during_the_walk_is_an_error(tmp_path: Path) -> None:
-    deepest = tmp_path.joinpath("tree", *"a" * 100)
+@pytest.mark.parametrize("depth", [1, 100])
+def test_a_deep_directory_that_is_moved_during_the_walk_is_an_error(tmp_path: Path, depth: int) -> None:
+    deepest = tmp_path.joinpath("tree", *"a" * depth)
     deepest.mkdir(parents=True)
     steps = walk(tmp_path / "tree")
-    for _level in range(101):
+    for _level in range(depth + 1):
         next(steps)
     deepest.rename(tmp_path / "a")
-    with pytest.raises(OSError, match="was moved during the walk"):
-        list(steps)
-
-
-def test_a_shallow_directory_may_be_moved_during_the_walk(tmp_path: Path) -> None:
-    (tmp_path / "tree" / "a" / "b").mkdir(parents=True)
-    (tmp_path / "tree" / "c").mkdir()
-    names = []
-    for _descriptor, entries in walk(tmp_path / "tree"):
-        names += [entry.name for entry in entries]
-        if (tmp_path / "tree" / "a").exists() and "b" in names:
-            (tmp_path / "tree" / "a").rename(tmp_path / "a")
-    assert sorted(names) == ["a", "b", "c"]
+    if depth == 1:
+        assert list(steps) == []
+    else:
+        with pytest.raises(OSError, match="was moved during the walk"):
+            list(steps)

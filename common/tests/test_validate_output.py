@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from terminal_session import in_terminal, plain
@@ -23,18 +23,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def task(made_up: TaskFolder, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
-    """Return the example task."""
+def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_cursor(
+    made_up: TaskFolder, backend: Backend, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     del backend
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    return made_up
-
-
-def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_cursor(
-    task: TaskFolder, change: Change, tmp_path: Path
-) -> None:
     stop = """\
         import os, signal, sys, time
         print("step \\x1b[2J", file=sys.stderr, flush=True)
@@ -45,8 +39,9 @@ def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_curs
 """
     (tmp_path / "stop").mkdir()
     (tmp_path / "stop" / "number").write_text("stop")
-    stopping = change(task, "score.py", "        try:\n", stop)
+    stopping = change(made_up, "score.py", "        try:\n", stop)
     command = [sys.executable, "-m", "re_bench.cli", "validate", str(stopping.directory), "--profile", "cpu"]
+    command += ["--only", "reference"]
     status, _output, shown = in_terminal([*command, "--jobs", "1", "--solution", str(tmp_path / "stop")])
     assert status == 130, shown
     assert "s] made_up: reference: valid 1.0000" in plain(shown)
@@ -54,32 +49,35 @@ def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_curs
     assert "\x1b[2J" not in shown
 
 
-def test_two_validations_are_compared(task: TaskFolder, change: Change, tmp_path: Path) -> None:
-    change(task, "task.toml", "unit = ", "resolution = 0.5\nunit = ")
-    before, after, other = (tmp_path / f"{name}.json" for name in ("before", "after", "other"))
-    before.write_text(run_command("validate", task.directory, "--profile", "cpu", "--json").stdout)
-    text = before.read_text().replace('"raw": 10.0', '"raw": 10.4').replace("that is no number", "that is no number 7")
-    after.write_text(text)
-    assert compared(task, before, before) == (0, "no differences\n")
-    assert compared(task, before, after)[0] == 1
-    after.write_text(text.replace("number 7", "number"))
-    assert compared(task, before, after) == (0, "no differences\n")
-    report = json.loads(text)
-    rows = {row["variant"]: row for row in report["reports"][0]["rows"]}
-    rows["baseline"]["scores"][0].update(raw=7.0)
-    rows["reference"]["scores"][0].update(status="invalid", raw=None)
-    rows["cheats/words"]["scores"][0].update(message="another reason")
-    report["reports"][0]["rows"].append({"variant": "cheats/new", "scores": []})
-    other.write_text(json.dumps(report))
-    status, table = compared(task, before, other)
+def test_two_validations_are_compared(made_up: TaskFolder, change: Change, tmp_path: Path) -> None:
+    change(made_up, "task.toml", "unit = ", "resolution = 0.5\nunit = ")
+    rows: dict[str, dict[str, Any]] = {
+        "baseline": {"status": "valid", "raw": 0.0, "message": "fine"},
+        "reference": {"status": "valid", "raw": 10.0, "message": "fine"},
+        "cheats/words": {"status": "invalid", "raw": None, "message": "that is no number 7"},
+    }
+
+    def compared(**changes: dict[str, Any]) -> tuple[int, str]:
+        """Compare with a validation whose rows of some solutions differ."""
+        changed = {name: score | changes.get(name.rpartition("/")[2], {}) for name, score in rows.items()}
+        changed |= {f"cheats/{name}": score for name, score in changes.items() if name == "new"}
+        for name, scores in (("before", rows), ("after", changed)):
+            listed = [{"variant": variant, "scores": [score]} for variant, score in scores.items()]
+            report = {"task": "made_up", "profile": "cpu", "rows": listed}
+            (tmp_path / f"{name}.json").write_text(json.dumps({"reports": [report]}))
+        done = run_command("compare", "before.json", "after.json", cwd=tmp_path)
+        return done.returncode, done.stdout
+
+    same = (0, "no differences\n")
+    assert compared() == same
+    assert compared(reference={"raw": 10.4}, words={"message": "that is no number 8"}) == same
+    assert compared(words={"message": "that is no number"})[0] == 1
+    new = {"status": "valid", "raw": 1.0, "message": ""}
+    other = {"status": "invalid", "raw": None}
+    status, table = compared(baseline={"raw": 7.0}, reference=other, words={"message": "another reason"}, new=new)
     assert status == 1
     assert [line.split()[1:3] for line in table.splitlines()[2:]] == [
         ["baseline", "raw"], ["reference", "status"], ["cheats/words", "reason"], ["cheats/new", "presence"],
     ]  # fmt: skip
-    other.write_text("[1]")
-    assert compared(task, before, other)[0] == 2
-
-
-def compared(task: TaskFolder, before: Path, after: Path) -> tuple[int, str]:
-    done = run_command("compare", before, after, cwd=task.directory.parent)
-    return done.returncode, done.stdout
+    (tmp_path / "broken.json").write_text("[1]")
+    assert run_command("compare", "before.json", "broken.json", cwd=tmp_path).returncode == 2

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluation_factory import TASKS, Shape, make_evaluation
-from strange_bundle import packed_by_a_stranger
+from evaluation_factory import TASKS, Shape, change_json, log_of, make_evaluation
 
 from re_bench.attempts.log import AttemptLog, encoded
 from re_bench.cli.main import main
@@ -22,18 +21,10 @@ from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.verify import verify
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
     from pathlib import Path
 
 SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=2, attempts=3)
 KEY = "a-key-that-is-no-phrase-77"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -43,14 +34,6 @@ def evaluation(tmp_path: Path) -> Path:
     plan = Plan.model_validate({"tasks": ["alpha", "beta"], "runs": 2, "agents": agents, "models": {"model-a": {}}})
     change_json(evaluation / "evaluation.json", plan=plan.record())
     return evaluation
-
-
-def log_of(run: Path) -> Path:
-    return next(run.glob("server/sessions/*/attempts.jsonl"))
-
-
-def change_json(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def names(bundle: Path) -> list[str]:
@@ -78,9 +61,7 @@ def test_unusual_submissions_keep_their_hashes(evaluation: Path, tmp_path: Path)
     (workspace / "a % b").chmod(0o755)
     (workspace / "links").mkdir()
     (workspace / "links" / "up").symlink_to("..//a % b")
-    with (tmp_path / "workspace" / "long").open("w") as file:
-        file.write("y")
-    (workspace / "long").rename(workspace / ("n" * 200))
+    (workspace / ("n" * 200)).write_text("y")
     (workspace.joinpath("odd").with_name(b"\xff\n\\".decode("utf-8", "surrogateescape"))).write_text("z")
     digest = keep_submission(log, workspace).name
     result = verify(pack(evaluation, tmp_path / "bundle").path, sample=0)
@@ -158,36 +139,6 @@ def test_access_tokens_and_held_out_data_are_excluded(evaluation: Path, tmp_path
     assert f"runs/{run.name}/tries/1/agent/trace.jsonl" in plain.manifest.files
 
 
-def rewrite(log: Path, **changes: Any) -> None:
-    attempts = AttemptLog(log).read().attempts
-    changed = [replace(entry, **changes) if entry.raw is not None else entry for entry in attempts]
-    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in changed))
-
-
-FORGED: list[tuple[str, Callable[[Path, Path], object], str]] = [
-    ("reward", lambda run, _log: change_json(run / "run.json", reward=7.0), "reward is 7.0 in run.json"),
-    ("session", lambda run, _log: change_json(run / "run.json", session=None), "but None in the attempt log"),
-    ("task", lambda run, _log: change_json(run / "run.json", task="omega"), "the evaluation has no task"),
-    ("record", lambda run, _log: (run / "run.json").write_text('{"run": 5}'), "it is damaged"),
-    ("evaluation", lambda run, _log: (run.parents[1] / "evaluation.json").write_text("[]"), "it is damaged"),
-    ("attempts' rewards", lambda _run, log: rewrite(log, reward=9.0), "but 9.0 in the attempt log"),
-    ("attempts' task", lambda _run, log: rewrite(log, task="beta", profile="gpu"), "another task or profile"),
-    ("attempt removed", lambda _run, log: log.write_bytes(log.read_bytes().partition(b"\n")[2]), "some are missing"),
-    ("incomplete attempt", lambda _run, log: log.write_bytes(log.read_bytes() + b'{"half'), "incomplete lines"),
-    ("submission", lambda _run, log: rewrite(log, submission="0" * 64), "cannot be checked"),
-]
-
-
-@pytest.mark.parametrize(("change", "problem"), [entry[1:] for entry in FORGED], ids=[entry[0] for entry in FORGED])
-def test_damaged_and_forged_records(
-    evaluation: Path, tmp_path: Path, change: Callable[[Path, Path], object], problem: str
-) -> None:
-    run = next(run for run in sorted((evaluation / "runs").iterdir()) if b'"valid"' in log_of(run).read_bytes())
-    change(run, log_of(run))
-    problems = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=0).problems
-    assert any(problem in entry for entry in problems), problems
-
-
 def test_flipped_bit_and_truncation(evaluation: Path, tmp_path: Path) -> None:
     bundle = pack(evaluation, tmp_path / "bundle").path
     whole = bundle.read_bytes()
@@ -200,12 +151,9 @@ def test_flipped_bit_and_truncation(evaluation: Path, tmp_path: Path) -> None:
     assert not verify(bundle, sample=0).passed
 
 
-@pytest.mark.parametrize("content", [b"short", b"x" * 10_000])
-def test_file_changes_during_packing(
-    evaluation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
+def test_file_changes_during_packing(evaluation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def change(_name: str) -> str:  # called after the checksums
-        next(evaluation.rglob("trace.jsonl")).write_bytes(content)
+        next(evaluation.rglob("trace.jsonl")).write_bytes(b"x" * 10_000)
         return "1"
 
     monkeypatch.setattr("re_bench_evaluation.pack.version", change)
@@ -225,21 +173,15 @@ def test_packing_errors(evaluation: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "bundle").exists()
 
 
-def test_bundle_command(
-    evaluation: Path, tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    packed = re_bench("bundle", evaluation, "--json", cwd=tmp_path)
-    assert json.loads(packed.stdout)["path"] == "evaluation.bundle.tar.gz", packed.stderr
-    verified = re_bench("bundle", "--verify", "evaluation.bundle.tar.gz", "--json", cwd=tmp_path)
-    result = json.loads(verified.stdout)
-    assert (verified.returncode, result["passed"], result["compared"]) == (0, True, 0), verified.stderr
-    assert len(result["rescored"]) == 5
+def test_bundle_command(evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = str(tmp_path / "bundle")
+    assert main(["bundle", str(evaluation), "--out", bundle]) == 0
+    capsys.readouterr()
+    assert main(["bundle", "--verify", bundle, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["passed"], result["compared"], len(result["rescored"])) == (True, 0, 5)
     assert {entry["outcome"] for entry in result["rescored"]} == {"not compared"}  # its tasks are made up
-    assert any("alpha: task is not installed" in note for note in result["notes"])
     assert "no score was compared" in result["notes"]
-
-
-def test_exit_statuses(evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change_json(next(iter((evaluation / "runs").iterdir())) / "run.json", raw=-1.0, reward=3.0)
     forged = str(tmp_path / "forged")
     assert main(["bundle", str(evaluation), "--out", forged]) == 0

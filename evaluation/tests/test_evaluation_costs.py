@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -59,12 +58,3 @@ class Spending(RuleBasedStateMachine):
 
 
 TestSpending = Spending.TestCase
-
-
-@given(budgets=st.lists(DOLLARS, max_size=20), spent=st.dictionaries(RUNS, DOLLARS))
-def test_run_starts_only_within_the_cap(budgets: list[float], spent: dict[str, float]) -> None:
-    cap = DollarCap(CAP, spent)
-    for number, budget in enumerate(budgets):
-        fits = cap.committed + budget <= CAP
-        assert abs(cap.committed + budget - CAP) < ROUNDING or cap.start(f"new {number}", budget) is fits
-    assert DollarCap(None, spent).start("any", 1e12)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
+import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluation_factory import TASKS, Shape, make_evaluation
+from evaluation_factory import TASKS, Shape, change_json, make_evaluation, make_validation
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from re_bench.attempts.log import AttemptLog, _encode, _fields
+from re_bench.attempts.log import AttemptLog
 from re_bench.cli.main import main
-from re_bench.errors import ReBenchError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point
 from re_bench_evaluation.agents import Usage
 from re_bench_evaluation.pack import pack
@@ -26,22 +31,16 @@ from re_bench_evaluation.working_time import read_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 
-SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=2, attempts=3)
+SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=2, attempts=2)
 ESCAPE = "\x1b[31m"
 
 
 @pytest.fixture
-def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+def evaluation(tmp_path: Path) -> Path:
     return make_evaluation(tmp_path / "evaluation", shape=SHAPE)
-
-
-def change_json(path: Path, **changes: Any) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def reported(evaluation: Path) -> str:
@@ -62,13 +61,20 @@ EXTREME: tuple[dict[str, Any], ...] = (
 )
 
 
+def line_of(attempt: dict[str, Any]) -> bytes:
+    """Return an intact line of an attempt log with any content."""
+    line: dict[str, Any] = {"attempt": attempt, "v": 1}
+    line["crc"] = f"{zlib.crc32(json.dumps(attempt, sort_keys=True, separators=(',', ':')).encode()):08x}"
+    return json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
 def test_logs_with_extreme_values(evaluation: Path) -> None:
     logs = sorted(evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"))
     for log, fields in zip(logs, EXTREME, strict=True):
         attempts = AttemptLog(log).read().attempts
-        log.write_bytes(b"".join(_encode(_fields(entry) | fields) + b"\n" for entry in attempts))
+        lines = [json.loads(line)["attempt"] | fields for line in log.read_text().splitlines()]
+        log.write_bytes(b"".join(map(line_of, lines)))
         assert len(AttemptLog(log).read().attempts) == len(attempts)
-        read_report([log.parents[3]], room=Room())
     reported(evaluation)
 
 
@@ -92,7 +98,6 @@ def test_traces_and_findings_with_extreme_values(evaluation: Path, tmp_path: Pat
         finding = f'{{"check": "a", "severity": "info", "text": "x", "evidence": {{"x": {value}}}}}\n'
         (evaluation / "scan.jsonl").write_text('{"v": 1, "time": "", "checks": [], "left_out": []}\n' + finding)
         json.dumps(to_json(read_report([evaluation], room=Room())), allow_nan=False)
-    reported(evaluation)
     assert main(["transcripts", str(evaluation), "--out", str(tmp_path / "out")]) == 0
     for path in (tmp_path / "out").rglob("*.json"):
         json.loads(path.read_text(), parse_constant=pytest.fail)
@@ -169,19 +174,15 @@ def test_runs_with_long_waits_are_flagged(evaluation: Path) -> None:
     assert flagged == {"alpha/cpu/v1"}
 
 
-def test_plans_and_records_with_extreme_values(evaluation: Path) -> None:
+def test_plans_records_and_sessions_with_extreme_values(evaluation: Path) -> None:
+    huge = dict.fromkeys(("used_s", "waited_s", "model_dollars", "scoring_model_dollars"), 1e308)
+    for record in evaluation.glob("runs/*/server/sessions/*/session.json"):
+        change_json(record, **huge, periods=[[0, 1e308], [1e308, 1.7e308]], opened="9999-12-31T23:59:59+00:00")
+    read_report([evaluation])
     for path, hours in zip(sorted(evaluation.glob("runs/*/run.json")), (5e-324, 10**400, "x", [1]), strict=False):
         change_json(evaluation / "evaluation.json", plan={"budget": {"hours": hours}})
         change_json(path, tokens=10**400)
         assert "it is damaged" in as_text(read_report([evaluation], room=Room()))
-    reported(evaluation)
-
-
-def test_sessions_with_extreme_times(evaluation: Path) -> None:
-    huge = dict.fromkeys(("used_s", "waited_s", "model_dollars", "scoring_model_dollars"), 1e308)
-    for record in evaluation.glob("runs/*/server/sessions/*/session.json"):
-        change_json(record, **huge, periods=[[0, 1e308], [1e308, 1.7e308]], opened="9999-12-31T23:59:59+00:00")
-        read_report([record.parent.parent.parent])
     reported(evaluation)
 
 
@@ -196,3 +197,69 @@ def test_amounts_in_usage_are_bounded(tmp_path: Path) -> None:
     for text in ('{"dollars": 1e308}', '{"tokens": 1' + "0" * 400 + "}", '{"steps": -1}', "[" * 10_000):
         (tmp_path / "agent" / "usage.json").write_text(text)
         assert Usage.of_run(tmp_path) == Usage()
+
+
+ODD: tuple[Any, ...] = (
+    None, True, -1, 10**400, float("nan"), float("-inf"), "", "\ud800", "\x1b[2J", "../../..", [], ["a"], {}, {"a": []},
+    "9999-12-31T23:59:59+00:00", 1e308,
+)  # fmt: skip
+FILES = (
+    "evaluation.json", "scan.jsonl", "runs/*/run.json", "runs/*/waits.jsonl", "runs/*/agent/trace.jsonl",
+    "runs/*/server/sessions/*/session.json", "runs/*/server/sessions/*/attempts.jsonl",
+    "runs/*/server/sessions/*/transcript.jsonl", "validation.json",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("made") / "e"
+    make_evaluation(directory, shape=Shape((("mlab", "m"),), TASKS[:1], runs=1, attempts=3))
+    make_validation(directory / "validation.json", TASKS[:1])
+    head = {"v": 1, "time": "t", "checks": ["jumps"], "left_out": [], "judge": None}
+    finding = {"check": "jumps", "severity": "info", "text": "t", "run": "r", "attempt": 1, "evidence": {"a": 1}}
+    (directory / "scan.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(finding)}\n")
+    return directory
+
+
+def read(made: Path, name: str, content: bytes) -> None:
+    """Make a report of a copy in which a file has another content."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(shutil.copytree(made, Path(scratch) / "e"))
+        next(copy.glob(name)).write_bytes(content)
+        try:
+            data = read_report([copy, copy / "validation.json"], room=Room())
+        except UsageError:
+            return
+        json.dumps(to_json(data), allow_nan=False).encode()
+        as_text(data).encode()
+
+
+slow = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@slow
+@given(st.data())
+def test_unexpected_values(made: Path, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(FILES))
+    path = next(made.glob(name))
+    lines = [
+        json.loads(line) for line in ([path.read_text()] if path.suffix == ".json" else path.read_text().splitlines())
+    ]
+    node: Any = lines
+    while True:
+        key = data.draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node))))
+        if not isinstance(node[key], dict | list) or not node[key] or data.draw(st.integers(0, 3)) == 0:
+            break
+        node = node[key]
+    node[key] = data.draw(st.sampled_from(ODD))
+    read(made, name, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+
+@slow
+@given(st.data())
+def test_truncated_and_changed_bytes(made: Path, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(FILES))
+    content = bytearray(next(made.glob(name)).read_bytes())
+    for _change in range(data.draw(st.integers(0, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    read(made, name, bytes(content[: data.draw(st.integers(0, len(content)))]))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from evaluation_factory import (
-    LINK_REFUSED,
     TASKS,
     Shape,
+    log_of,
     make_evaluation,
     make_log,
     make_session,
@@ -25,13 +25,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
-from re_bench.errors import UsageError
 from re_bench.records import RunRecord, TaskRecord
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
-from re_bench_evaluation.report.findings import Finding, Scan, write_scan
 from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
 from re_bench_evaluation.report.runs import final_scores
@@ -41,11 +39,6 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import Cell, ReportData
 
 SMALL = Shape(agents=(("mlab", "model-a"), ("person", None)), tasks=TASKS[:3], runs=3, attempts=4)
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +63,6 @@ def run_of(evaluation: Path, name: str = "person.none.alpha.0") -> Path:
     return evaluation / "runs" / name
 
 
-def log_of(run: Path) -> Path:
-    return next(run.glob("server/sessions/*/attempts.jsonl"))
-
-
 def append(log: Path, **fields: Any) -> None:
     values: dict[str, Any] = {
         "time": "2026-11-01T09:59:00+00:00", "task": "alpha", "profile": "cpu", "status": "valid", "raw": 1.5,
@@ -87,7 +76,6 @@ def test_evaluation(evaluation: Path) -> None:
     data = read_report([evaluation], room=Room())
     assert not data.problems
     assert len(data.runs) == 2 * 3 * 3
-    assert [task.key for task in data.tasks] == ["alpha/cpu/v1", "beta/cpu/v1", "gamma/cpu/v1"]
     assert len(data.cells) == 2 * 3
     for cell in data.cells:
         assert [curve.mean[-1] for curve in cell.curves] == pytest.approx([cell.reward.value] * 2, abs=2e-6)
@@ -127,16 +115,6 @@ def test_steps_come_from_the_transcript_without_a_trace(evaluation: Path) -> Non
     assert texts == [[f"python solution.py --try {number}"] for number in (1, 2, 3, 4)]
 
 
-def test_diffs_and_steps_are_limited(tmp_path: Path) -> None:
-    sources = ["".join(f"value_{line} = {line * factor}\n" for line in range(3000)) for factor in range(3)]
-    evaluation = make_evaluation(tmp_path / "long", shape=Shape(tasks=TASKS[:1], runs=1, sources=sources))
-    data = read_report([evaluation], room=Room(diffs=4000, steps=4000))
-    diffs = [attempt.diff for run in data.runs for attempt in run.attempts if attempt.diff]
-    texts = [file.text or "" for diff in diffs for file in diff.files]
-    assert 0 < sum(map(len, texts)) <= 4000 + 20 * len(texts)
-    assert read_report([evaluation]).runs[0].attempts[0].diff is None
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.none() | st.floats(-3, 3), st.none() | st.floats(-3, 3)), max_size=6),
@@ -162,15 +140,13 @@ def test_score_so_far_matches_the_final_score(
 
 
 def test_invalid_and_negative_runs_count_as_zero(evaluation: Path) -> None:
-    for number in range(3):
+    for number, (raw, reward) in enumerate(((4.0, -2.0), (0.5, 1.5), (None, None))):
         run = run_of(evaluation, f"person.none.alpha.{number}")
-        log_of(run).unlink()
-        change(run, attempts=0, valid=0, raw=None, reward=None)
-    bad, good = (run_of(evaluation, f"person.none.alpha.{number}") for number in (0, 1))
-    append(session(bad), raw=4.0, reward=-2.0)
-    change(bad, attempts=1, raw=4.0, reward=-2.0)
-    append(session(good), raw=0.5, reward=1.5)
-    change(good, attempts=1, raw=0.5, reward=1.5)
+        log = log_of(run)
+        log.unlink()
+        if raw is not None:
+            append(log, raw=raw, reward=reward)
+        change(run, attempts=int(raw is not None), valid=int(raw is not None), raw=raw, reward=reward)
     data = read_report([evaluation])
     assert not data.problems
     cell = cell_of(data, "person", "alpha")
@@ -179,10 +155,6 @@ def test_invalid_and_negative_runs_count_as_zero(evaluation: Path) -> None:
     assert (cell.above_0, cell.above_1) == pytest.approx((1 / 3, 1 / 3))
     assert cell.no_valid == 1
     assert "below_zero" in {flag.kind for flag in cell.flags}
-
-
-def session(run: Path) -> Path:
-    return next(run.glob("server/sessions/*")) / "attempts.jsonl"
 
 
 @pytest.mark.parametrize(("state", "kind"), [("failed", "failed_runs"), ("running", "unfinished_runs")])
@@ -196,13 +168,6 @@ def test_unfinished_runs_are_excluded_from_means(evaluation: Path, state: str, k
     run = next(run for run in data.runs if run.key == "first/person.none.alpha.0")
     assert run.counted is None
     assert run.attempts
-
-
-def test_invalid_attempts_are_grouped_by_message(tmp_path: Path) -> None:
-    shape = Shape(tasks=TASKS[:1], runs=2, attempts=6, messages=("12 bytes: too long", "345 bytes: too long"))
-    cell = read_report([make_evaluation(tmp_path / "e", shape=shape)]).cells[0]
-    (refusal,) = cell.refusals
-    assert refusal.count == cell.invalid > 0
 
 
 def test_leaderboards_by_profile_and_columns_by_version(tmp_path: Path) -> None:
@@ -236,20 +201,15 @@ def test_leaderboards_are_sorted_and_compare_rows_with_the_first(tmp_path: Path)
     assert [flag.text for flag in board.flags] == [
         "overall score covers 2 of 3 tasks", "modelled scores: delta/gpu/v1",
     ]  # fmt: skip
-    first, second = board.rows
-    assert first.overall.value is not None
-    assert second.overall.value is not None
+    rows: tuple[Any, Any] = board.rows  # type: ignore[assignment]
+    first, second = rows
     assert first.overall.value >= second.overall.value
     assert first.ahead is None
-    assert second.ahead is not None
     assert second.ahead.value == pytest.approx(first.overall.value - second.overall.value)
     assert second.ahead.low is not None
     failed, others = (first, second) if first.model == "model-a" else (second, first)
     assert others.worst_case is None
-    assert failed.worst_case is not None
     assert failed.worst_case.n == failed.overall.n + 1 == 12
-    assert failed.overall.value is not None
-    assert failed.worst_case.value is not None
     assert failed.worst_case.value < failed.overall.value
 
 
@@ -269,18 +229,11 @@ def test_tasks_with_different_anchors_have_different_keys(tmp_path: Path) -> Non
     assert {"budgets", "tasks"} == {flag.kind for flag in board.flags}
 
 
-def test_modelled_scores_and_stand_ins_are_flagged(tmp_path: Path) -> None:
-    data = read_report([make_evaluation(tmp_path / "e", shape=Shape(tasks=TASKS[3:], runs=1))])
-    assert "modelled" in {flag.kind for flag in cell_of(data, "mlab", "delta").flags}
-    assert "stand_in" in {flag.kind for flag in cell_of(data, "mlab", "epsilon").flags}
-    assert {"modelled", "stand_in"} <= {flag.kind for flag in data.leaderboards[0].flags}
-
-
 @pytest.mark.parametrize(("field", "kind"), [("instance", "instances"), ("scorer", "scorers")])
 def test_different_instances_and_versions_are_flagged(evaluation: Path, field: str, kind: str) -> None:
     for number in range(2):
         run = run_of(evaluation, f"person.none.alpha.{number}")
-        append(session(run), **({"details": {field: number}} if field == "instance" else {field: f"v{number}"}))
+        append(log_of(run), **({"details": {field: number}} if field == "instance" else {field: f"v{number}"}))
     assert kind in {flag.kind for flag in cell_of(read_report([evaluation]), "person", "alpha").flags}
 
 
@@ -292,7 +245,7 @@ def test_damaged_runs_do_not_affect_others(evaluation: Path, tmp_path: Path) -> 
     gone = run_of(evaluation, "person.none.beta.0")
     change(gone, session="../../../elsewhere")
     change(run_of(evaluation, "person.none.beta.1"), session="gone")
-    session_record = session(run_of(evaluation, "person.none.beta.2")).parent / "session.json"
+    session_record = log_of(run_of(evaluation, "person.none.beta.2")).with_name("session.json")
     session_record.write_text('{"used_s": NaN')
     (evaluation / "runs" / "empty").mkdir()
     change(run_of(evaluation, "person.none.gamma.0"), reward=5.0)
@@ -308,21 +261,6 @@ def test_damaged_runs_do_not_affect_others(evaluation: Path, tmp_path: Path) -> 
     cell = cell_of(data, "person", "alpha")
     assert (cell.reward.n, len(cell.runs)) == (1, 2)
     assert "damaged_runs" in {flag.kind for flag in cell.flags}
-
-
-def test_evaluation_without_record(evaluation: Path) -> None:
-    (evaluation / "evaluation.json").unlink()
-    data = read_report([evaluation])
-    texts = [problem.text for problem in data.problems]
-    assert sum("runs are left out" in text for text in texts) == 18
-    assert any("evaluation.json: " in text for text in texts)
-    assert not data.runs
-
-
-def test_single_run(evaluation: Path) -> None:
-    data = read_report([run_of(evaluation)])
-    assert [run.agent for run in data.runs] == ["person"]
-    assert not data.problems
 
 
 def installed_record() -> TaskRecord:
@@ -367,15 +305,6 @@ def test_another_chat_model_does_not_get_the_anchors_of_the_task_s_own(tmp_path:
     assert rewards["gpt-3.5-turbo-0125"] == pytest.approx(1 / 0.13)
 
 
-def test_open_session_is_running(tmp_path: Path) -> None:
-    record = installed_record()
-    state = make_state(tmp_path / "state", Shape(tasks=(record,), runs=1))
-    path = next(state.glob("sessions/*/session.json"))
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"state": "open", "ended": None}))
-    (run,) = read_report([state]).runs
-    assert (run.state, run.counted) == ("running", None)
-
-
 def test_newest_validation_is_used(evaluation: Path, tmp_path: Path) -> None:
     old, new = make_validation(tmp_path / "old.json"), make_validation(tmp_path / "new.json")
     values = json.loads(new.read_text())
@@ -414,7 +343,7 @@ def test_final_scores_have_metr_equivalent_rewards(in_metr_s_unit: Path) -> None
     assert "METR-equivalent 0.25" in render(data)
 
 
-@pytest.mark.parametrize("metr", [None, "x", {}, {"starting": 1, "reference": 1}, {"starting": "1", "reference": 0}])
+@pytest.mark.parametrize("metr", [None, {}, {"starting": 1, "reference": 1}, {"starting": "1", "reference": 0}])
 def test_runs_without_usable_anchors_of_metr_have_no_mean(in_metr_s_unit: Path, metr: object) -> None:
     last = max((in_metr_s_unit / "runs").iterdir())
     append(log_of(last), details={"metr": metr})
@@ -424,14 +353,6 @@ def test_runs_without_usable_anchors_of_metr_have_no_mean(in_metr_s_unit: Path, 
     assert data.runs[1].metr_reward is None
     assert data.metr_reward(data.cells[0]) is None
     assert "METR-equivalent" not in as_text(data) + render(data)
-
-
-def test_source_and_age_of_anchors(evaluation: Path) -> None:
-    anchors = read_report([evaluation]).tasks[0].anchors
-    assert anchors is not None
-    assert (anchors.kind, anchors.repeats, anchors.starting_spread) == ("measured", 3, 0.01)
-    assert anchors.age_days is not None
-    assert anchors.age_days > 0
 
 
 def test_published_anchors_are_shown_and_flagged(tmp_path: Path) -> None:
@@ -454,24 +375,6 @@ def test_anchors_of_a_single_repeat_have_no_spread(tmp_path: Path) -> None:
     assert "±" not in render(data)
 
 
-def test_scan_findings(evaluation: Path) -> None:
-    findings = [
-        Finding("jumps", "warning", "a jump", "person.none.alpha.0", 2, {"from": 0.1, "to": 0.9}),
-        Finding("refused", "serious", "x" * 5000),
-    ]
-    write_scan(evaluation, Scan("2026-11-02T00:00:00+00:00", ("jumps", "refused"), tuple(findings)))
-    data = read_report([evaluation])
-    scan = data.evaluations[0].scan
-    assert scan is not None
-    serious, jump = scan.findings
-    assert (serious.severity, jump) == ("serious", findings[0])
-    (evaluation / "scan.jsonl").unlink()
-    (evaluation / "scan.jsonl").mkdir()
-    assert "scan.jsonl: cannot be read" in "".join(
-        f"{problem.path}: {problem.text}" for problem in read_report([evaluation]).problems
-    )
-
-
 @pytest.mark.integration
 def test_bundle_equals_its_evaluation(evaluation: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "e.bundle.tar.gz"
@@ -481,19 +384,3 @@ def test_bundle_equals_its_evaluation(evaluation: Path, tmp_path: Path) -> None:
     assert packed.leaderboards == own.leaderboards
     assert packed.evaluations[0].path == str(bundle)
     assert packed.runs[0].path.startswith(f"{bundle}/runs/")
-
-
-def test_nothing_to_report(tmp_path: Path) -> None:
-    (tmp_path / "text.md").write_text("# no results")
-    with pytest.raises(UsageError, match=r"text.md: unknown format; expected an evaluation"):
-        read_report([tmp_path / "text.md"])
-    with pytest.raises(UsageError, match="No such file or directory"):
-        read_report([tmp_path / "nowhere"])
-
-
-def test_messages_are_shortened(tmp_path: Path) -> None:
-    shape = Shape(tasks=TASKS[:1], runs=1, attempts=8, messages=("x" * 5000,))
-    data = read_report([make_evaluation(tmp_path / "e", shape=shape)])
-    longest = max(len(attempt.message) for run in data.runs for attempt in run.attempts)
-    assert 1000 < longest < 1100
-    assert LINK_REFUSED not in {attempt.message for run in data.runs for attempt in run.attempts}

@@ -121,20 +121,18 @@ def test_jumps_errors_and_identical_submissions(tmp_path: Path) -> None:
 def test_hidden_paths(here: TaskFolder, tmp_path: Path, line: bytes) -> None:
     line = line.replace(b"HERE", bytes(here.directory))
     files = {"bad": {"a.py": b"x = 1\n" + line, "b.bin": b"\0" + line}, "good": {"a.py": b"process = 1  # records"}}
-    evaluation, _hashes = evaluation_with(
-        tmp_path, [[attempt(0.5, "good"), attempt(0.5, "bad"), attempt(0, "bad")]], files
-    )
+    attempts = [attempt(0.5, "good"), attempt(0.5, "bad"), attempt(0, "bad")]
+    evaluation, _hashes = evaluation_with(tmp_path, [attempts], files)
     ((severity, number, text),) = found(evaluation, "hidden-paths")
     assert (severity, number, "line 2 of a.py" in text) == ("warning", 2, True)
 
 
-@pytest.mark.parametrize("variant", ["starter", "baseline", "reference"])
-def test_own_solutions_have_no_hidden_paths(variant: str, tmp_path: Path) -> None:
+def test_own_solutions_have_no_hidden_paths(tmp_path: Path) -> None:
     files: dict[str, Mapping[str, bytes]] = {}
-    for directory in sorted(TASKS.glob(f"*/{variant}")):
+    for directory in (path for variant in ("starter", "baseline", "reference") for path in TASKS.glob(f"*/{variant}")):
         texts = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
-        files[directory.parent.name] = texts
-    assert len(files) >= 2
+        files[f"{directory.parent.name} {directory.name}"] = texts
+    assert len(files) >= 10
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.5, name) for name in files]], files)
     assert found(evaluation, "hidden-paths") == []
 
@@ -147,12 +145,8 @@ def test_kernels(tmp_path: Path) -> None:
     )
     deep = b"import triton\nx = " + b"(" * 50_000
     reference = (TASKS / "triton_cumsum" / "reference" / "solution.py").read_bytes()
-    files = {
-        "patched": {"a.py": patched},
-        "deep": {"a.py": deep},
-        "reference": {"a.py": reference},
-        "no": {"a.py": b"1"},
-    }
+    contents = {"patched": patched, "deep": deep, "reference": reference, "no": b"1"}
+    files = {name: {"a.py": content} for name, content in contents.items()}
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.5, name) for name in files]], files)
     findings = scan(evaluation, ["kernels"]).findings
     assert "TIMER_MONKEYPATCH" in {finding.evidence["pattern"] for finding in findings if finding.attempt == 1}
@@ -179,34 +173,21 @@ def test_damaged_findings(tmp_path: Path) -> None:
     assert read_scan(tmp_path) is None
     whole = Scan("now", ("jumps",), (Finding("jumps", "info", "text", "run", 1, {"a": 1}),))
     write_scan(tmp_path, whole)
-    assert read_scan(tmp_path) == whole
-    lines = [
-        {"check": "x"},
-        {"check": 1, "severity": "info", "text": "x"},
-        {"check": "x", "severity": "fatal", "text": "x"},
-    ]
     with (tmp_path / FILE).open("a") as file:
-        file.write("".join(json.dumps(line) + "\n" for line in lines) + '{"half')
-    scan_again = read_scan(tmp_path)
-    assert scan_again is not None
-    assert (scan_again.findings, scan_again.left_out) == (whole.findings, ("4 lines of scan.jsonl are damaged",))
+        file.write('{"check": "x"}\n{"check": "x", "severity": "fatal", "text": "x"}\n{"half')
+    damaged = ("3 lines of scan.jsonl are damaged",)
+    assert read_scan(tmp_path) == replace(whole, left_out=damaged)
 
 
 def test_scan_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.9), attempt(1.7, message="\x1b[31m")]])
-    assert main(["scan", "--list"]) == 0
-    assert "refused-cheats" in capsys.readouterr().out
     assert main(["scan", str(evaluation), "--check", "jumps", "--check", "above-best"]) == 0
     out = capsys.readouterr().out
     assert "leads, not verdicts" in out
     assert "\x1b" not in out
     assert main(["scan", str(evaluation), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["findings"][0]["check"] == "above-best"
-    for wrong in (
-        [],
-        [str(tmp_path)],
-        [str(evaluation), "--check", "nothing"],
-    ):
+    for wrong in ([], [str(tmp_path)], [str(evaluation), "--check", "nothing"]):
         with pytest.raises(SystemExit) as error:
             main(["scan", *wrong])
         assert error.value.code == 2

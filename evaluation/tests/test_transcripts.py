@@ -15,8 +15,7 @@ from re_bench_evaluation.trajectory import of_trace
 from re_bench_evaluation.transcripts import document_of, write_trajectories
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=1, attempts=3)
@@ -33,10 +32,6 @@ def step(number: int, action: str, observation: str, **reply: Any) -> Iterator[d
     yield event("reply", time, **fields | reply)
     yield event("action", time + 1, fields={}, action=action, input={"file": "a"}, notes=[], tool=None, journal=0)
     yield event("observation", time + 9, text=observation, snapshot=None, handed_in=None)
-
-
-def documents(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(directory.rglob("*.json"))]
 
 
 def events_of(document: dict[str, Any], event: str) -> list[dict[str, Any]]:
@@ -64,17 +59,12 @@ def test_evaluation_has_two_trajectories_per_run(tmp_path: Path) -> None:
         assert [step["tool_calls"][0]["function_name"] for step in server["steps"] if "tool_calls" in step] == [
             "bash", "answer",
         ] * 3  # fmt: skip
-    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.json")}
-    write_trajectories(evaluation, tmp_path / "out")
-    assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.json")}
 
 
 def test_state_directory_has_one_trajectory_per_session(tmp_path: Path) -> None:
     state = make_state(tmp_path / "state", replace(SHAPE, runs=2))
-    written = write_trajectories(state, tmp_path / "out")
-    assert sorted(entry.path.parent.name for entry in written) == sorted(
-        path.name for path in (state / "sessions").iterdir()
-    )
+    written = {entry.path.parent.name for entry in write_trajectories(state, tmp_path / "out")}
+    assert written == {path.name for path in (state / "sessions").iterdir()}
 
 
 def test_replies_helper_calls_and_costs() -> None:
@@ -95,7 +85,6 @@ def test_replies_helper_calls_and_costs() -> None:
     assert sources == ["user", "agent", "agent", "agent", "system", "system"]
     edit, summary, malformed = document["steps"][1:4]
     assert edit["observation"]["results"] == [{"source_call_id": "call-2", "content": "edited"}]
-    assert edit["tool_calls"][0]["arguments"] == {"file": "a"}
     assert edit["metrics"] == {"prompt_tokens": 100, "completion_tokens": 20, "cost_usd": 0.5}
     assert (summary["model_name"], summary["extra"]) == ("cheap", {"purpose": "summary"})
     assert (malformed["extra"], malformed["observation"]["results"][0]["content"][:5]) == ({"malformed": True}, "there")
@@ -145,27 +134,3 @@ def test_malformed_lines(tmp_path: Path) -> None:
     (run / "trace.jsonl").symlink_to("/etc/passwd")
     with pytest.raises(UsageError, match="symbolic link"):
         write_trajectories(run, tmp_path / "out")
-
-
-def test_transcripts_command(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    evaluation = make_evaluation(tmp_path / "evaluation", shape=replace(SHAPE, tasks=TASKS[:1]))
-    done = re_bench("transcripts", evaluation, "--json", cwd=tmp_path)
-    files = json.loads(done.stdout)["trajectories"]
-    assert [(entry["attempts"], entry["incomplete_lines"]) for entry in files] == [(3, 0)] * 2
-    assert all((tmp_path / entry["path"]).is_file() for entry in files)
-    refused = re_bench("transcripts", tmp_path / "out", cwd=tmp_path)
-    assert (refused.returncode, "no agent's trace.jsonl" in refused.stderr) == (2, True), refused.stderr
-
-
-def test_harbor_models_accept_documents(tmp_path: Path) -> None:
-    reason = "NOT CHECKED against Harbor's models: pip install harbor, which needs Python 3.12, is missing here"
-    models = pytest.importorskip("harbor.models.trajectories", reason=reason)
-    write_trajectories(make_evaluation(tmp_path / "evaluation", shape=SHAPE), tmp_path / "out")
-    write_trajectories(make_state(tmp_path / "state", SHAPE), tmp_path / "out" / "state")
-    test_malformed_lines(tmp_path)
-    paths = list((tmp_path / "out").rglob("*.json"))
-    assert len(paths) == 7
-    for path in paths:
-        trajectory = models.Trajectory.model_validate_json(path.read_text())
-        assert trajectory.schema_version == "ATIF-v1.7"
-        assert trajectory.to_json_dict() == json.loads(path.read_text())

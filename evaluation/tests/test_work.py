@@ -39,6 +39,7 @@ class Person:
         self.command, self.directory = command, directory
 
     def begin(self, task: TaskFolder, *options: str) -> str:
+        (task.directory / "instructions.md").write_text("# Made up\n\nWrite a large number.\n")
         done = self.command("work", "begin", task.directory, self.directory, "--profile", "cpu", *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -94,11 +95,8 @@ def test_work_from_begin_to_finish(
     re_bench: Callable[..., subprocess.CompletedProcess[str]], made_up: TaskFolder, tmp_path: Path
 ) -> None:
     person, began = Person(re_bench, tmp_path / "work"), time.monotonic()
-    (made_up.directory / "instructions.md").write_text("# Made up\n\nWrite a large number.\n")
     output = person.begin(made_up, "--hours", "2", "--max-attempts", "3", "--person", "anna", "--tag", "years=4")
     assert "Write a large number." in output
-    assert "You have 2 hours" in output
-    assert "up to 3 times.\n- You see its score." in output
     assert (person.directory / "INSTRUCTIONS.md").read_text() in output
     person.has_worked(0.5)
     person.writes("5")
@@ -126,23 +124,17 @@ def test_work_from_begin_to_finish(
     attempts = AttemptLog(person.session / "attempts.jsonl").read().attempts
     assert [attempt.raw for attempt in attempts] == [5.0, None, 7.0]
     times = [attempt.wall_s or 0.0 for attempt in attempts]
-    assert times == sorted(times)
-    assert times == [attempt.working_s for attempt in attempts]
+    assert times == sorted(times) == [attempt.working_s for attempt in attempts]
     assert 0.5 * HOUR <= times[0] <= at_most
     periods = session_periods(person.session)
     assert len(periods) == 2
-    elapsed = [one.working_s for one in attempt_times(attempts, periods) if one]
-    assert elapsed == times
+    assert [one.working_s for one in attempt_times(attempts, periods) if one] == times
     kept = Store(person.session / "attempts.jsonl").find(attempts[2].submission)
     assert kept is not None
     assert (kept / "number").read_text() == "7"
     run, evaluation = RunRecord.load(person.run), EvaluationRecord.load(person.directory)
-    assert (run.run, run.state, run.reason, run.session) == (
-        "human.made_up.0",
-        "ended",
-        "finished",
-        person.session.name,
-    )
+    named = (run.run, run.state, run.reason, run.session)
+    assert named == ("human.made_up.0", "ended", "finished", person.session.name)
     assert (run.attempts, run.valid, run.raw, run.reward) == (3, 2, 7.0, 0.7)
     assert run.tags == {"person": "anna", "years": "4"}
     assert run.working_s is not None
@@ -151,7 +143,6 @@ def test_work_from_begin_to_finish(
 
 
 def test_no_scoring_after_the_limits(person: Person, made_up: TaskFolder) -> None:
-    (made_up.directory / "instructions.md").write_text("x")
     person.begin(made_up, "--max-attempts", "1")
     person.writes("5")
     person.does("score")
@@ -166,7 +157,6 @@ def test_no_scoring_after_the_limits(person: Person, made_up: TaskFolder) -> Non
 
 
 def test_time_off_during_a_reboot_does_not_count(person: Person, made_up: TaskFolder) -> None:
-    (made_up.directory / "instructions.md").write_text("x")
     person.begin(made_up, "--hours", "100000")
     now = Moment.now()
     off_hours = 1000.0
@@ -182,7 +172,6 @@ def test_time_off_during_a_reboot_does_not_count(person: Person, made_up: TaskFo
 def test_killed_scoring_changes_nothing(
     person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder], tmp_path: Path
 ) -> None:
-    (made_up.directory / "instructions.md").write_text("x")
     begun, slow = tmp_path / "begun", "        import time\n        from pathlib import Path\n"
     slow += f"        if not Path({str(begun)!r}).exists():\n"
     slow += f"            Path({str(begun)!r}).touch(); time.sleep(60)\n        try:"
@@ -221,7 +210,6 @@ def test_clock_ignores_suspension_and_date_changes(passing: tuple[Moment, float,
 def test_hidden_score(
     person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
-    (made_up.directory / "instructions.md").write_text("x")
     task = change(made_up, "task.toml", 'unit = "points"', 'unit = "points"\nshow_score = false')
     assert "You see whether it is valid, but not its score." in person.begin(task)
     person.writes("5")
@@ -236,19 +224,14 @@ def test_invalid_requests(person: Person, made_up: TaskFolder, tmp_path: Path) -
     lacking = person.command("work", "begin", made_up.directory, person.directory, "--profile", "cpu")
     assert (lacking.returncode, person.directory.exists()) == (2, False)
     assert "instructions.md: cannot read: No such file" in lacking.stderr
-    (made_up.directory / "instructions.md").write_text("x")
     assert "no work found; start with: re-bench work begin TASK" in person.does("score", status=2)
     assert not person.directory.exists()
-    assert "there is no task 'nothing'" in person.command("work", "begin", "nothing", tmp_path / "x").stderr
-    assert (
-        "expected a positive number"
-        in person.command("work", "begin", made_up.directory, tmp_path / "x", "--hours", "nan").stderr
-    )
+    endless = person.command("work", "begin", made_up.directory, tmp_path / "x", "--hours", "nan")
+    assert "expected a positive number" in endless.stderr
     person.begin(made_up)
     again = person.command("work", "begin", made_up.directory, person.directory, "--profile", "cpu")
     assert again.returncode == 2
     assert "give a directory that does not exist yet" in again.stderr
-    assert "Unknown option: --hours" in person.does("pause", "--hours", "3", status=2)
     with (person.directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "in use by another command" in person.does("pause", status=2)
@@ -257,7 +240,6 @@ def test_invalid_requests(person: Person, made_up: TaskFolder, tmp_path: Path) -
 
 
 def test_collect_study(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
-    (made_up.directory / "instructions.md").write_text("x")
     people = [Person(person.command, tmp_path / name) for name in ("anna", "ben")]
     for number, one in enumerate(people):
         one.begin(made_up, "--person", one.directory.name)
@@ -274,11 +256,6 @@ def test_collect_study(person: Person, made_up: TaskFolder, tmp_path: Path) -> N
     assert person.command("work", "collect", study, both[0]).returncode == 0
     assert person.command("work", "collect", study, *both).stdout.splitlines()[1:] == ["human.made_up.1"]
     runs = [RunRecord.load(path) for path in run_directories(study)]
-    assert [(run.run, run.tags["person"], run.reward) for run in runs] == [
-        ("human.made_up.0", "anna", 0.5),
-        ("human.made_up.1", "ben", None),
-    ]
-    assert [run.seed for run in runs] == [0, 1]
-    assert EvaluationRecord.load(study).name == "study"
+    assert [(run.seed, run.tags["person"], run.reward) for run in runs] == [(0, "anna", 0.5), (1, "ben", None)]
     log = AttemptLog(study / "runs" / runs[0].run / "server" / "sessions" / str(runs[0].session) / "attempts.jsonl")
     assert [attempt.raw for attempt in log.read().attempts] == [5.0]

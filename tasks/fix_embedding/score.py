@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class FixEmbedding(Task[Profile]):
     """Repair a corrupted embedding.
 
-    ``workspace`` is imported lazily because it needs torch, which scoring does not.
+    ``workspace`` is imported lazily because it imports torch, which scoring does not need.
     """
 
     profiles = PROFILES
@@ -71,7 +71,7 @@ class FixEmbedding(Task[Profile]):
         details = {"loss": loss, "final_loss": final_loss, "floor": profile.floor, "tokens": tokens, "file": file}
         details |= at_floor((loss, final_loss), profile.floor)
         raw, private = (log_above_floor(one, profile.floor) for one in (loss, final_loss))
-        message = "the score is ln(loss - floor), on other windows than the final score's"
+        message = "the score is ln(loss - floor) on windows that the final score does not use"
         return RawScore(raw, message, {**details, "evaluation_seconds": seconds, **gpu.details}, private=private)
 
 

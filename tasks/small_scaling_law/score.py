@@ -32,7 +32,7 @@ class SmallScalingLaw(Task[Scale]):
         workspace.create(setup, directory)
 
     def meter(self, setup: Setup[Scale], directory: Path) -> Meter:
-        """Return the meter, which makes each run, and keeps the ledger, in a workspace hidden from the agent."""
+        """Return the meter, which makes each run and keeps the ledger in a workspace that the agent cannot see."""
         return meter.open_meter(setup, directory)
 
     def rebuild(self, setup: Setup[Scale], cluster: str | None) -> None:

@@ -18,13 +18,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 _TOO_WIDE = "return document.documentElement.scrollWidth - window.innerWidth"
 _PICTURES = "return [...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
 _SHOWN = "return [...document.querySelectorAll(arguments[0])].filter(node => node.checkVisibility()).length"
-_SEEN = (
-    "const box = document.querySelector(arguments[0]).getBoundingClientRect(); return box.right > 0 && box.left < 390"
-)
-_FOUND = """
-const look = () => document.querySelector("#search-results li") ? arguments[0](1) : setTimeout(look, 100);
-look();
-"""
 
 
 def problems(browser: Browser, page: Path, width: int, *, dark: bool) -> list[str]:
@@ -46,21 +39,3 @@ def test_every_page_is_whole(browser: Browser, width: int) -> None:
     assert len(PAGES) > 40, "no site; run: nox -s docs"
     dark = width == NARROW
     assert [problem for page in PAGES for problem in problems(browser, page, width, dark=dark)] == []
-
-
-def test_the_menu_opens_on_a_telephone(browser: Browser) -> None:
-    browser.open(SITE / "docs" / "README.html", width=NARROW)
-    assert not browser.run(_SEEN, ".sidebar-tree a")
-    browser.run("document.querySelector('label[for=__navigation]').click()")
-    browser.run("document.querySelector('.sidebar-drawer').getAnimations().forEach(animation => animation.finish())")
-    assert browser.run(_SEEN, ".sidebar-tree a")
-
-
-def test_the_first_page_leads_to_the_documentation(browser: Browser) -> None:
-    browser.open(SITE / "index.html")
-    assert browser.driver.current_url == (SITE / "docs" / "README.html").as_uri()
-
-
-def test_search_finds_a_word_without_a_server(browser: Browser) -> None:
-    browser.open(f"{(SITE / 'search.html').as_uri()}?q=conformance")
-    assert browser.driver.execute_async_script(_FOUND) == 1

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
     from re_bench.sandbox.process import Finished
 
-_NAMES = ["new\nline", "\u00fc\u4e2d\U0001f600", "-rf", " ", "\udcff\udcfe", "a" * 255]
 _SHORT = replace(LIMITS, wall_s=0.5)
 _GAP = 100  # length of the line with the number of omitted bytes
 FAMILIES = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
@@ -173,22 +172,6 @@ def device_files(target: Target) -> Iterator[str]:
     """No device file can be created."""
     work = target.scratch / "work"
     yield from target.call(_make_devices, [str(work), "/tmp"], spec=spec_showing(write=work))
-
-
-def _make_names(directory: str, names: list[str]) -> int:
-    """Attack: create a file with each name."""
-    for name in names:
-        Path(directory, name).write_bytes(os.fsencode(name))
-    return len(os.listdir(directory))  # noqa: PTH208
-
-
-def odd_names(target: Target) -> Iterator[str]:
-    """File names of arbitrary bytes in a writable directory are preserved."""
-    work = target.scratch / "work"
-    spec = spec_showing(write=work)
-    target.call(_make_names, str(work), _NAMES, spec=spec)
-    made = {path.name: path.read_bytes() for path in work.iterdir()}
-    yield from [f"a file named {name!a} is missing" for name in _NAMES if made.get(name) != os.fsencode(name)]
 
 
 def temporary_files(target: Target) -> Iterator[str]:
@@ -356,22 +339,6 @@ def _too_much(finished: Finished, limits: Limits) -> Iterator[str]:
         yield f"{kept} characters of output were kept"
 
 
-def _print_bytes() -> bool:
-    """Attack: print bytes that are not text."""
-    for stream in (1, 2):
-        os.write(stream, bytes(range(256)) * 4 + b"\xff\xfe\x00\xed\xa0\x80\x1b[2J")
-    return True
-
-
-def binary_output(target: Target) -> Iterator[str]:
-    """Output that is not text is decoded with replacements."""
-    finished = target.send(_print_bytes)
-    if finished.status != 0:
-        yield f"it ended with status {finished.status}"
-    if "\ufffd" not in finished.stdout or "\ufffd" not in finished.stderr:
-        yield "the output did not arrive"
-
-
 def _print_forever(seconds: float) -> bool:
     """Attack: print until stopped."""
     end = time.monotonic() + seconds
@@ -420,18 +387,6 @@ def processor_time(target: Target) -> Iterator[str]:
     finished = target.send(_count, 5, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=1, wall_s=60)))
     if not finished.status:
         yield "five seconds could be used (limit: one)"
-
-
-def _fail() -> bool:
-    """Exit with status 7."""
-    os._exit(7)
-
-
-def exit_status(target: Target) -> Iterator[str]:
-    """The exit status of the program is reported."""
-    finished = target.send(_fail)
-    if finished.status != 7:
-        yield f"7 was reported as {finished.status}"
 
 
 def shared_memory(target: Target) -> Iterator[str]:
@@ -829,18 +784,15 @@ ATTACKS: dict[str, Attack] = {
     "symbolic links": symbolic_links,
     "hard links": hard_links,
     "device files": device_files,
-    "odd names": odd_names,
     "temporary files": temporary_files,
     "inherited descriptors": inherited_descriptors,
     "tracing": tracing,
     "limits of others": limits_of_others,
     "processes that keep changing": processes_that_keep_changing,
     "a gigabyte of output": a_gigabyte_of_output,
-    "binary output": binary_output,
     "timeout during output": timeout_during_output,
     "closed output": closed_output,
     "processor time": processor_time,
-    "exit status": exit_status,
     "shared memory": shared_memory,
     "memory of forks": memory_of_forks,
     "files in memory": files_in_memory,

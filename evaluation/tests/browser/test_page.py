@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 _NARROW = 320
-_COLUMN = """
-    const rows = [...document.querySelectorAll("#runs-table tr.run")];
-    return rows.map(row => Number(row.cells[arguments[0]].textContent));
-"""
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +25,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(made_up_report()), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
-    """Return the page of 1,000 runs with 20 attempts each, and its processor time."""
-    data = made_up_report(tasks=5, runs=50, attempts=20, agents=4)
-    path = tmp_path_factory.mktemp("large") / "report.html"
-    began = time.process_time()
-    path.write_text(render(data), encoding="utf-8")
-    return path, time.process_time() - began
 
 
 def _open_first_run(browser: Browser) -> str:
@@ -55,18 +41,6 @@ def test_no_requests_or_console_messages(browser: Browser, report: Path) -> None
         assert browser.requests() == [report.as_uri()]
 
 
-def test_sorting_by_header(browser: Browser, report: Path) -> None:
-    browser.open(report)
-    header = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table th:nth-child(3)")
-    before = browser.run(_COLUMN, 2)
-    header.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
-    assert header.get_attribute("aria-sort") == "ascending"
-    assert browser.run(_COLUMN, 2) == sorted(before) != before
-    header.find_element(By.TAG_NAME, "button").click()
-    assert header.get_attribute("aria-sort") == "descending"
-    assert browser.run(_COLUMN, 2) == sorted(before, reverse=True)
-
-
 def test_runs_open_by_keyboard(browser: Browser, report: Path) -> None:
     browser.open(report)
     cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
@@ -80,51 +54,11 @@ def test_runs_open_by_keyboard(browser: Browser, report: Path) -> None:
     assert cell.find_elements(By.TAG_NAME, "ins")
 
 
-def test_filter(browser: Browser, report: Path) -> None:
-    browser.open(report)
-    browser.driver.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("EPSILON small-7b")
-    shown = [row for row in browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table tr.run") if row.is_displayed()]
-    assert len(shown) == 3
-    assert browser.driver.find_element(By.ID, "shown").text == "3 of 18 shown"
-
-
-def test_figures(browser: Browser, report: Path) -> None:
-    browser.open(report)
-    loaded = (
-        "return [...document.images].map(image => image.naturalWidth > 100 && image.closest('details')?.open !== false)"
-    )
-    assert browser.run(loaded) == [True, False] * 3 + [True]
-    browser.run("document.querySelectorAll('figure details').forEach(details => { details.open = true })")
-    assert browser.run(loaded) == [True] * 7
-
-
-def test_light_dark_and_print(browser: Browser, report: Path) -> None:
-    colours = "const style = getComputedStyle(document.documentElement); return [style.backgroundColor, style.color]"
-    browser.open(report)
-    light = browser.run(colours)
-    assert light == ["rgb(255, 255, 255)", "rgb(27, 31, 36)"]
-    browser.set(dark=True)
-    assert browser.run(colours) == ["rgb(20, 23, 28)", "rgb(230, 233, 238)"]
-    browser.set(dark=True, media="print")
-    assert browser.run(colours) == light
-
-
-@pytest.mark.parametrize("width", [_NARROW, 768, 1280])
+@pytest.mark.parametrize("width", [_NARROW, 1280])
 def test_page_does_not_scroll_sideways(browser: Browser, report: Path, width: int) -> None:
     browser.open(report, width=width)
-    _open_first_run(browser)
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = true })")
     assert browser.run("return document.documentElement.scrollWidth") <= width
-
-
-def test_a_leaderboard_of_five_tasks_is_not_cut_off(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(render(made_up_report(tasks=5, agents=5)), encoding="utf-8")
-    browser.open(path, width=1280)
-    hidden = (
-        "return [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth).filter(n => n > 0)"
-    )
-    assert browser.run(hidden) == []
 
 
 def test_page_works_without_javascript(browser: Browser, report: Path) -> None:
@@ -158,17 +92,15 @@ def test_accessible_names(browser: Browser, report: Path) -> None:
     assert browser.run(nameless) == empty
 
 
-def test_large_page_is_fast_and_small(browser: Browser, large: tuple[Path, float]) -> None:
-    path, seconds = large
+def test_a_page_of_1000_runs_is_fast_and_small(browser: Browser, tmp_path: Path) -> None:
+    data, path = made_up_report(tasks=5, runs=50, attempts=20, agents=4), tmp_path / "report.html"
+    began = time.process_time()
+    path.write_text(render(data), encoding="utf-8")
+    seconds = time.process_time() - began
     assert path.stat().st_size <= 10_500_000
     browser.open(path)
     usable = browser.run("return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd / 1000")
-    began = time.monotonic()
-    text = _open_first_run(browser)
-    opening = time.monotonic() - began
-    print(f"\nmade in {seconds:.1f} s of a core, {path.stat().st_size / 1e6:.1f} MB, usable in {usable:.2f} s, "
-          f"a run opens in {opening:.2f} s")  # fmt: skip
-    assert text.count("valid") >= 20
+    assert _open_first_run(browser).count("valid") >= 20
     assert browser.console() == []
     assert seconds <= 20
     assert usable <= 4

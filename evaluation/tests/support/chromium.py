@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _QUIET = (
@@ -61,8 +64,12 @@ class Browser:
         return [address for address in asked if not address.startswith("data:image/")]
 
 
-def start(chromium: str, chromedriver: str) -> Browser:
-    """Start a browser without network access."""
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Return a browser without network access."""
+    chromium, chromedriver = (shutil.which(name) for name in ("chromium", "chromedriver"))
+    if chromium is None or chromedriver is None:
+        pytest.skip("NOT TESTED: no chromium; type: sudo apt-get install chromium chromium-driver")
     options = ChromeOptions()
     options.binary_location = chromium
     for argument in (*_QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])):
@@ -70,4 +77,5 @@ def start(chromium: str, chromedriver: str) -> Browser:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = Chrome(options, ChromeService(chromedriver))
     driver.set_script_timeout(30)
-    return Browser(driver)
+    yield Browser(driver)
+    driver.quit()

@@ -12,14 +12,14 @@ import json
 import random
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
 from re_bench import records
-from re_bench.attempts.log import Attempt, AttemptLog, LogContents
+from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
 from re_bench.data.jsonl import locked_log
 from re_bench.normalise import normalise
 from re_bench.records import EvaluationRecord, RunRecord, TaskRecord
@@ -84,6 +84,22 @@ class Shape:
     """Messages of invalid attempts."""
     sources: Sequence[str] = field(default_factory=tuple)
     """Contents of the submissions' file, in turn, instead of generated programs."""
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    """Change keys of a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def change_attempts(log: Path, **changes: Any) -> None:
+    """Change fields of all attempts in a log."""
+    attempts = AttemptLog(log).read().attempts
+    log.write_bytes(b"".join(encoded(replace(entry, **changes)) + b"\n" for entry in attempts))
+
+
+def log_of(directory: Path) -> Path:
+    """Return the attempt log of a run, or of an evaluation with one run."""
+    return next(directory.rglob("server/sessions/*/attempts.jsonl"))
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 ``python -m fix_embedding.models --profile cpu [--out DIR]`` trains a profile's models. The package contains the models
 of profile ``cpu``; those of profile ``gpu`` are trained into the cache. Training took 200 to 260 s per profile on a
-shared H200. The exact weights depend on the GPU and on package versions. ``models.json`` records both, the recipes, the
-losses and the files' SHA-256.
+shared H200. The exact weights depend on the GPU and on package versions, which ``models.json`` records together with
+the recipes, the losses and the files' SHA-256.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FILES = tuple(f"{name}.safetensors" for name in NAMES)
 """The models' files, in the order of :data:`NAMES`."""
 
 RECORD = "models.json"
-"""The file that records the models' SHA-256, recipes, losses, hardware and package versions."""
+"""The file with the models' SHA-256, recipes, losses, hardware and package versions."""
 
 SHIPPED = ("cpu",)
 """Profiles whose models are part of the package."""
@@ -55,7 +55,7 @@ FINAL = 0.02
 """Final learning rate as a fraction of the peak."""
 
 _PUBLISHED_LOSS = 2.55
-"""Loss of GPT-2 XL on OpenWebText, from the original task."""
+"""Loss of GPT-2 XL on OpenWebText, according to the original task."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def models_entry(profile: str, text: PreparedText) -> CacheEntry:
 
     def check(directory: Path, record: Mapping[str, Any]) -> None:
         if record["text"]["files"] != text.manifest["files"]:
-            raise ReBenchError(f"{directory}: trained on another text than {text.directory}; {remedy}")
+            raise ReBenchError(f"{directory}: trained on another text, not on {text.directory}; {remedy}")
 
     title = f"the model pair of profile {profile}"
     return CacheEntry(models_directory(profile), title, FILES, remedy, check=check, manifest_name=RECORD)
@@ -95,9 +95,7 @@ def models_entry(profile: str, text: PreparedText) -> CacheEntry:
 def open_models(profile: str, text: PreparedText) -> Models:
     """Return a profile's models, after verifying the checksums of their files.
 
-    Args:
-        profile: a name in :data:`PROFILES`.
-        text: the text that the models must have been trained on; ignored for published models.
+    Models that are not published must have been trained on ``text``.
 
     Raises:
         UsageError: if the models are missing.
@@ -132,12 +130,7 @@ def build(
 
     Return the content of ``models.json``, except for the files' checksums.
 
-    Args:
-        profile: the profile.
-        text: the text.
-        directory: where to save the models.
-        log: receives progress messages.
-        kept: a directory whose large model is copied rather than trained again.
+    If ``kept`` is a directory of models, copy its large model rather than train a new one.
     """
     settings = PROFILES[profile]
     models = {}
@@ -147,7 +140,6 @@ def build(
     for name in NAMES[len(models) :]:
         models[name], state = trained(name, settings, getattr(settings, name), text, log)
         path = directory / f"{name}.safetensors"
-        # Half precision halves the files' size. The recorded loss is computed from these rounded values.
         save_file(state, path)
         path.chmod(0o644)  # safetensors makes the file readable by its owner only
     return {
@@ -160,7 +152,10 @@ def build(
 def trained(
     name: str, entry: Profile, recipe: Recipe, text: PreparedText, log: Callable[[str], None]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Train one model; return its entry in ``models.json``, and its state dict in half precision."""
+    """Train one model; return its entry in ``models.json``, and its state dict in half precision.
+
+    Half precision halves the size of the file. The recorded loss is computed with the rounded values.
+    """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(recipe.seed)
     model = recipe.model().to(device)
@@ -191,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the intact models of a profile.")
     parser.add_argument("--profile", choices=trainable, required=True)
     parser.add_argument("--keep-large", action="store_true", help="train only the small model again")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where to put them, if not where they belong")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="output directory (default: the profile's)")
     options = parser.parse_args()
     with cli_entry_point("models"):
         name = options.profile

@@ -71,7 +71,7 @@ class Profile:
     heldout_tokens: int
     """Maximum number of scored tokens; they form whole windows, spread evenly over the held-out text."""
     scoring_batch: int
-    """Windows that the scorer evaluates at a time; this number affects the last digits of the loss."""
+    """Number of windows that the scorer evaluates at a time; it affects the last digits of the loss."""
     floor: float
     """Nats subtracted from the loss before taking the logarithm; no model's loss is this low."""
     budget: Budget
@@ -120,7 +120,7 @@ PROFILES = {
 }
 """The profiles by name.
 
-In ``cpu`` and ``gpu``, the floor is lower than the intact large model's loss, and the small model is recurrent: a
-smaller transformer could be handed in, since it can be widened to the large model's shapes without training
+In ``cpu`` and ``gpu``, the floor is lower than the intact large model's loss. The small model is recurrent, because a
+small transformer could be widened to the large model's shapes without training, and submitted
 (``tests/test_graft.py``).
 """

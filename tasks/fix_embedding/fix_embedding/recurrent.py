@@ -1,6 +1,6 @@
-"""A small recurrent language model, whose state a transformer cannot take over.
+"""A small recurrent language model, which no transformer can imitate exactly.
 
-This file has no dependencies in re-bench, because agents get a copy of it.
+This file does not import other modules of re-bench, because agents get a copy of it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ __all__ = ["RecurrentModel"]
 class RecurrentModel(nn.Module):
     """A gated recurrent unit (Cho et al., arXiv 1406.1078) with tied embedding and unembedding.
 
-    Args:
-        vocab_size: number of tokens.
-        n_embd: width of the embedding.
-        n_hidden: width of the recurrent state.
+    The embedding has the width ``n_embd``, the recurrent state the width ``n_hidden``.
     """
 
     def __init__(self, vocab_size: int, n_embd: int, n_hidden: int) -> None:

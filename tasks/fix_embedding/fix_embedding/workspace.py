@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EMBEDDING = "transformer.wte.weight"
 COPIED = (gpt.__file__, recurrent.__file__, training.__file__, batches.__file__, checks.__file__)
-"""Modules copied unchanged into workspaces; they import no other module of re_bench."""
+"""Modules copied unchanged into workspaces; they do not import other modules of re-bench."""
 
 
 def prepare(setup: Setup[Profile]) -> None:
@@ -43,8 +43,7 @@ def prepare(setup: Setup[Profile]) -> None:
     def train_models(directory: Path) -> dict[str, Any]:
         if not torch.cuda.is_available():
             raise UsageError(
-                f"the models of profile {setup.profile_name} must be trained first, and this machine has no CUDA "
-                "device for that"
+                f"the models of profile {setup.profile_name} must be trained first, which needs a CUDA device"
             )
         setup.log(f"training the models of profile {setup.profile_name}: once, some minutes on a GPU ...")
         return build(setup.profile_name, text, directory, setup.log)
@@ -83,7 +82,7 @@ def _intact_models(profile: str) -> Models:
 
 
 def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """Return ``state`` with the embedding's rows permuted at random, reproducibly if ``seed`` is given."""
+    """Return ``state`` with the embedding's rows permuted at random, or according to ``seed`` if it is not None."""
     rows = len(state[EMBEDDING])
     draw = secrets.SystemRandom() if seed is None else random.Random(seed)
     order = draw.sample(range(rows), rows)
@@ -105,5 +104,5 @@ def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]
 
 
 def _save(state: dict[str, Any], dtype: str, path: Path) -> None:
-    """Save plain copies of the tensors in their usual order, to reveal nothing about how they were made."""
+    """Save plain copies of the tensors in their usual order, so that the file does not reveal the permutation."""
     torch.save({name: tensor.to(getattr(torch, dtype), copy=True).contiguous() for name, tensor in state.items()}, path)

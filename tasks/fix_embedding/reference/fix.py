@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 PROFILE = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 EMBEDDING = "transformer.wte.weight"
-SOFTNESS = [0.5 * 0.75**step for step in range(16)]
+SOFTNESS = [0.4 * 0.6**step for step in range(9)]
 """Temperature of the distributions in each step, in nats of agreement."""
 ENOUGH, FEW = 1 / 10, 1 / 80
 """Stop when more than ``ENOUGH`` of all tokens are placed, and a step places fewer than ``FEW`` of them."""
@@ -48,7 +48,7 @@ RARE = 1e-12
 """Lower bound of a row's long-run frequency."""
 READ = 1 << 27
 """Maximum number of tokens of the text to count."""
-PASSES = (64, 256, 1024)
+PASSES = (32, 256, 1024)
 """Batches of whole contexts in each round."""
 BIGRAM_WEIGHT = 0.2
 """Weight of a token's occurrence in bigrams relative to its occurrence in a whole context."""

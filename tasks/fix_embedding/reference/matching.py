@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 26
 """Table entries in memory at a time (256 MiB for each intermediate result)."""
-SINKHORN = 6
+SINKHORN = 3
 """Iterations that normalise a table over rows and over tokens."""
 CANDIDATES = 128
 """Candidate rows for each token in an assignment."""
 INCREMENT = 0.02
 """Increment of bids, in nats; the assignment's sum is within this much per token of the optimum."""
 GIVE_UP_MARGIN = 1.0
-"""A token stops bidding when every candidate's value minus its price is this many nats below the last candidate's
-value."""
+"""A token stops bidding when, for each of its candidates, value minus price is this many nats below the value of its
+last candidate."""
 ROUNDS = 5_000
-"""Maximum rounds of bidding; tokens that still have no row then get none of their candidates."""
+"""Maximum number of bidding rounds; tokens that still have no row afterwards do not get any of their candidates."""
 
 
 class Table(NamedTuple):

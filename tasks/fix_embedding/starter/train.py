@@ -1,6 +1,6 @@
-"""Load, evaluate, train and save the models, as an example: ``python train.py [--steps N]``.
+"""An example that loads, evaluates, trains and saves models: ``python train.py [--steps N]``.
 
-The example trains only the large model's embedding, which repairs little. Change it as you like.
+It trains only the large model's embedding, which repairs little. Change it as you like.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def save(model: torch.nn.Module) -> None:
 
 
 def main() -> None:
-    """Load, evaluate, train, save."""
+    """Load both models, evaluate them, train the large model, and save it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
     options = parser.parse_args()

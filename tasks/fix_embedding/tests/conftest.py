@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,70 +11,78 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from fix_embedding.recurrent import RecurrentModel
+from fix_embedding import workspace as workspaces
+from fix_embedding.profiles import PROFILES, Budget, Profile, Recipe, RecurrentSizes, Sizes
 from fix_embedding.sandboxed import checks, empty_model
 from re_bench.data.files import sha256_of
-from re_bench.lm.gpt import GPT, GPTConfig
-from re_bench.task.discovery import TaskFolder, open_task
+from re_bench.task.interface import Setup
 from re_bench.testing import TINY_TEXT, write_tiny_text
 from re_bench.text import open_text
 
 TASK = Path(__file__).parents[1]
-LARGE = GPTConfig(300, 16, 2, 2, 16)
-TINY = f"""
-
-PROFILES = {{
-    "cpu": Profile(
-        text={TINY_TEXT!r},
-        large=Recipe(Sizes(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
-        small=Recipe(RecurrentSizes(300, 8, 12), steps=3, learning_rate=1e-3),
-        training_batch=8,
-        dtype="float32",
-        heldout_tokens=1024,
-        scoring_batch=32,
-        floor=0.5,
-        budget=Budget(steps=8, batch=8),
-    )
-}}
-"""
+TINY = Profile(
+    text=TINY_TEXT,
+    large=Recipe(Sizes(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
+    small=Recipe(RecurrentSizes(300, 8, 12), steps=3, learning_rate=1e-3),
+    training_batch=8,
+    dtype="float32",
+    heldout_tokens=1024,
+    scoring_batch=32,
+    floor=0.5,
+    budget=Budget(steps=8, batch=8),
+)
 
 
 @pytest.fixture(scope="session")
 def tensors() -> dict[str, Any]:
-    return checks.described(empty_model(asdict(LARGE)), "float32")
-
-
-@pytest.fixture(scope="session")
-def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_text(tmp_path_factory.mktemp("cache"), [f"word{number}" for number in range(300)])
-
-
-@pytest.fixture(autouse=True)
-def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each test, and nothing after it, find the tiny cache."""
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tiny_cache))
+    return checks.described(empty_model(TINY.large.sizes._asdict()), "float32")
 
 
 @pytest.fixture(scope="session")
 def intact() -> dict[str, dict[str, Any]]:
     torch.manual_seed(0)
-    return {"large": GPT(LARGE).state_dict(), "small": RecurrentModel(300, 8, 12).state_dict()}
+    return {name: getattr(TINY, name).model().state_dict() for name in ("large", "small")}
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dict[str, Any]) -> TaskFolder:
-    """Return a copy of the task with another table of profiles and models that fit it."""
-    directory = tmp_path_factory.mktemp("tasks") / "fix_embedding"
-    shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "models", "__pycache__", ".*"))
-    with (directory / "fix_embedding" / "profiles.py").open("a") as file:
-        file.write(TINY)
-    models = directory / "fix_embedding" / "models" / "cpu"
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory, intact: dict[str, Any]) -> Path:
+    """Return a cache with a tiny text, and the models of the profile ``tiny``, which are not trained."""
+    cache = write_tiny_text(tmp_path_factory.mktemp("cache"), [f"word{number}" for number in range(300)])
+    models = cache / "fix_embedding" / "tiny"
     models.mkdir(parents=True)
-    files = open_text(TINY_TEXT, cache=tiny_cache).manifest["files"]
+    files = open_text(TINY_TEXT, cache=cache).manifest["files"]
     record: dict[str, Any] = {"files": {}, "models": {"large": {"heldout_loss": 5.0}}, "text": {"files": files}}
     for name, state in intact.items():
         path = models / f"{name}.safetensors"
         save_file({key: tensor.half() for key, tensor in state.items()}, path)
         record["files"][path.name] = sha256_of(path)
     (models / "models.json").write_text(json.dumps(record))
-    return open_task(directory)
+    return cache
+
+
+@pytest.fixture
+def tiny(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Setup[Profile]:
+    """Have the profiles ``cpu`` and ``tiny`` be small, and find the tiny cache."""
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tiny_cache))
+    for name in ("cpu", "tiny"):
+        monkeypatch.setitem(PROFILES, name, TINY)
+    return Setup("tiny", TINY, 0, print)
+
+
+@pytest.fixture
+def workspace(tiny: Setup[Profile], tmp_path: Path) -> Path:
+    """Return a small workspace of the starting solution."""
+    return new_workspace(tiny, tmp_path / "workspace")
+
+
+def new_workspace(tiny: Setup[Profile], directory: Path) -> Path:
+    shutil.copytree(TASK / "starter", directory)
+    workspaces.create(tiny, directory)
+    workspaces.add_corrupted_model(tiny, directory, None)
+    return directory
+
+
+@pytest.fixture
+def another(tiny: Setup[Profile], tmp_path: Path) -> Path:
+    """Return a second workspace."""
+    return new_workspace(tiny, tmp_path / "another")

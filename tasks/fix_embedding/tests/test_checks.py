@@ -54,16 +54,11 @@ def test_parameters_and_views_are_tensors_too(good: Any, tensors: Any, tmp_path:
     assert torch.equal(read[NAME], transposed)
 
 
+# The cheats have more: sparse tensors, tensors without data, values that are not finite.
 CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "double": (lambda t: t.double(), "dtype float64; it must be float32"),
-    "half": (lambda t: t.half(), "dtype float16"),
-    "complex": (lambda t: t.to(torch.complex64), "dtype complex64"),
     "transposed": (lambda t: t.T.contiguous(), r"shape \[16, 300\]; it must be \[300, 16\]"),
-    "flat": (lambda t: t.flatten(), r"shape \[4800\]"),
     "infinite": (lambda t: t / 0, "not finite"),
-    "nan": (lambda t: t * float("nan"), "not finite"),
-    "sparse": (lambda t: t.to_sparse(), "layout torch.sparse_coo"),
-    "meta": (lambda t: t.to("meta"), "on meta"),
     "list": (lambda t: t.tolist(), "is a list"),
 }
 
@@ -75,18 +70,13 @@ def test_a_changed_tensor_is_named(good: Any, tensors: Any, tmp_path: Path, chan
     refused(tmp_path, tensors, f"{NAME} .*{reason}")
 
 
-@pytest.mark.filterwarnings("ignore:.*uantiz")
-def test_quantised_tensors(good: Any, tensors: Any, tmp_path: Path) -> None:
-    quantised = torch.quantize_per_tensor(good[NAME], 0.1, 0, torch.qint8)
-    torch.save({**good, NAME: quantised}, tmp_path / PTH)
-    refused(tmp_path, tensors, "dtype qint8|cannot be read")
-
-
 def test_names(good: Any, tensors: Any, tmp_path: Path) -> None:
     torch.save({**good, "lm_head.weight": good[NAME]}, tmp_path / PTH)
     refused(tmp_path, tensors, "beside the large model's tensors, 'lm_head.weight'")
     torch.save({"model": good}, tmp_path / PTH)
     refused(tmp_path, tensors, f"lacks {NAME}, .* and [0-9]+ more")
+    torch.save({"model": good, "optimiser": torch.zeros(1 << 19)}, tmp_path / PTH)
+    refused(tmp_path, tensors, "save the state dict alone")
     torch.save(list(good.values()), tmp_path / PTH)
     refused(tmp_path, tensors, "holds a list")
     torch.save({**good, 7: good[NAME]}, tmp_path / PTH)
@@ -95,29 +85,15 @@ def test_names(good: Any, tensors: Any, tmp_path: Path) -> None:
 
 def test_files_that_are_none(tensors: Any, tmp_path: Path) -> None:
     refused(tmp_path, tensors, "there is no fixed_model.safetensors or fixed_model.pth")
-    (tmp_path / PTH).symlink_to("elsewhere")
-    refused(tmp_path, tensors, "fixed_model.pth is a link")
     (tmp_path / SAFETENSORS).touch()
-    refused(tmp_path, tensors, "there are both")
-    (tmp_path / PTH).unlink()
     refused(tmp_path, tensors, "cannot be read as a safetensors file")
+    (tmp_path / PTH).symlink_to("elsewhere")
+    refused(tmp_path, tensors, "there are both")
     (tmp_path / SAFETENSORS).unlink()
-    os.mkfifo(tmp_path / PTH)
-    refused(tmp_path, tensors, "no regular file")
+    refused(tmp_path, tensors, "fixed_model.pth is a link")
     (tmp_path / PTH).unlink()
     (tmp_path / PTH).mkdir()
     refused(tmp_path, tensors, "no regular file")
-
-
-def test_size_comes_before_content(tensors: Any, tmp_path: Path) -> None:
-    (tmp_path / PTH).touch()
-    os.truncate(tmp_path / PTH, 1 << 40)
-    refused(tmp_path, tensors, "1,099,511,627,776 bytes")
-
-
-def test_the_optimiser_is_not_part_of_the_model(good: Any, tensors: Any, tmp_path: Path) -> None:
-    torch.save({"model": good, "optimiser": torch.zeros(1 << 19)}, tmp_path / PTH)
-    refused(tmp_path, tensors, "save the state dict alone")
 
 
 class Payload:
@@ -132,14 +108,6 @@ def test_a_pickle_runs_nothing(good: Any, tensors: Any, tmp_path: Path) -> None:
     torch.save({**good, NAME: Payload(str(tmp_path / "ran"))}, tmp_path / PTH)
     refused(tmp_path, tensors, "cannot be read as a plain state dict .*: Trying to load .*mkdir")
     assert not (tmp_path / "ran").exists()
-
-
-@given(st.integers(0, 2**64 - 1), st.binary(max_size=200))
-def test_any_header(tensors: Any, tmp_path_factory: Any, length: int, header: bytes) -> None:
-    directory = tmp_path_factory.mktemp("header")
-    for claimed in (length, len(header)):
-        (directory / SAFETENSORS).write_bytes(struct.pack("<Q", claimed) + header)
-        refused(directory, tensors, "cannot be read|lacks")
 
 
 ENTRY = st.fixed_dictionaries(

@@ -92,10 +92,8 @@ def small_model(config: GPTConfig) -> GPT:
     return model
 
 
-@pytest.mark.parametrize("wide", [192, 224], ids=["twice the width", "GPT-2 and GPT-2 XL divided by eight"])
-def test_a_small_transformer_can_be_widened_without_training(wide: int) -> None:
-    small = small_model(GPTConfig(300, 32, 3, 12, 96))
-    large = GPT(GPTConfig(300, 32, 5, wide // 8, wide))
+def test_a_small_transformer_can_be_widened_without_training() -> None:
+    small, large = small_model(GPTConfig(300, 32, 3, 12, 96)), GPT(GPTConfig(300, 32, 5, 28, 224))  # GPT-2's, / 8
     tokens = torch.randint(300, (4, 32))
     with torch.no_grad():
         graft(small, large)

@@ -1,10 +1,10 @@
-"""The reference solution: gated shifts and attention, with normalisation and softmax made of allowed operations.
+"""The reference solution: gated shifts and attention, with normalisation and softmax built from allowed operations.
 
 re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
 exp and division are not allowed, but allowed operations can compute them: relu makes step functions, Newton's method
 computes quotients and roots, and a polynomial squared eight times approximates exp. A model can therefore be trained
-with torch's fast operators and submitted with allowed operations in their place. `tools/build_reference.py` trains
+with torch's fast operators, and submitted with allowed operations instead. `tools/build_reference.py` trains
 this model.
 """
 
@@ -22,7 +22,7 @@ EPSILON = 1e-5
 STEEP = 1e20
 """1 - relu(1 - relu(STEEP x)) is 1 for positive x and 0 for negative, except in a negligibly narrow range."""
 POWERS = torch.arange(-9, 10)
-"""Exponents of 4: the inverse root is accurate for numbers between the first and the last of these powers of 4."""
+"""Exponents of the powers of 4 between the lowest and the highest number whose inverse root is accurate."""
 
 
 class Sizes(NamedTuple):
@@ -44,7 +44,7 @@ HEAD_WIDTH = 64
 
 
 class Allowed(nn.Module):
-    """Normalisation and softmax made of allowed operations."""
+    """Normalisation and softmax built from allowed operations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Allowed(nn.Module):
         self.highest = 2.0 ** (0.5 - int(POWERS[0]))
 
     def inverse_root(self, x):
-        """Return x ** -0.5 for 4**-9 < x < 4**9: a power of 2 from step functions, refined by Newton's method."""
+        """Return x ** -0.5 for 4**-9 < x < 4**9: step functions select a power of 2, which Newton's method refines."""
         steps = 1 - relu(1 - relu(STEEP * (x.unsqueeze(-1) - self.thresholds)))
         root = self.highest + steps @ self.drops
         for _ in range(5):
@@ -77,7 +77,7 @@ class Allowed(nn.Module):
 
 
 def largest(x):
-    """Return the maximum along the last dimension, which must have a power of 2 as its size and is kept with size 1."""
+    """Return the maximum along the last dimension, whose size must be a power of 2 and becomes 1."""
     while x.shape[-1] > 1:
         one, two = x.split(x.shape[-1] // 2, -1)
         x = one + relu(two - one)
@@ -123,7 +123,7 @@ class Norm(nn.Module):
 
 
 class Shift(nn.Module):
-    """Gated product of a position and its neighbours at ``distance`` on both sides."""
+    """A linear map of a position and its neighbours at ``distance`` on both sides, gated by a second linear map."""
 
     def __init__(self, sizes, distance, operations) -> None:
         super().__init__()

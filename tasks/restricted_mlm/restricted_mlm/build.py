@@ -1,4 +1,4 @@
-"""Train the reference: the model of ``reference/model.py``, but with torch's own normalisation and softmax.
+"""Train the model of ``reference/model.py`` with torch's own normalisation and softmax.
 
 Windows, masks and initial weights depend only on the seed, so losses are the same on every machine up to rounding.
 """
@@ -36,9 +36,9 @@ DIRECTORY = STARTER.with_name("reference")
 SHIPPED = ("cpu",)
 """Profiles whose weights are shipped; other profiles' weights are in the cache."""
 FIRST = 8
-"""Number of steps, from the first, whose losses are recorded."""
+"""Number of steps at the start of training whose losses are recorded."""
 COUNTED = 100_000_000
-"""Maximum number of training tokens whose counts give the head's initial bias."""
+"""Maximum number of training tokens to count for the head's initial bias."""
 BETAS = (0.9, 0.98)
 
 
@@ -80,7 +80,7 @@ def record_path(profile: str) -> Path:
 
 
 def cached_directory(profile: str) -> Path:
-    """Return the cache directory of weights that are not shipped; workspaces with the reference get a copy of it."""
+    """Return the cache directory of weights that are not shipped; workspaces with the reference get its files."""
     return cache_directory() / "restricted_mlm" / "reference" / profile
 
 
@@ -127,7 +127,7 @@ class MaskedWindows:
 
 
 def loss_of(model: Any, batch: Tensor, chosen: Profile, dtype: torch.dtype) -> Tensor:
-    """Return the mean cross-entropy at the masked positions; the last blocks and the head compute no other position."""
+    """Return the mean cross-entropy at the masked positions; the last blocks and the head compute only these."""
     tokens, positions = batch[:, : chosen.length], batch[:, chosen.length :]
     x = model.embedding(tokens.scatter(1, positions, chosen.mask_id)).to(dtype)
     weights = {name: weight.to(dtype) for name, weight in model.trunk.named_parameters()}

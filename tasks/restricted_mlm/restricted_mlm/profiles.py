@@ -98,4 +98,4 @@ PROFILES = {
         max_bytes=1 << 30,
     ),
 }
-"""The profiles by name. The widths, steps and ids of ``paper`` are those of the original task."""
+"""The profiles by name. In ``paper``, the widths, steps and ids are from the original task."""

@@ -1,4 +1,4 @@
-"""Prepare the text and the starting model's weights, and create workspaces."""
+"""Prepare the text and the starting model's weights, and fill workspaces."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
 
 
 def starting_model(profile: str) -> CacheEntry:
-    """Return the cache entry of the starting model's weights; its name depends on all inputs of the training."""
+    """Return the cache entry of the starting model's weights; the entry's key covers all inputs of the training."""
     chosen = PROFILES[profile]
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
     sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]

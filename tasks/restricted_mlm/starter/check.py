@@ -22,8 +22,8 @@ from safetensors.torch import save
 
 HERE = Path(__file__).parent
 LARGEST_DIFFERENCE = 1e-3
-"""Tolerated difference between the logits of the list and of ``forward``, relative to the largest logit; the order of
-summation may differ."""
+"""Tolerated difference between the logits of the list and of ``forward``, relative to the largest logit. The logits
+differ slightly if the order of summation differs."""
 
 
 def load(path: Path) -> Any:

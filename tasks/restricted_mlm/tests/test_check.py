@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -54,42 +53,25 @@ def checked(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
             del sys.modules[name]
 
 
-def test_an_allowed_model_is_ok(workspace: Path) -> None:
-    (workspace / "other.py").write_text(MODEL.format(act="torch.relu(x)", outputs=65))
-    command = [sys.executable, str(workspace / "check.py"), str(workspace / "other.py")]
-    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
-    status, text = done.returncode, done.stdout
-    assert status == 0, done.stderr
+def test_an_allowed_model_is_ok(checked: Any) -> None:
+    status, text = checked()
+    assert status == 0
     assert re.match(r"ok: 3 operators, 1,105 parameters, 0\.0 MB, [0-9.e+]+ operations for a batch \(", text), text
 
 
 @pytest.mark.parametrize(
-    ("act", "reason"),
+    ("changes", "reason"),
     [
-        ("x.tanh()", "refused: other.py:8: aten.tanh.default: this operator is not allowed\n"),
-        ("x / 2", "refused: other.py:8: aten.div.Tensor: this operator is not allowed (multiply by a constant"),
-        ("x.flatten(1)", "refused: forward cannot be written down|refused: other.py:"),
-        ("x * float(torch.rand(1))", "refused: "),
-        ("x.repeat(1, 1, 10_000)[..., :8]", "refused: other.py:8: aten.repeat.default: its result would have shape"),
+        ({"act": "x / 2"}, "other.py:8: aten.div.Tensor: this operator is not allowed (multiply by a constant"),
+        ({"act": "x.repeat(1, 1, 10_000)[..., :8]"}, "other.py:8: aten.repeat.default: its result would have shape"),
+        ({"act": "[globals().__setitem__('calls', calls + 1), x * calls][1]"}, "forward must depend only on its input"),
+        ({"outputs": 64}, "forward must return float32 logits of shape [2, 16, 65], got float32 of shape [2, 16, 64]"),
     ],
-    ids=["tanh", "division", "shape", "random", "large"],
+    ids=["division", "large", "remembers its calls", "shape"],
 )
-def test_others_are_refused_by_operator_and_line(checked: Any, act: str, reason: str) -> None:
-    status, text = checked(act=act)
+def test_others_are_refused_by_operator_and_line(checked: Any, changes: dict[str, Any], reason: str) -> None:
+    status, text = checked(**changes)
     assert status == 1, text
-    assert any(text.startswith(start) for start in reason.split("|")), text
+    assert text.startswith("refused: ")
+    assert reason in text
     assert "Traceback" not in text
-
-
-def test_the_shape_of_the_logits_is_checked(checked: Any) -> None:
-    assert checked(outputs=64) == (
-        1,
-        "refused: forward must return float32 logits of shape [2, 16, 65], got float32 of shape [2, 16, 64]\n",
-    )
-
-
-def test_a_model_that_remembers_its_calls_is_refused(checked: Any) -> None:
-    act = "[globals().__setitem__('calls', calls + 1), x * calls][1]"
-    status, text = checked(act=act)
-    assert status == 1
-    assert "forward must depend only on its input" in text

@@ -58,14 +58,22 @@ def scored(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return run
 
 
-def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
-    outcome = scored(MODEL.format(result="x", before=""))
+def test_each_score_is_the_loss_on_its_own_windows(scored: Any) -> None:
+    outcome = scored(MODEL.format(result="x * 0 + torch.arange(65) * 0.1", before=""))
     assert outcome["status"] == "valid", outcome
-    details = outcome["details"]
-    assert details["loss"] == pytest.approx(math.log(65), abs=1e-6)
-    assert outcome["raw"] == pytest.approx(math.log(math.log(65) - details["floor"]), abs=0.0025)
-    assert (details["parameters"], details["operators"]) == (65 * 65, 1)
+    details, logits = outcome["details"], np.arange(65) * 0.1
+    for part, name, raw in zip(
+        grading.heldout_batches(score.PROFILES["cpu"], TOKENS, "cpu"),
+        ("loss", "final_loss"),
+        (outcome["raw"], details["private_raw"]),
+        strict=True,
+    ):
+        labels = np.concatenate([batch.labels for batch in part])
+        assert details[name] == pytest.approx(np.log(np.exp(logits).sum()) - logits[labels].mean(), abs=1e-6)
+        assert raw == pytest.approx(math.log(details[name] - details["floor"]), abs=0.0025)
+    assert (details["parameters"], details["operators"]) == (65 * 65, 4)
     assert details["masked_positions"] == pytest.approx(0.15 * 60 * 16, abs=8)
+    assert not re.search(r"loss [0-9]|[0-9]{2}", outcome["message"]), outcome["message"]
 
 
 def test_a_graph_that_is_no_unicode_text_is_refused(scored: Any) -> None:
@@ -110,6 +118,7 @@ def drawn(seed: int, windows: Any = WINDOWS, interim: Any = INTERIM, **changes: 
 def test_each_window_is_in_its_part_once_and_masked_as_the_seed_says() -> None:
     parts = drawn(1)
     assert [len(part) for part in parts] == [10, 20]
+    assert [len(part) for part in drawn(1, most=6)] == [2, 3]
     for part, windows in zip(parts, (WINDOWS[INTERIM], WINDOWS[~INTERIM]), strict=True):
         restored = []
         for batch in part:
@@ -135,26 +144,11 @@ def test_every_token_is_masked_in_its_share() -> None:
         assert np.abs(np.bincount(labels) - expected).max() <= 1
 
 
-def test_both_parts_give_their_share_of_as_many_batches_as_asked() -> None:
-    assert [len(part) for part in drawn(1, most=6)] == [2, 3]
-
-
-def test_labels_of_private_windows_change_no_public_score(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    interim = np.zeros(62, bool)
-    monkeypatch.setattr(grading, "public_windows", lambda number, _purpose: interim[:number])
-    interim[::2] = True
-    # Tokens do not decide which of them are masked here, so that one changed text has the same masks.
-    model = MODEL.format(result="x * 0 + torch.arange(65) * 0.1", before="")
-    first = scored(model)
-    final = np.repeat(~interim, 16)
-    monkeypatch.setattr(
-        score, "heldout_tokens", lambda *_: np.where(final, TOKENS[: final.size] // 2, TOKENS[: final.size])
-    )
-    second = scored(model)
-    assert second["raw"] == first["raw"]
-    assert second["details"]["loss"] == first["details"]["loss"]
-    assert second["details"]["private_raw"] > first["details"]["private_raw"]
-    assert not re.search(r"loss [0-9]|[0-9]{2}", first["message"]), first["message"]
+def test_private_windows_change_no_public_batch() -> None:
+    first, _private = drawn(1)
+    second, _private = drawn(1, np.where(INTERIM[:, None], WINDOWS, WINDOWS // 2))
+    for one, other in zip(first, second, strict=True):
+        assert all(np.array_equal(vars(one)[name], vars(other)[name]) for name in vars(one))
 
 
 def test_a_reason_spells_no_heldout_tokens(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:

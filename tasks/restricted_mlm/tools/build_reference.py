@@ -1,9 +1,9 @@
 """Train a profile's reference: ``python tools/build_reference.py --profile cpu [--seed N] [--out DIR]``.
 
-Only the weights of seed 0 are kept and scored. Those of profile ``cpu`` are shipped in ``reference/``; those of ``gpu``
-are written to the cache, where ``re-bench workspace --with reference`` finds them. Next to the weights, the record
-``PROFILE.json`` has the text, the recipe and, for each seed, the losses, the hardware and the weights' SHA-256.
-``reference/`` also has the record of the measured ``gpu`` weights.
+Only the weights of seed 0 are kept and scored. The weights for profile ``cpu`` are shipped in ``reference/``; the
+weights for ``gpu`` are written to the cache, where ``re-bench workspace --with reference`` finds them. The record
+``PROFILE.json``, next to the weights, contains the text, the recipe and, for each seed, the losses, the hardware and
+the weights' SHA-256. ``reference/`` also contains the record of the measured ``gpu`` weights.
 """
 
 from __future__ import annotations

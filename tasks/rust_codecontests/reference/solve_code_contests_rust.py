@@ -1,7 +1,7 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 """The reference solution: sample programs, run the public tests, feed errors back, and vote among those that pass.
 
-A round starts only when all answers of the round before have arrived, and limits are limits of CPU time. The same
+A round starts only when all answers of the previous round have arrived, and time limits apply to CPU time. The same
 answers therefore lead to the same program, however busy the machine is.
 """
 
@@ -32,6 +32,8 @@ ENOUGH = 7
 """Number of passing answers after which no more are requested."""
 MADE_RUN_S = 1.0
 """Time limit for a run on a generated input, in seconds."""
+QUICKLY = ("-C", "opt-level=0")
+"""Options with which rustc takes a third of the time. Public tests are small, so programs need no optimization."""
 LATEST_S = 45.0
 """Seconds of :func:`own_time` after which no further round starts, so that the solution answers in time. Only a model
 that takes more than ten seconds per round reaches this limit."""
@@ -94,7 +96,7 @@ class Attempt:
     found: dict[str, Candidate] = field(default_factory=dict)
     """The programs found so far, by :func:`programs.key`."""
     refused: bool = False
-    """Whether a call failed: the budget is exhausted, or the server fails."""
+    """Whether a call failed, because the budget was exhausted or the server failed."""
 
     async def solve(self) -> str:
         """Return the program to submit."""
@@ -165,23 +167,35 @@ class Attempt:
 
     async def try_out(self, candidate: Candidate) -> None:
         """Compile a program and run it on the public tests."""
-        program = await self.rust.compile(candidate.source)
+        program = await self.rust.compile(candidate.source, *QUICKLY)
         if program.path is None:
             candidate.remark = REMARKS["compile"].format(message=program.message[:SHOWN])
             return
         candidate.path = program.path
-        failed = await self.rust.failing(program.path, self.problem["public_tests"], seconds_of(self.problem))
+        failed = await self.failing(candidate)
+        if failed is not None and failed[2].failure == TOO_SLOW:  # perhaps only because it is not optimized
+            await self.optimize(candidate)
+            failed = await self.failing(candidate)
         if failed is not None:
             text, expected, run = failed
             found = run.failure if run.output is None else run.output
             shown = {"text": text[:SHOWN], "expected": expected[:SHOWN], "found": found[:SHOWN]}
             candidate.remark = REMARKS["test"].format(**shown)
 
+    def failing(self, candidate: Candidate) -> Coroutine[Any, Any, Any]:
+        """Return the coroutine that returns the first public test that a candidate fails, or None."""
+        return self.rust.failing(candidate.path, self.problem["public_tests"], seconds_of(self.problem))
+
+    async def optimize(self, candidate: Candidate) -> None:
+        """Compile a candidate again, with optimization."""
+        candidate.path = (await self.rust.compile(candidate.source)).path or candidate.path
+
     async def chosen(self, candidates: list[Candidate]) -> str:
         """Return the program that agrees most with the others on inputs generated from the public ones."""
         if len(candidates) == 1:
             return candidates[0].source
         inputs = made_inputs(self.problem["public_tests"]["input"], self.problem["description"])
+        await asyncio.gather(*map(self.optimize, candidates))
         outputs = await asyncio.gather(*(self.outputs(candidate, inputs) for candidate in candidates))
         return candidates[elected(outputs, [candidate.times for candidate in candidates])].source
 
@@ -200,7 +214,7 @@ class Attempt:
 
 
 def own_time() -> float:
-    """Return a clock in seconds that counts only time in which the cores were idle or worked for this process.
+    """Return the seconds of a clock that counts only the time in which the cores were idle or worked for this process.
 
     The scorer's clock does not count other programs' time either.
     """
@@ -214,5 +228,5 @@ async def generate_solution(client: openai.AsyncOpenAI, semaphore: asyncio.Semap
     loop = asyncio.get_running_loop()
     if loop not in _rust:
         # With overflow checks, an integer overflow gives an error message for the model instead of a wrong output.
-        _rust[loop] = Rust(("-C", "opt-level=1", "-C", "overflow-checks=on"))
+        _rust[loop] = Rust(("-C", "opt-level=1", "-C", "codegen-units=1", "-C", "overflow-checks=on"))
     return await Attempt(client, semaphore, _rust[loop], problem).solve()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHANGED, LARGE = 10, 8
-"""Number of generated inputs of each kind: with a few numbers changed, and as large as the statement allows."""
+"""Numbers of generated inputs: with a few numbers changed, and as large as the statement allows."""
 MAX_CHANGED_CHARS = 20_000
 """Maximum size, in characters, of an input to change."""
 MAX_LARGE_CHARS = 200_000
@@ -78,8 +78,8 @@ def _changed(text: str, limits: Sequence[int], draw: random.Random) -> str:
 def _large(text: str, limits: Sequence[int], magnified: bool, draw: random.Random) -> str:
     """Return a large version of an input.
 
-    If the first line states the number of lines or of words in the next line, these are repeated and the number is
-    changed accordingly. If ``magnified``, the numbers after the first line are replaced by large ones.
+    If the first line states the number of lines that follow, or of words in the second line, repeat these and change
+    the number accordingly. If ``magnified``, replace the numbers after the first line by large numbers.
     """
     first, *rest = [line.split() for line in text.splitlines() if line.strip()] or [[]]
     count = draw.choice([limit for limit in limits if limit <= MAX_LARGE_CHARS] or [1000])

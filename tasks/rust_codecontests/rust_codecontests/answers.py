@@ -1,4 +1,4 @@
-"""Collect a submission's programs from its sandboxed processes, one process per batch; their replies are untrusted."""
+"""Collect a submission's programs from its sandboxed processes, one process per batch. Replies are untrusted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def collect_answers(
     The gateway's log is kept in ``job.records``.
 
     Raises:
-        InvalidSubmissionError: if the first process cannot import the module; the module has seen no problem then.
+        InvalidSubmissionError: if the first process cannot import the module, which has seen no problem by then.
         UsageError: if Rust is not installed, or the key for the model is missing.
         ReBenchError: if the model's server answered no call at all.
     """
@@ -90,7 +90,7 @@ def collect_answers(
 
 
 def _check_model(gateway: Gateway, model: str) -> None:
-    """Make a test call, to find out whether a submission's calls all failed because of the server.
+    """Make a test call to find out whether the server is why all of a submission's calls failed.
 
     Raises:
         ReBenchError: if the server does not answer the test call either.
@@ -109,8 +109,8 @@ def _check_model(gateway: Gateway, model: str) -> None:
             client.chat.completions.create(model=model, messages=[{"role": "user", "content": "Hello"}], max_tokens=1)
         except openai.OpenAIError:
             raise ReBenchError(
-                "the model's server answered no call; are OPENAI_API_KEY and OPENAI_BASE_URL right? And does it offer "
-                f"{model}?"
+                "the model's server answered no call; check OPENAI_API_KEY and OPENAI_BASE_URL, and whether the server "
+                f"offers {model}"
             ) from None
 
 

@@ -29,7 +29,7 @@ OWN = ("cpu", "cpu-test2")
 """The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
-"""The file that records the key of the problems, and the SHA-256 of each prepared file, for each profile in OWN."""
+"""The file that records, for each profile in OWN, the key of its problems and the SHA-256 of its prepared files."""
 
 _VERSION = 1  # raise whenever the prepared files change; this changes the keys
 _NANOS = 10**9
@@ -61,11 +61,7 @@ class Problem:
 
 
 def read(profile: str, split: str) -> list[Problem]:
-    """Return the problems of a split, in a fixed order, from the cache.
-
-    Args:
-        profile: a key of :data:`SPLITS`.
-        split: one of the profile's splits.
+    """Return the problems of a profile's split, in a fixed order, from the cache.
 
     Raises:
         UsageError: if there is no such split, or the split is not prepared.
@@ -128,9 +124,7 @@ def to_json_line(problem: Problem) -> str:
 def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
     """Return the cache entry of a profile's problems; its name depends on everything that the problems depend on.
 
-    Args:
-        profile: a key of :data:`SPLITS`.
-        splits: splits whose files are verified when the entry is opened.
+    Opening the entry verifies the files of ``splits``.
     """
     return CacheEntry(
         cache_directory() / "rust_codecontests" / f"{profile}-{key(profile)}",
@@ -153,7 +147,7 @@ def held_out_split(profile: str) -> str:
 
 
 def pinned_checksums(profile: str) -> dict[str, str]:
-    """Return the pinned SHA-256 of each file of a profile of :data:`OWN`.
+    """Return the pinned SHA-256 of each prepared file of a profile in :data:`OWN`.
 
     Equal files on all machines make scores comparable.
 
@@ -176,7 +170,7 @@ def _check_pins(_directory: Path, manifest: Mapping[str, Any]) -> None:
     for file, expected in pins.items():
         if (actual := manifest["files"][file]) != expected:
             raise ReBenchError(
-                f"{file} has SHA-256 {actual}, {CHECKSUMS} says {expected}: a tests.py makes other tests here"
+                f"{file} has SHA-256 {actual}, {CHECKSUMS} says {expected}; tests.py differs on this machine"
             )
 
 

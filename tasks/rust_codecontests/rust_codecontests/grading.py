@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rust_codecontests import dataset
 from rust_codecontests.judge import Limits
@@ -15,14 +15,7 @@ if TYPE_CHECKING:
     from rust_codecontests.answers import Answer
     from rust_codecontests.dataset import Problem
     from rust_codecontests.judge import Judge, Judgement
-
-
-class HasDifficulty(Protocol):
-    """A problem of the scorer or of the stand-in."""
-
-    @property
-    def difficulty(self) -> str:
-        """The difficulty, such as "easy"."""
+    from rust_codecontests.stand_in.problems import Problem as KnownProblem
 
 
 def held_out_problems(profile: str) -> list[Problem]:
@@ -35,11 +28,11 @@ def held_out_problems(profile: str) -> list[Problem]:
     return dataset.read(profile, dataset.held_out_split(profile))
 
 
-def public_problems(problems: Sequence[HasDifficulty], of_five: int) -> list[bool]:
+def public_problems(problems: Sequence[Problem | KnownProblem], of_five: int) -> list[bool]:
     """Return which problems count for the public score: of each difficulty, the last ``of_five`` of every five.
 
-    With two of five, both parts of split ``test`` are equally hard for the reference. All problems are public if
-    otherwise none were.
+    With two of five, both parts of split ``test`` are equally hard for the reference. If this makes none
+    public, all problems are public.
     """
     places: defaultdict[str, count[int]] = defaultdict(count)
     public = [next(places[problem.difficulty]) % 5 >= 5 - of_five for problem in problems]

@@ -1,4 +1,4 @@
-"""A clock for a submission's time that excludes CPU time used by other programs."""
+"""A clock for submissions that does not count the time in which other programs use the cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_SLOWDOWN = 3
-"""The clock advances by at least one second per this many seconds of wall-clock time, however busy the machine is."""
+"""The clock advances by at least one second in this many seconds of wall-clock time, however busy the machine is."""
 _CHILDREN = Path("/proc/thread-self/children")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; the first two include all later columns
@@ -24,44 +24,44 @@ _CPU_TIMES = slice(11, 15)  # fields of /proc/PID/stat after the name: user and 
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """CPU seconds so far, of some cores and of processes."""
+    """A snapshot of CPU times in seconds: of some cores since boot, and of processes since their start."""
 
     busy: float
-    """Busy seconds of the cores since boot, including time stolen by the host; 0 if unknown."""
+    """Time in which the cores were busy, including stolen time; 0 if unknown."""
     stolen: float
-    """Seconds of the cores that the host has stolen since boot."""
+    """Time in which the host of this virtual machine gave the cores to other machines."""
     own: float
-    """Seconds of this process and its descendants, including reaped ones."""
+    """Time used by this process and its descendants, including reaped descendants."""
     others: Mapping[int, float]
-    """Seconds of each other visible process and its reaped children, by PID."""
+    """Time used by each other visible process and its reaped children, by PID."""
 
     @classmethod
     def read(cls, cores: set[int]) -> Self:
-        """Return the current times for ``cores``."""
+        """Take a snapshot of ``cores`` and of all visible processes."""
         own = list(process_tree(os.getpid()))
         others = set[int]()
-        if _CHILDREN.exists():  # some kernels lack this file; without it, our descendants would count as others
+        if _CHILDREN.exists():  # without this file, which some kernels lack, our descendants would count as others
             others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
         return cls(*_core_times(cores), sum(_seconds_of(own).values()), _seconds_of(others))
 
     def seen_since(self, start: CpuTimes) -> float:
-        """Return the CPU seconds of other visible processes and the host since ``start``."""
+        """Return the CPU seconds that other visible processes and the host have used since ``start``."""
         grown = (seconds - start.others.get(process, 0.0) for process, seconds in self.others.items())
         return sum(max(seconds, 0.0) for seconds in grown) + self.stolen - start.stolen
 
     def others_since(self, start: CpuTimes) -> float:
-        """Return the CPU seconds of the cores that other processes and the host used since ``start``.
+        """Return the CPU seconds of the cores that other processes and the host have used since ``start``.
 
-        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but cannot make it count as ``others``.
+        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but cannot add it to ``others``.
         """
         unexplained = (self.busy - start.busy) - (self.own - start.own)
         return max(min(unexplained, self.seen_since(start)), 0.0)
 
 
 class LoadClock:
-    """Count wall-clock time since the clock's creation, minus the share of our cores that others used.
+    """Count wall-clock time since the clock's creation, minus the share of our cores that others have used.
 
-    Others are the machine's host, and all visible processes that do not descend from this process.
+    "Others" are the machine's host and all visible processes that do not descend from this process.
     """
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class LoadClock:
         self._started, self._start = time.monotonic(), CpuTimes.read(self._cores)
 
     def seconds(self) -> float:
-        """Return the seconds since the clock's creation, without others' share."""
+        """Return the seconds since the clock's creation, without the others' share."""
         elapsed = time.monotonic() - self._started
         return max(elapsed / MAX_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
 
     def load(self) -> dict[str, float]:
-        """Return the number of cores, others' share of the cores, and the wall-clock time, for the log."""
+        """Return, for the log, the number of cores, the others' share of them, and the wall-clock time."""
         elapsed = time.monotonic() - self._started
         share = round(self._others_share(elapsed), 3)
         return {"cores": len(self._cores), "share_of_others": share, "seconds": round(elapsed, 1)}
@@ -85,7 +85,7 @@ class LoadClock:
 
 
 def _core_times(cores: set[int]) -> tuple[float, float]:
-    """Return the busy seconds of some cores, and how many of these seconds the host stole."""
+    """Return the busy seconds of some cores since boot, and how many of these seconds the host has stolen."""
     busy = stolen = 0
     with suppress(OSError, ValueError):
         for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():

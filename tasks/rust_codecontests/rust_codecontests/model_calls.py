@@ -24,7 +24,7 @@ class ModelCall:
     end: float
     """Time of the reply, in seconds since the epoch."""
     prompts: tuple[str, ...]
-    """Two texts: that of the messages, and all text in the request, including field names."""
+    """Two texts: the text of the messages, and all text in the request, including field names."""
     answers: tuple[str, ...]
     """All texts in the reply's choices."""
     model: str = ""

@@ -1,7 +1,7 @@
-"""Compile the programs of our own problems and record what they print; for tools, without a sandbox.
+"""Compile the programs of our own problems and record their outputs; for tools, without a sandbox.
 
-``public.toml`` of a problem has the public tests and what the wrong programs do on those that they fail, so that the
-stand-in model recognises true reports (``stand_in/reports.py``) without running anything.
+A problem's ``public.toml`` has the public tests, and the outputs of wrong programs on the public tests that they fail.
+From these, the stand-in model recognises true reports (``stand_in/reports.py``) without running programs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 RELEASE = ("-C", "opt-level=2")
-"""Options for a program as it is judged."""
+"""The judge's optimisation level."""
 CHECKED = ("-C", "opt-level=1", "-C", "overflow-checks=on")
-"""Options with which a careful system tries a program out."""
+"""Options with which a careful system would test a program."""
 _OPTIONS = ("--edition", "2021", "-C", "debuginfo=0", "-A", "warnings", "--crate-name", "main")
 _RUN_S, _SLOW = 2.0, 3
 
@@ -31,8 +31,8 @@ _RUN_S, _SLOW = 2.0, 3
 def observe(source: str, inputs: Sequence[str], options: Sequence[str] = RELEASE) -> tuple[str, list[str | None]]:
     """Return the compiler's message (empty if a program compiles), and its output for each input.
 
-    White space in outputs is reduced to single spaces. None stands for a program that fails or takes too long; after
-    three inputs that take too long, the others are not run.
+    White space in outputs is reduced to single spaces. An output is None if the program fails or takes too long; after
+    three inputs that take too long, the remaining inputs are not run.
     """
     with tempfile.TemporaryDirectory() as name:
         path, binary = Path(name, "main.rs"), Path(name, "main")
@@ -66,9 +66,9 @@ def public_tests(directory: Path) -> list[tuple[str, str]]:
     return [(text, tests["solve"](text)) for text in tests["PUBLIC"]]
 
 
-def write_observed(directories: Sequence[Path], jobs: int = 2) -> None:
-    """Write ``public.toml`` of some problems."""
-    with ThreadPoolExecutor(jobs) as workers:
+def write_observed(directories: Sequence[Path]) -> None:
+    """Write the ``public.toml`` files of some problems."""
+    with ThreadPoolExecutor(2) as workers:
         for directory, text in zip(directories, workers.map(observed, directories), strict=True):
             (directory / pool.PUBLIC).write_text(text, encoding="utf-8")
 
@@ -90,7 +90,7 @@ def observed(directory: Path) -> str:
 
 
 def _failures(source: str, tests: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield what a program does on the tests that it fails, with and without overflow checks."""
+    """Yield a TOML table for each test that a program fails, without and with overflow checks."""
     for options in (RELEASE, CHECKED):
         _message, outputs = observe(source, [text for text, _expected in tests], options)
         for number, (output, (_text, expected)) in enumerate(zip(outputs, tests, strict=False)):

@@ -33,9 +33,9 @@ def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[
 def refuse_foreign(
     answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge, deadline: float = math.inf
 ) -> list[Answer]:
-    """Return the answers, with programs that the model did not write in one of ``calls`` replaced by a failure.
+    """Return the answers, with a failure in place of each program that the model did not write in one of ``calls``.
 
-    The remaining programs are returned as the text that was compared. Edited programs that are not checked by
+    The other programs are returned as the text that was compared. Edited programs that are not checked by
     ``deadline`` (``time.monotonic``) are rejected.
     """
     sources = {place: answer.source for place, answer in enumerate(answers) if answer.source is not None}
@@ -53,5 +53,5 @@ def refuse_foreign(
 
 
 def _as_compared(answer: Answer) -> Answer:
-    """Return an answer whose program has only the compared tokens, so nothing else is compiled."""
+    """Reduce an answer's program to the text that was compared, so that nothing else is compiled."""
     return answer if answer.source is None else replace(answer, source=read_program(answer.source).source())

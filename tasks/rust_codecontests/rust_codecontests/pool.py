@@ -61,7 +61,7 @@ def read(directory: Path) -> Problem:
         return Problem(statement(directory), difficulty, (*correct, *wrong))
     except (OSError, ValueError, KeyError) as error:
         raise ReBenchError(
-            f"{directory}: no problem for the stand-in model ({type(error).__name__}: {error})"
+            f"{directory}: not a valid problem for the stand-in model ({type(error).__name__}: {error})"
         ) from error
 
 

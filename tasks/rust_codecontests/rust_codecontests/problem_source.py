@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SEED = 7
 """Seed of the random tests."""
-_FEW = 4  # up to this many problems are made in this process, because starting workers would take longer
+_FEW = 4  # up to this many problems are made in this process, because workers would take longer to start
 
 
 class Oracle:
@@ -57,7 +57,7 @@ class Oracle:
         yield from self.generated(random.Random(SEED))
 
     def tests(self, inputs: Iterable[str]) -> tuple[Test, ...]:
-        """Return tests with these inputs, and the fast solution's outputs."""
+        """Return tests with these inputs and with the fast solution's outputs."""
         return tuple(Test(text, self.solve(text).rstrip() + "\n") for text in inputs)
 
 
@@ -82,7 +82,7 @@ def make_problem(directory: Path) -> Problem:
             difficulty=settings["difficulty"],
         )
     except Exception as error:
-        raise ReBenchError(f"{directory}: no problem can be made of it ({type(error).__name__}: {error})") from error
+        raise ReBenchError(f"{directory}: not a valid problem ({type(error).__name__}: {error})") from error
 
 
 def with_examples(statement: str, examples: Sequence[Test]) -> str:

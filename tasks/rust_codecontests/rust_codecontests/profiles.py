@@ -54,9 +54,9 @@ class ProfileSettings:
 def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
     """Return the stand-in model for the profile's held-out problems.
 
-    The model's abilities are fixed, to make scores comparable. Its answers also depend on the machine's secret, because
-    a submission could otherwise compute which answers are right, and on the submission's hash. The same submission
-    therefore gets the same score, but does not reveal which prompts get right answers in other submissions.
+    The model's abilities are fixed, to make scores comparable. Its answers depend on the machine's secret, because
+    otherwise a submission could compute which answers are right. They also depend on the submission's hash, so a
+    submission always gets the same score, which does not reveal the prompts that get right answers for others.
     """
     secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
     arguments = {"seed": 0, "secret": secret, "splits": [held_out_split(profile)]}
@@ -72,9 +72,9 @@ def openai_compatible(task: TaskFolder, profile: str, _submission: str = "") -> 
     key = os.environ.get("OPENAI_API_KEY")
     if not key:
         raise UsageError(
-            f"profile {profile} asks {model_name(task)} at OpenAI: set OPENAI_API_KEY, and OPENAI_BASE_URL for "
-            "another server that offers it (any text will do where it needs no key); or use --profile cpu, which has a "
-            "stand-in for the model"
+            f"profile {profile} calls {model_name(task)} at OpenAI: set OPENAI_API_KEY, and OPENAI_BASE_URL if another "
+            "server offers the model (if it needs no key, set OPENAI_API_KEY to any text); or use --profile cpu, which "
+            "has a stand-in for the model"
         )
     address = os.environ.get("OPENAI_BASE_URL")
     return OpenAICompatible(key=key, base_url=address) if address else OpenAICompatible(key=key)

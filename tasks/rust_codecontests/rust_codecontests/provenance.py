@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 OWN_TOKENS = 64
 """Maximum number of the submission's own tokens around the model's part, and of tokens that come from prompts."""
 OWN_CHARACTERS = 600
-"""Maximum number of characters of such tokens, because a token can be a long string."""
+"""Maximum number of characters in these tokens, because a token can be a long string."""
 EDIT_TOKENS, EDIT_PLACES = 4, 2
 """Maximum number of tokens, and of places, that may be edited to make a program compile."""
 EDIT_CHARACTERS = 64
-"""Maximum number of characters of the new tokens."""
+"""Maximum number of characters in the new tokens."""
 EDITED_SHARE = 0.1
 """Maximum share of problems with an edited program."""
 RUN = 8
@@ -59,8 +59,8 @@ REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
 class Provenance:
     """Compare a submission's programs with the model's answers.
 
-    A program may have up to ``OWN_TOKENS`` tokens around the model's part if they are the same in all such programs,
-    for example a template for input and output. It may also have up to ``EDIT_TOKENS`` edited tokens if it does not
+    A program may have up to ``OWN_TOKENS`` tokens around the model's part (for example, a template for input and
+    output) if all such programs have the same ones. It may also have up to ``EDIT_TOKENS`` edited tokens if it does not
     compile without the edits. Comments, layout, `use` of the standard library and `allow` attributes are ignored.
     """
 
@@ -100,7 +100,7 @@ class Provenance:
         return len(words) >= RUN and _joined(words) in self._all
 
     def _template(self, programs: Sequence[list[str]]) -> tuple[list[str], list[str]]:
-        """Return the tokens around the model's part that most programs share; empty unless two programs share them."""
+        """Return the tokens around the model's part that most programs share; empty unless at least two share them."""
         befores, afters = _shared(programs), [ending[::-1] for ending in _shared([words[::-1] for words in programs])]
         sides = [(a, b) for a in befores for b in afters if _is_little(a + b)]
         uses = [
@@ -111,7 +111,7 @@ class Provenance:
         return sides[uses.index(most)] if most > 1 else ([], [])
 
     def _told(self, programs: Sequence[list[str]]) -> Callable[[list[str]], list[str]]:
-        """Return a function that returns those words of a program that were in a prompt before they were in an answer.
+        """Return a function that finds the words of a program that were in a prompt before they were in an answer.
 
         The function may be called only with programs of ``programs``.
         """
@@ -139,7 +139,7 @@ class Provenance:
 
 
 def _is_little(words: Sequence[str]) -> bool:
-    """Return whether a program may have this many words of the submission's own, or from a prompt."""
+    """Return whether these words of the submission, or from a prompt, are few enough for a program."""
     return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
 
 
@@ -154,13 +154,13 @@ def _core(words: list[str], before: Sequence[str], after: Sequence[str]) -> list
     return words[len(before) : end] if has else words
 
 
-def _shared(programs: Sequence[list[str]], most: int = 3) -> list[list[str]]:
-    """Return the empty beginning, and the ``most`` most frequent beginnings that at least two programs share."""
+def _shared(programs: Sequence[list[str]]) -> list[list[str]]:
+    """Return the empty beginning, and the three most frequent beginnings that at least two programs share."""
     beginnings = Counter[tuple[str, ...]]()
     for one, other in pairwise(sorted(programs)):
         size = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
         beginnings[tuple(one[: min(size, OWN_TOKENS)])] += 1
-    return [[], *(list(beginning) for beginning, _times in beginnings.most_common(most) if beginning)]
+    return [[], *(list(beginning) for beginning, _times in beginnings.most_common(3) if beginning)]
 
 
 def _by_runs(pieces: Sequence[list[str]], programs: Sequence[list[str]]) -> dict[tuple[str, ...], list[list[str]]]:
@@ -181,7 +181,7 @@ def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[
     """Return the origin of a program that is not an unchanged part of an answer.
 
     Args:
-        program: the program.
+        program: the whole program.
         before: number of tokens before the model's part.
         words: the tokens of the model's part.
         pieces: from :func:`_by_runs`.
@@ -208,7 +208,7 @@ Edit = tuple[int, int, list[str]]
 
 
 def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
-    """Return the edits between a program and the part of a piece that the program derives from."""
+    """Return the edits that separate a program from the part of a piece that it derives from."""
     one, other = ([*_ENDS, *tokens, *_ENDS] for tokens in (words, piece))
     places = defaultdict[tuple[str, ...], list[int]](list)
     for place, run in enumerate(_runs(other)):

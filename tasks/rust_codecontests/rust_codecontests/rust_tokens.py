@@ -48,13 +48,13 @@ class Program(NamedTuple):
 
     @property
     def reads_source(self) -> bool:
-        """Whether the program could read a file during compilation, and thus text that was not compared."""
+        """Whether the program could read a file during compilation, and thus include text that was not compared."""
         return any(token.removeprefix("r#") in _READS_SOURCE for token in self.tokens)
 
     def source(self, tokens: list[str] | None = None) -> str:
         """Return the text to compile: ``tokens`` (by default the program's own), then the imports.
 
-        At the end, imports are always declarations, even if our tokens differ from the compiler's.
+        Imports at the end are always parsed as declarations, even if our tokens differ from the compiler's.
         """
         return "\n".join([" ".join(self.tokens if tokens is None else tokens), *self.imports, ""])
 
@@ -63,7 +63,7 @@ def read_program(source: str) -> Program:
     """Return the tokens and imports of a source.
 
     Comments, documentation, layout and `allow` attributes for warnings are dropped. In unusual programs, the tokens may
-    differ from the compiler's. The comparison is still complete then, because only these tokens are compiled.
+    differ from the compiler's. The comparison is complete even then, because only these tokens are compiled.
     """
     texts = list(_tokens(source))
     program = Program([], [])

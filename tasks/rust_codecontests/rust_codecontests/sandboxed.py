@@ -61,13 +61,9 @@ def load(directory: Path, name: str) -> None:
 
 
 def begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int) -> None:
-    """Start ``generate_solution`` for all problems of a batch.
+    """Start ``generate_solution`` for all problems of a batch, with a semaphore of the initial value ``streams``.
 
-    Args:
-        problems: the problems, in the form that submissions get.
-        socket: path of the gateway's socket.
-        token: the token that authenticates calls to the gateway.
-        streams: initial value of the semaphore.
+    Calls to the model go to the gateway's ``socket`` and are authenticated by ``token``.
     """
     asyncio.set_event_loop(_loop)
     _loop.run_until_complete(_begin(problems, socket, token, streams))

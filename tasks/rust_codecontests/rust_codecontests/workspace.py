@@ -25,7 +25,8 @@ def prepare(profile: str, log: Callable[[str], None]) -> None:
     def build(directory: Path) -> dict[str, Any]:
         if profile in dataset.OWN:
             dataset.pinned_checksums(profile)  # fail early if problems have changed
-        return write(profile, directory, log)
+        figures = write_splits(profile, dataset.SPLITS[profile], directory, log)
+        return {"profile": profile, "key": dataset.key(profile), "figures": figures, "canary": pool.CANARY}
 
     dataset.entry(profile, dataset.SPLITS[profile]).prepare(build, log)
 
@@ -38,12 +39,6 @@ def create(profile: str, target: Path) -> None:
     (target / "data").mkdir(exist_ok=True)
     for split in splits:
         shutil.copyfile(entry.directory / f"{split}.jsonl", target / "data" / f"{split}.jsonl")
-
-
-def write(profile: str, directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
-    """Write the files of a profile into ``directory``, and return the manifest's content, except for checksums."""
-    figures = write_splits(profile, dataset.SPLITS[profile], directory, log)
-    return {"profile": profile, "key": dataset.key(profile), "figures": figures, "canary": pool.CANARY}
 
 
 def write_splits(

@@ -50,7 +50,7 @@ class Rust:
 
     Args:
         options: additional options for rustc.
-        jobs: how many compilers and programs run at the same time; None for one per core.
+        jobs: number of compilers and programs that run at the same time; None for one per core.
     """
 
     def __init__(self, options: Sequence[str] = (), jobs: int | None = None) -> None:
@@ -64,11 +64,11 @@ class Rust:
         directory.mkdir()
         return directory
 
-    async def compile(self, source: str) -> Program:
-        """Compile a program."""
+    async def compile(self, source: str, *options: str) -> Program:
+        """Compile a program; ``options`` are further options for rustc, such as ``"-C", "opt-level=0"``."""
         directory = self._new_directory()
         (directory / "main.rs").write_text(source, encoding="utf-8", errors="replace")
-        command = ("rustc", *self._options, "--crate-name", "main", "-o", "main", "main.rs")
+        command = ("rustc", *self._options, *options, "--crate-name", "main", "-o", "main", "main.rs")
         async with self._turns:
             status, _out, said = await _run(command, directory, b"", COMPILE_S, 4096)
         if status == 0:

@@ -1,45 +1,35 @@
-"""The task with four of its problems, and programs in processes of their own."""
+"""Four of the task's problems, a judge, a scorer, and a busy machine."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.data.files import import_file
+from re_bench.scoring.score import main
+from rust_codecontests import dataset, pool, workspace
+from rust_codecontests.judge import Judge
+from rust_codecontests.profiles import PROFILES
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
-TASK = Path(__file__).parents[1]
-PACKAGE = TASK / TASK.name
+    from rust_codecontests.dataset import Problem
+
+SCORE: Any = import_file(Path(__file__).parents[1] / "score.py", "rust_codecontests_score")
+
 PROBLEMS = ("train/badge_codes", "valid/tide_steps", "test/beacon_pairs", "test2/turning_tray")  # soon made
-MANIFEST = """
-id = "example_rust"
-title = "Rust"
-description = "Four problems"
-version = 1
-direction = "higher"
-aggregation = "max"
-unit = "share"
-submission = ["solution.py"]
-"""
-PROFILE = """
-[profiles.{}]
-description = "tiny"
-device = "cpu"
-time_limit_s = 60
-"""
-
-
-def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+DIRECTORIES = pool.directories
 
 
 @pytest.fixture
@@ -65,33 +55,65 @@ def one_core() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of what judges of scorings compile, so that their harness is compiled once for all."""
+    """Return the directory of what judges compile, so that their harness is compiled once for all."""
     return tmp_path_factory.mktemp("compiled")
 
 
 @pytest.fixture(scope="session")
-def python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that runs Python with a command line and some environment."""
-    return run
+def judge(compiled: Path) -> Iterator[Judge]:
+    with Judge("bubblewrap", cache=compiled) as judge:
+        yield judge
+
+
+def use(directory: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pool, "directories", partial(DIRECTORIES, problems=directory))
+    patch.setattr(dataset, "CHECKSUMS", directory / "checksums.json")
 
 
 @pytest.fixture(scope="session")
-def pinned_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the package and its tools, with one problem for each split; leave it as it is."""
-    task = tmp_path_factory.mktemp("tasks") / TASK.name
-    without_data = shutil.ignore_patterns("__pycache__", "problems")
-    shutil.copytree(PACKAGE, task / TASK.name, ignore=without_data)
-    shutil.copytree(TASK / "tools", task / "tools", ignore=without_data)
-    shutil.copy(TASK / "score.py", task)
+def pinned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with a problem of each split and their checksums; leave it as it is."""
+    directory = tmp_path_factory.mktemp("pinned")
     for name in PROBLEMS:
-        shutil.copytree(PACKAGE / "problems" / name, task / TASK.name / "problems" / name)
-    (task / "task.toml").write_text(MANIFEST + "".join(map(PROFILE.format, ("cpu", "cpu-test2", "paper"))))
-    done = run("-c", "from rust_codecontests import workspace\nworkspace.pin(print)", PYTHONPATH=str(task))
-    assert done.returncode == 0, done.stderr
-    return task
+        shutil.copytree(pool.PROBLEMS / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.MonkeyPatch.context() as patch:
+        use(directory, patch)
+        workspace.pin(print)
+    return directory
 
 
 @pytest.fixture
-def task(pinned_task: Path, tmp_path: Path) -> Path:
-    """Return a copy of the task with four problems."""
-    return shutil.copytree(pinned_task, tmp_path / "tasks" / TASK.name)
+def four_problems(pinned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the task use four problems; return their directory, which a test may change."""
+    directory = shutil.copytree(pinned, tmp_path / "problems")
+    use(directory, monkeypatch)
+    return directory
+
+
+@pytest.fixture
+def scorer() -> Any:
+    """Return the module ``score.py``."""
+    return SCORE
+
+
+@pytest.fixture
+def scored(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that scores a module, or a directory with one, by the real scorer on some problems."""
+    task = SCORE.RustCodeContests()
+    monkeypatch.setattr(SCORE, "Judge", partial(Judge, cache=compiled))
+
+    def run(
+        solution: str | Path, problems: Sequence[Problem], profile: str = "cpu", *options: str, **changed: Any
+    ) -> dict[str, Any]:
+        if isinstance(solution, str):
+            (tmp_path / "submission").mkdir()
+            (tmp_path / "submission" / "solve_code_contests_rust.py").write_text(solution)
+            solution = tmp_path / "submission"
+        monkeypatch.setattr(dataset, "read", lambda _profile, _split: problems)
+        monkeypatch.setitem(PROFILES, profile, replace(PROFILES[profile], **changed))
+        with pytest.raises(SystemExit):
+            main(task, ["--solution", str(solution), "--profile", profile, "--json", *options])
+        outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return outcome
+
+    return run

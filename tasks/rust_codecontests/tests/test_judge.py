@@ -17,7 +17,6 @@ from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict, com
 from rust_codecontests.judge.verdicts import first_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
@@ -46,8 +45,6 @@ fn main() {
         "panic" => panic!("no way"),
         "code" => std::process::exit(3),
         "nothing" => std::process::exit(0),
-        "index" => { let v = vec![1]; println!("{}", v[what.len()]); }
-        "abort" => std::process::abort(),
         "stack" => println!("{}", deep(u64::MAX)),
         "spin" => { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }
         "threads" => {
@@ -58,9 +55,7 @@ fn main() {
         "flood" => loop { let _ = out.write_all(&[b'1'; 4096]); },
         "complain" => loop { eprintln!("oh no"); },
         "reserve" => { let v = vec![0u8; 2 << 30]; println!("{}", v[what.len()]); }
-        "touch" => { let v = vec![1u8; 2 << 30]; println!("{}", v[what.len()]); }
         "grow" => { let mut v = vec![]; loop { v.push(vec![v.len(); 1000]); } }
-        "much" => { let v = vec![1u8; 200 << 20]; println!("{}", v[what.len()]); }
         "bytes" => out.write_all(b"\\xff\\xfe ok").unwrap(),
         "long" => println!("{}", "9".repeat(1000)),
         "big" => println!("{}", "7 ".repeat(1_000_000)),
@@ -70,27 +65,17 @@ fn main() {
 """
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    with Judge("bubblewrap", cache=tmp_path_factory.mktemp("compiled")) as judge:
-        yield judge
-
-
 def fault(judge: Judge, what: str, limits: Limits = LIMITS, output: str = "1") -> Judgement:
     """Judge the program that does ``what`` on a public test."""
     return judge.judge(MANY_FAULTS, [Test(what, output)], limits, public=1)
 
 
-def test_a_right_program_is_accepted(judge: Judge) -> None:
+def test_a_right_program_is_accepted_and_a_wrong_answer_to_a_public_test_is_explained(judge: Judge) -> None:
     judgement = judge.judge(DOUBLE, TESTS, LIMITS)
     assert (judgement.verdict, judgement.test, judgement.message) == (Verdict.ACCEPTED, None, "accepted")
     assert judgement.tests_passed == 3
     assert 0 < judgement.cpu_s < judgement.seconds
-
-
-def test_a_wrong_answer_to_a_public_test_is_explained(judge: Judge) -> None:
-    tests = [TESTS[0], Test("1 2 3", "2 4 7")]
-    judgement = judge.judge(DOUBLE, tests, LIMITS, public=2)
+    judgement = judge.judge(DOUBLE, [TESTS[0], Test("1 2 3", "2 4 7"), TESTS[0]], LIMITS, public=2)
     assert (judgement.verdict, judgement.test, judgement.tests_passed) == (Verdict.WRONG_ANSWER, 1, 1)
     assert judgement.message == 'wrong answer on test 2: token 3 is "6", expected "7"'
 
@@ -103,19 +88,11 @@ def test_of_a_hidden_test_only_verdict_and_number_are_told(judge: Judge, text: s
     assert judgement.message == f"{verdict} on test 2"
 
 
-def test_judging_stops_at_the_first_failing_test(judge: Judge) -> None:
-    judgement = judge.judge(MANY_FAULTS, [Test("no", "yes"), Test("sleep", ""), Test("sleep", "")], LIMITS)
-    assert (judgement.verdict, judgement.test) == (Verdict.WRONG_ANSWER, 0)
-    assert judgement.cpu_s < 1
-
-
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
         ("panic", "exit status 101; the end of its stderr:\n"),
         ("code", "exit status 3"),
-        ("index", "exit status 101"),
-        ("abort", "signal 6"),
         ("stack", "signal 6"),
         ("flood", "it wrote more than 4096 KiB"),
         ("complain", "it wrote more than 4096 KiB"),
@@ -128,24 +105,19 @@ def test_runtime_errors(judge: Judge, what: str, reason: str) -> None:
     assert len(judgement.message) < 700
 
 
-@pytest.mark.parametrize("what", ["reserve", "touch", "grow"])
+@pytest.mark.parametrize("what", ["reserve", "grow"])
 def test_memory_that_cannot_be_had_is_a_memory_limit(judge: Judge, what: str) -> None:
     judgement = fault(judge, what)
     assert judgement.verdict is Verdict.MEMORY_LIMIT
     assert judgement.message == "memory limit on test 1: it needed more than 256 MiB of memory"
 
 
-def test_cpu_time_decides_on_the_time_limit(judge: Judge) -> None:
-    judgement = fault(judge, "spin")
+@pytest.mark.parametrize("what", ["spin", "threads"])
+def test_the_cpu_time_of_all_threads_decides_on_the_time_limit(judge: Judge, what: str) -> None:
+    judgement = fault(judge, what)
     assert judgement.verdict is Verdict.TIME_LIMIT
     assert judgement.message == "time limit on test 1: it used more than 1 s of CPU time"
-    assert 1 <= judgement.cpu_s < 1.5
-
-
-def test_the_cpu_time_of_all_threads_counts(judge: Judge) -> None:
-    judgement = fault(judge, "threads")
-    assert judgement.verdict is Verdict.TIME_LIMIT
-    assert "CPU time" in judgement.message
+    assert 1 <= judgement.cpu_s < 1.5 + (what == "threads")
 
 
 def test_a_program_that_waits_is_ended_by_the_wall_clock(judge: Judge) -> None:
@@ -163,15 +135,11 @@ def test_an_output_that_is_no_text_or_too_long_to_show(judge: Judge) -> None:
 
 
 @given(st.lists(st.text("ab\xe9", min_size=1)), st.sampled_from([" ", "\n", "\r\n", "\t\x0b", "\x0c "]))
-def test_whitespace_between_tokens_does_not_matter(tokens: list[str], between: str) -> None:
+def test_only_whitespace_of_ascii_between_tokens_does_not_matter(tokens: list[str], between: str) -> None:
     expected = between + between.join(tokens) + between
     assert first_difference(" ".join(tokens).encode(), expected) is None
-
-
-def test_other_spaces_than_those_of_ascii_are_part_of_a_token() -> None:
     assert str(first_difference("1\xa02".encode(), "1 2")) == 'token 1 is "1\xa02", expected "1"'
     assert str(first_difference(b"1 2 3", "1 2")) == 'token 3 is "3", expected the end of the output'
-    assert str(first_difference(b"01", "1")) == 'token 1 is "01", expected "1"'
 
 
 def test_the_compiler_s_message_is_told(judge: Judge) -> None:
@@ -185,12 +153,10 @@ def test_the_compiler_s_message_is_told(judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("", "`main` function not found"),
         ("\0", "unknown start of token"),
         ("fn main() { println!(\"{}\", '\ud800'); }", "character 29 is half of a surrogate pair"),
         ("//" + 10_000_000 * "x", "10000002 bytes of source are more than the 262144 allowed; it was not compiled"),
         ('fn main() { let n: i32 = 3_000_000_000; println!("{n}"); }', "literal out of range"),
-        ("#![feature(box_patterns)]\nfn main() {}", "may not be used on the stable release channel"),
         ("extern crate rand; fn main() {}", "can't find crate"),
     ],
 )
@@ -209,9 +175,6 @@ def test_a_source_is_compiled_once_however_often_it_is_judged(tmp_path: Path) ->
         assert judge.judge(DOUBLE, TESTS, LIMITS).verdict is Verdict.ACCEPTED
         assert judge.judge("fn main() { x }", [], LIMITS).message == judgements[-1].message
         assert judge._compiler.compilations == 0
-    with Judge("bubblewrap", edition="2018", cache=tmp_path / "new" / "cache") as judge:
-        assert judge.judge(DOUBLE, TESTS, LIMITS).verdict is Verdict.ACCEPTED
-        assert judge._compiler.compilations == 1
 
 
 def test_a_judge_that_is_stopped_ends_its_programs(judge: Judge) -> None:
@@ -239,8 +202,7 @@ def test_what_is_asked_for_is_checked(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"rustc not found: .* install Rust from https://rustup\.rs"):
         compiler.Compiler(open_backend("none"), "2021", tmp_path)
-    for name, text in {"rustc": "#!/bin/sh\necho 'error: no default toolchain' >&2; exit 1\n"}.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
+    (tmp_path / "rustc").write_text("#!/bin/sh\necho 'error: no default toolchain' >&2; exit 1\n")
+    (tmp_path / "rustc").chmod(0o755)
     with pytest.raises(UsageError, match="`rustc --print sysroot` failed: error: no default toolchain; install"):
         toolchain.find_toolchain()

@@ -7,14 +7,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rust_codecontests.judge.toolchain import find_toolchain
 
 pytestmark = pytest.mark.integration
 
@@ -29,16 +26,6 @@ use std::io::Read;
 use std::process::Command;
 extern "C" {
     fn fork() -> i32; fn kill(p: i32, s: i32) -> i32; fn getppid() -> i32; fn setsid() -> i32; fn sleep(s: u32) -> u32;
-}
-fn find(place: &str, word: &str) -> bool {
-    let Ok(entries) = fs::read_dir(place) else { return false };
-    entries.flatten().any(|entry| {
-        let path = entry.path();
-        if path.is_symlink() { return false; }
-        if path.is_dir() { return find(path.to_str().unwrap_or(""), word); }
-        fs::metadata(&path).map_or(false, |m| m.len() < 1 << 20)
-            && fs::read(&path).map_or(false, |t| t.windows(word.len()).any(|w| w == word.as_bytes()))
-    })
 }
 fn search(places: &[&str], word: &str, depth: usize) -> bool {
     let has = |path: &std::path::Path| fs::metadata(path).map_or(false, |m| m.is_file() && m.len() < 1 << 20)
@@ -85,7 +72,6 @@ fn main() {
             names.iter().map(|n| n.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         }
         "runs" => format!("{}", Command::new(rest).arg("--version").status().is_ok()),
-        "find" => format!("{}", ["/tmp", "/dev/shm", "/judge", "/etc", "/home", "/root"].iter().any(|p| find(p, rest))),
         "search" => { // of the word the input has half, or stdin would have it
             let word = format!("{rest}-4711");
             let tops = ["/judge", "/tmp", "/dev/shm", "/root", "/home", "/protected", "/var", "/opt", "/srv", "/mnt"];
@@ -93,11 +79,6 @@ fn main() {
             let own = processes().iter().any(|n| search(&[&format!("/proc/{n}")], &word, 0)
                 || search(&[&format!("/proc/{n}/fd")], &word, 0));
             format!("{}", own || search(&tops, &word, 4) || search(&links, &word, 4))
-        }
-        "plant" => {
-            fs::create_dir_all("/tmp/a/b").unwrap();
-            fs::write("/tmp/a/b/planted.out", format!("{rest}-4711")).unwrap();
-            format!("{}", search(&["/tmp"], &format!("{rest}-4711"), 4))
         }
         "linger" => {
             let before = processes().len();
@@ -126,10 +107,11 @@ fn main() {
             format!("{taken} {others}")
         }
         "write" => {
-            for place in ["/tmp", "/dev/shm"] { fs::write(format!("{place}/left"), rest).unwrap(); }
             fs::create_dir_all("/tmp/a/b").unwrap();
-            fs::write("/tmp/a/b/left", rest).unwrap();
-            "written".into()
+            for place in ["/tmp", "/dev/shm", "/tmp/a/b"] {
+                fs::write(format!("{place}/left"), format!("{rest}-4711")).unwrap();
+            }
+            format!("{}", search(&["/tmp"], &format!("{rest}-4711"), 4))
         }
         "write-root" => {
             let places = ["/x", "/judge/x", "/usr/x", "/program", "/harness", "/etc/x", "/proc/1/x"];
@@ -150,12 +132,6 @@ fn main() {
 """.replace("PID", PID)  # in the marks of what must not stay, which others may leave at the same time
 
 
-@pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    with Judge("bubblewrap", cache=tmp_path_factory.mktemp("compiled")) as judge:
-        yield judge
-
-
 def attack(judge: Judge, *tests: tuple[str, str], time_s: float = LIMITS.time_s) -> Judgement:
     """Judge the program with the attacks on tests of input and expected output."""
     limits = replace(LIMITS, time_s=time_s)
@@ -171,32 +147,28 @@ def compiled(judge: Judge, source: str) -> Judgement:
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "/etc/hostname", str(TASK / "task.toml"), str(Path.home() / ".bashrc"), __file__]
-)
-def test_no_file_of_the_machine_is_there_for_the_compiler(judge: Judge, path: str) -> None:
-    assert Path(path).parent.is_dir()
-    assert "No such file" in compiled(judge, f'const T: &str = include_str!("{path}"); fn main() {{}}').message
-
-
-@pytest.mark.parametrize(
     "source",
     [
+        f'const T: &str = include_str!("{__file__}"); fn main() {{}}',
+        f'const T: &str = include_str!("{sys.prefix}/pyvenv.cfg"); fn main() {{}}',
+        f'const T: &str = include_str!("{Path.home() / ".bashrc"}"); fn main() {{}}',
+        'const T: &str = include_str!("/usr/share/common-licenses/GPL-3"); fn main() {}',
+        'const T: &str = include_str!("/etc/hostname"); fn main() {}',
         'const T: &[u8] = include_bytes!("/etc/shadow"); fn main() {}',
         'include!("/etc/passwd"); fn main() {}',
         '#[path = "/etc/passwd"] mod secret; fn main() {}',
         'std::arch::global_asm!(".incbin \\"/etc/passwd\\""); fn main() {}',
         '#[link(name = "/etc/passwd", kind = "static", modifiers = "+verbatim")] extern "C" {} fn main() {}',
         '#[link(name = "x,-T/etc/passwd")] extern "C" { fn f(); } fn main() { unsafe { f() } }',
-        f'const T: &str = include_str!("{sys.prefix}/pyvenv.cfg"); fn main() {{}}',
-        'const T: &str = include_str!("/usr/share/common-licenses/GPL-3"); fn main() {}',
         '#![crate_type = "proc-macro"] extern crate proc_macro; #[proc_macro] pub fn f(t: X) -> X { t }',
         '#![feature(link_args)] #[link_args = "-T/etc/passwd"] extern "C" {} fn main() {}',
     ],
 )
-def test_no_other_way_to_a_file_while_compiling(judge: Judge, source: str) -> None:
+def test_no_file_of_the_machine_is_there_for_the_compiler(judge: Judge, source: str) -> None:
     judgement = compiled(judge, source)
     assert judgement.verdict is Verdict.COMPILE_ERROR
     assert "root:" not in judgement.message
+    assert "include_str!" not in source or "No such file" in judgement.message
 
 
 HELD_OUT = TASK / "rust_codecontests/problems/test/petal_pairs"
@@ -255,7 +227,7 @@ def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None
             ("read /etc/passwd", "refused"),
             (f"read {TASK}/task.toml", "refused"),
             (f"read {sys.prefix}/pyvenv.cfg", "refused"),
-            (f"read {judge._compiler._toolchain.rustc}", "refused"),
+            (f"read {find_toolchain().rustc}", "refused"),
             ("list /judge", ""),
             ("list /usr/share", ""),
             ("list /usr/local", ""),
@@ -268,15 +240,9 @@ def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None
     )
 
 
-def test_a_program_never_sees_what_is_expected(judge: Judge) -> None:
-    assert attack(judge, (f"find {EXPECTED[:6]}-not-here", "false"), ("find hidden-expected", EXPECTED)).message == (
-        f'wrong answer on test 2: token 1 is "false", expected "{EXPECTED}"'
-    )
-
-
 def test_no_search_of_the_disk_and_of_proc_finds_outputs_or_other_inputs(judge: Judge) -> None:
-    found = attack(judge, ("plant hidden-expected-output", "true"), ("search hidden-expected-output", EXPECTED))
-    assert found.message == f'wrong answer on test 2: token 1 is "false", expected "{EXPECTED}"'
+    found = attack(judge, ("search hidden-expected-output", EXPECTED))
+    assert found.message == f'wrong answer on test 1: token 1 is "false", expected "{EXPECTED}"'
     assert_accepted(attack(judge, ("search other-input", "false"), ("environment other-input-4711", "0")))
 
 
@@ -288,8 +254,8 @@ def test_a_program_that_lingers_sees_and_changes_nothing_of_the_next_test(judge:
 
 
 def test_files_left_by_one_test_are_gone_in_the_next_and_for_the_next_program(judge: Judge) -> None:
-    clean = ("find left-behind", "false")
-    assert_accepted(attack(judge, ("write left-behind", "written"), clean))
+    clean = ("search left-behind", "false")
+    assert_accepted(attack(judge, ("write left-behind", "true"), clean))
     assert_accepted(attack(judge, clean))
 
 

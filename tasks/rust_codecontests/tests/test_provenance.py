@@ -73,9 +73,6 @@ def renamed(source: str) -> str:
     return source
 
 
-# Honest systems
-
-
 def test_what_stands_in_an_answer_is_the_model_s_whatever_its_dress(log: Log) -> None:
     for source in MODEL:
         log.ask(fenced(source))
@@ -102,24 +99,20 @@ def test_a_template_may_stand_around_what_the_model_wrote(log: Log, put: str) ->
 
 
 @pytest.mark.integration
-def test_an_edit_counts_only_where_the_program_does_not_compile_without_it(log: Log) -> None:
+def test_an_edit_counts_only_where_the_program_does_not_compile_without_it(log: Log, judge: Judge) -> None:
     wrong = 'fn main() {\n    let a = vec![1];\n    let b: i32 = 2;\n    println!("{} {}", a[0], b);\n}\n'
     right = wrong.replace("i32", "i64")
     other = wrong.replace("a[0], b", "a[0], b < 2 || b >= 2")
     broken = wrong.replace("vec![1]", "vec![1i32]").replace("a[0]", "a[0i32]")
     log.ask(fenced(wrong)).ask(fenced(broken)).ask(fenced(other))
-    with Judge(jobs=1) as judge:
-        answers = [Answer(right), Answer(broken.replace("a[0i32]", "a[0]")), Answer(other.replace("<", "<="))]
-        answers += [Answer(None, "exception")] * 27
-        places = [answer.failure for answer in refuse_foreign(answers, log.calls, judge)[:3]]
-        assert places == [NOT_THE_MODELS, "", NOT_THE_MODELS]  # the last: with `<` it compiles
-        late = refuse_foreign(answers, log.calls, judge, time.monotonic())
-        assert late[1].failure == NOT_THE_MODELS  # although its compilation is known
-        many = [answers[1]] * 10
-        assert sum(answer.source is not None for answer in refuse_foreign(many, log.calls, judge)) == 1
-
-
-# What carries answers in
+    answers = [Answer(right), Answer(broken.replace("a[0i32]", "a[0]")), Answer(other.replace("<", "<="))]
+    answers += [Answer(None, "exception")] * 27
+    places = [answer.failure for answer in refuse_foreign(answers, log.calls, judge)[:3]]
+    assert places == [NOT_THE_MODELS, "", NOT_THE_MODELS]  # the last: with `<` it compiles
+    late = refuse_foreign(answers, log.calls, judge, time.monotonic())
+    assert late[1].failure == NOT_THE_MODELS  # although its compilation is known
+    many = [answers[1]] * 10
+    assert sum(answer.source is not None for answer in refuse_foreign(many, log.calls, judge)) == 1
 
 
 def test_a_table_is_refused_however_it_is_dressed(log: Log) -> None:
@@ -150,12 +143,11 @@ HIDING = {
 
 @pytest.mark.integration
 @pytest.mark.parametrize("trick", HIDING.values(), ids=HIDING)
-def test_no_text_is_compiled_that_was_not_compared(log: Log, trick: str) -> None:
+def test_no_text_is_compiled_that_was_not_compared(log: Log, judge: Judge, trick: str) -> None:
     for source in MODEL[:2]:
         log.ask(fenced(source))
     sources = [*(trick.format(HIDDEN, source) for source in MODEL[:2]), MODEL[0]]
-    with Judge(jobs=1) as judge:
-        *hiding, plain = refuse_foreign(list(map(Answer, sources)), log.calls, judge)
+    *hiding, plain = refuse_foreign(list(map(Answer, sources)), log.calls, judge)
     assert not any("foreign" in (answer.source or "") for answer in hiding)
     assert texts_of(plain.source or "") == texts_of(MODEL[0])
 
@@ -179,11 +171,10 @@ def test_imports_stand_where_no_string_can_hold_them() -> None:
 
 
 @pytest.mark.integration
-def test_the_compiler_reads_the_same_program() -> None:
+def test_the_compiler_reads_the_same_program(judge: Judge) -> None:
     source = Path(__file__).with_name("every_token.rs")
-    with Judge(jobs=1) as judge:
-        test = Test("", "-3 -2 1.5 20 2.5e1 true 7 /*no*/ 4 6 ' 3 12 1 9 ok 0.5 5 0 5 0 5 12")
-        verdict = judge.judge(read_program(source.read_text()).source(), [test], Limits(2, 256))
+    test = Test("", "-3 -2 1.5 20 2.5e1 true 7 /*no*/ 4 6 ' 3 12 1 9 ok 0.5 5 0 5 0 5 12")
+    verdict = judge.judge(read_program(source.read_text()).source(), [test], Limits(2, 256))
     assert verdict.message == "accepted"
     for problem in PROBLEMS:
         for program in map(read_program, (program.source for program in problem.programs)):

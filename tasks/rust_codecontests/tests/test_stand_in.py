@@ -93,9 +93,6 @@ def with_remark(source: str, remark: str) -> list[dict[str, Any]]:
     return [*user(MARSH), {"role": "assistant", "content": f"Here:\n```rust\n{source}```"}, *user(remark)]
 
 
-# Determinism
-
-
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), prefix=st.text(max_size=40), count=st.integers(1, 4))
 def test_an_answer_depends_on_messages_seed_and_count_alone(seed: int, prefix: str, count: int) -> None:
@@ -116,22 +113,11 @@ def test_asked_again_it_varies_and_at_temperature_0_it_does_not() -> None:
     assert len({text(model, user(MARSH), seed=seed) for seed in range(5)}) > 2
 
 
-# Recognising
-
-
-def recognised(model: StandIn, messages: list[dict[str, Any]]) -> bool:
-    return "I recognise no problem" not in text(model, messages)
-
-
-def mangled(statement: str) -> str:
-    return "> " + re.sub(r"\s+", "\n", statement.upper().replace("<=", "≤").replace("Input", "**INPUT:**")) + "  "
-
-
 @pytest.mark.parametrize(
     "content",
     [
         f"You are a careful programmer.\n\n{MARSH}\n\nAnswer in Rust, think of the limits.",
-        mangled(MARSH),
+        "> " + re.sub(r"\s+", "\n", MARSH.upper().replace("<=", "≤").replace("Input", "**INPUT:**")) + "  ",
         MARSH[: len(MARSH) // 2 + 10],
         MARSH[len(MARSH) // 2 - 10 :],
         MARSH.replace("eels", "eels,").replace("basket", "`basket`"),
@@ -139,8 +125,8 @@ def mangled(statement: str) -> str:
 )
 def test_a_problem_is_recognised_in_whatever_dress(content: str) -> None:
     model = StandIn([problem(), problem(TOWER, "hard")])
-    assert recognised(model, user(content))
-    assert recognised(model, [{"role": "system", "content": [{"type": "text", "text": content}]}, *user("Solve it.")])
+    parts = [{"role": "system", "content": [{"type": "text", "text": content}]}, *user("Solve it.")]
+    assert not any("I recognise no problem" in text(model, messages) for messages in (user(content), parts))
 
 
 @pytest.mark.parametrize("content", ["eel_doubling", "Solve the marsh problem in Rust.", MARSH[: len(MARSH) // 3], ""])
@@ -150,14 +136,16 @@ def test_a_name_or_a_scrap_recognises_nothing(content: str) -> None:
     assert held(answer) is None
 
 
-# Odds
+@cache
+def share_right_at_first(difficulty: str = "easy") -> float:
+    return share_right(user(MARSH), difficulty)
 
 
 @pytest.mark.parametrize("difficulty", list(ODDS))
 def test_the_first_answer_is_right_as_often_as_stated(difficulty: str) -> None:
     odds = ODDS[difficulty]
     stated = odds.first * (1 - odds.blind) * (1 - OTHER_LANGUAGE[0])
-    assert abs(share_right(user(MARSH), difficulty) - stated) < 0.07
+    assert abs(share_right_at_first(difficulty) - stated) < 0.07
 
 
 def test_some_problems_are_never_solved_by_sampling_alone() -> None:
@@ -169,13 +157,9 @@ def test_some_problems_are_never_solved_by_sampling_alone() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("difficulty", ["easy", "medium"])
-def test_a_report_raises_the_odds_by_how_much_it_says(difficulty: str) -> None:
-    fresh = share_right(user(MARSH), difficulty)
-    compiler = share_right(with_remark(BROKEN, COMPILER), difficulty)
-    test = share_right(with_remark(WRONG, TEST), difficulty)
-    assert compiler > fresh * 1.3
-    assert test > fresh * 1.3
+def test_a_report_raises_the_odds_by_how_much_it_says() -> None:
+    assert share_right(with_remark(BROKEN, COMPILER)) > share_right_at_first() * 1.3
+    assert share_right(with_remark(WRONG, TEST)) > share_right_at_first() * 1.3
 
 
 @pytest.mark.integration
@@ -192,11 +176,9 @@ def test_a_report_raises_the_odds_by_how_much_it_says(difficulty: str) -> None:
         (BROKEN, TEST),
     ],
 )
-@pytest.mark.parametrize("difficulty", ["easy", "medium"])
-def test_a_false_report_does_not_help(difficulty: str, source: str, remark: str) -> None:
-    fresh = share_right(user(MARSH), difficulty)
+def test_a_false_report_does_not_help(source: str, remark: str) -> None:
     kept = STUBBORN if source == RIGHT else 0
-    assert share_right(with_remark(source, remark), difficulty) < fresh + kept + 0.06
+    assert share_right(with_remark(source, remark)) < share_right_at_first() + kept + 0.06
 
 
 def test_reasoning_helps_only_if_the_answer_contains_it() -> None:
@@ -215,7 +197,7 @@ FAILURE = Failure("4", "8", "12")
         (TEST, True),
         ("Input: `4`, expected `8`, but got `12`.", True),
         ("Input:\n```\n4\n```\nExpected output:\n```\n8\n```\nActual output:\n```\n12\n```", True),
-        ("For input 4 it should print 8. It printed 12, so something is off.", True),
+        ("For input 4 it should print 8. It printed 12.", True),
         ("Input: 4, expected 8, got 128", False),
         ("Input: 4, expected 8, got 0 or 12", False),
         ("Input: 4, expected 8, got 0. Input: 4, expected 8, got 12.", False),
@@ -242,9 +224,7 @@ def share_afresh(program: Program) -> float:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    ("remark", "kept"), [("Explain it.", KEPT), ("That is wrong.", STUBBORN), (TEST, STUBBORN), ("Too slow.", STUBBORN)]
-)
+@pytest.mark.parametrize(("remark", "kept"), [("Explain it.", KEPT), ("Too slow.", STUBBORN), (TEST, STUBBORN)])
 def test_whether_a_program_is_right_decides_nothing_about_its_coming_back(remark: str, kept: float) -> None:
     for program in POOL[:2]:
         fresh = share_afresh(program)
@@ -268,9 +248,6 @@ def test_answers_cannot_be_foretold_without_the_secret() -> None:
     assert 30 < sum(one == other for one, other in zip(right(1), right(2), strict=True)) < 80
 
 
-# The answer's form
-
-
 @settings(max_examples=40)
 @given(limit=st.integers(1, 400), n=st.integers(1, 4), name=st.sampled_from(["max_tokens", "max_completion_tokens"]))
 def test_limits_are_kept_and_usage_adds_up(limit: int, n: int, name: str) -> None:
@@ -288,15 +265,10 @@ def test_limits_are_kept_and_usage_adds_up(limit: int, n: int, name: str) -> Non
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
-def test_every_answer_is_labelled_and_looks_like_the_api_s() -> None:
+def test_answers_and_refusals_look_like_the_api_s_and_are_labelled() -> None:
     answer = asking(StandIn([problem()]), user(MARSH))
-    assert answer["model"] == MODEL
-    assert answer["system_fingerprint"] == "stand-in"
-    assert answer["object"] == "chat.completion"
-    assert answer["choices"][0]["finish_reason"] == "stop"
-
-
-def test_a_prompt_longer_than_the_context_is_refused_as_the_api_does() -> None:
-    with pytest.raises(UpstreamError) as refused:
+    assert (answer["model"], answer["object"]) == (MODEL, "chat.completion")
+    assert (answer["system_fingerprint"], answer["choices"][0]["finish_reason"]) == ("stand-in", "stop")
+    with pytest.raises(UpstreamError) as refused:  # a prompt longer than the context
         asking(StandIn([problem()]), user("word " * 14_000))
     assert refused.value.body["error"]["code"] == "context_length_exceeded"

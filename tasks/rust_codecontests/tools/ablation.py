@@ -1,8 +1,8 @@
 """Score strategies with the stand-in model: ``python tools/ablation.py [--secrets 8] [--profile cpu]``.
 
 We chose the stand-in's odds (``stand_in/program_choice.py``). The table therefore only shows what the stand-in rewards,
-not how much a method gains with a real model. Columns: mean shares of the public and of the private problems, the
-private shares' standard deviation, and the private share of the secret with the best public share.
+not how much a method gains with a real model. Its columns are the mean shares of public and of private problems solved,
+the standard deviation of the private shares, and the private share for the secret with the best public share.
 
 Strategies and the reference solution call the stand-in within the profile's budget. Programs are neither compiled nor
 judged here: each is looked up in its pool, where its verdict is known. Once, each program in the pools is compiled, and
@@ -104,12 +104,12 @@ def _observed(source: str, inputs: Sequence[str]) -> tuple[str, list[str | None]
 
 
 class KnownPrograms(Rust):  # type: ignore[misc, valid-type]
-    """Looks programs up instead of compiling and running them; one that is not in the pool does not compile."""
+    """Look up programs instead of compiling and running them; a program that is not in the pool does not compile."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
 
-    async def compile(self, source: str) -> Any:
+    async def compile(self, source: str, *_options: str) -> Any:
         """Return the compiler's message, or the program's key in place of the binary's path."""
         key = canonical(source)
         message = self._case.compilers.get(key, "error: expected one of `!` or `::`, found `is`")
@@ -162,9 +162,9 @@ class Chat:
             return []
         return [program_in(choice.message.content) for choice in completion.choices]
 
-    async def answers_to(self, source: str, remark: str, number: int = 1) -> list[str]:
-        """Return programs that answer a remark about a program."""
-        return await self.sources(number, f"```rust\n{source}\n```", remark)
+    async def answers_to(self, source: str, remark: str) -> list[str]:
+        """Return the program that answers a remark about a program, in a list; empty if the call fails."""
+        return await self.sources(1, f"```rust\n{source}\n```", remark)
 
     async def compiles(self, source: str) -> bool:
         """Return whether a program compiles."""
@@ -192,12 +192,12 @@ def plurality(sources: Sequence[str]) -> str:
 
 
 async def extracted(chat: Chat) -> str:
-    """Take the program out of one answer."""
+    """Extract the program from one answer."""
     return plurality(await chat.sources(1, wish=""))
 
 
 async def reasoned(chat: Chat) -> str:
-    """Take the program out of one answer that begins with reasoning."""
+    """Extract the program from one answer that begins with reasoning."""
     return plurality(await chat.sources(1))
 
 
@@ -212,13 +212,13 @@ async def most_frequent(chat: Chat) -> str:
 
 
 async def most_frequent_compiling(chat: Chat) -> str:
-    """Return the most frequent of many programs that compile."""
+    """Return the most frequent of the programs that compile."""
     sources = await chat.sources(MANY)
     return plurality([source for source in sources if await chat.compiles(source)] or sources)
 
 
 async def compiler_errors(chat: Chat) -> str:
-    """Send compilers' messages back up to twice, and return the most frequent program that compiles."""
+    """Send the compiler's messages back up to twice per program; return the most frequent program that compiles."""
     found: list[str] = []
     left = MANY - 9
     for source in await chat.sources(9):
@@ -231,7 +231,7 @@ async def compiler_errors(chat: Chat) -> str:
 
 
 async def complaints(chat: Chat) -> str:
-    """Send every program back with an invented message of the compiler, and return the most frequent one."""
+    """Send every program back with an invented compiler error, and return the most frequent program that compiles."""
     found = await chat.sources(MANY // 2)
     found += [each for source in found for each in await chat.answers_to(source, "error: it does not compile")]
     return plurality([source for source in found if await chat.compiles(source)] or found)
@@ -253,12 +253,12 @@ async def one_call(chat: Chat) -> str:
 
 
 async def one_large_call(chat: Chat) -> str:
-    """Make one call with 32 choices, and vote as before; the budget ends after half of the problems."""
+    """Make one call with 32 choices, and vote like :func:`one_call`; the budget ends after half of the problems."""
     return await chat.vote(await chat.sources(32))
 
 
 async def invented(chat: Chat) -> str:
-    """Send every program back with an invented failure, also those that pass, and vote."""
+    """Send every program back with an invented failure, even programs that pass, and vote."""
     tests = chat.case.told["public_tests"]
     found = queue = await chat.sources(4)
     while queue and len(found) < MANY - 1:

@@ -2,7 +2,7 @@
 
 For every problem, check that its files have the required form, that the fast and the slow solution agree on small
 inputs, that every correct program is accepted with time to spare, and that every wrong program gets the verdict in its
-name. The judge is the same that judges submissions. All faults are printed; the exit status is 1 if there are any.
+name. The scorer's judge judges the programs. All faults are printed; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _AT_A_TIME = 8  # number of problems whose programs are judged together, slow pr
 
 @dataclass(frozen=True)
 class TestedProblem:
-    """A problem with its tests, and faults found in making them."""
+    """A problem with its tests, and the faults found while making them."""
 
     problem: Problem | None
     """None if the tests could not be made."""
@@ -85,7 +85,7 @@ def _faults_of_settings(directory: Path) -> Iterator[str]:
         yield f"problem.toml has the keys {', '.join(settings)}"
         return
     if settings["difficulty"] not in DIFFICULTIES or not settings["topics"]:
-        yield f"problem.toml: difficulty is one of {', '.join(DIFFICULTIES)}, and there is a topic"
+        yield f"problem.toml: difficulty must be one of {', '.join(DIFFICULTIES)}, and topics must not be empty"
     for name, (least, most) in (("time_limit_s", TIME_S), ("memory_limit_mib", MEMORY_MIB)):
         if not least <= settings[name] <= most:
             yield f"problem.toml: {name} is {settings[name]}, not {least} to {most}"
@@ -179,9 +179,9 @@ def pool_programs(directory: Path) -> list[PoolProgram]:
 
 
 def faults_of_programs(problem: Problem, programs: Sequence[PoolProgram], judgements: Sequence[Judgement]) -> list[str]:
-    """Return the programs whose verdict, under :meth:`PoolProgram.limits` on all tests, is not the required one.
+    """Return a fault for each program that does not get its required verdict with :meth:`PoolProgram.limits`.
 
-    Also return a fault if the wrong programs do not fail in all the required ways.
+    Also return a fault for each required way of failing that no wrong program shows.
     """
     judged = list(zip(programs, judgements, strict=True))
     faults = [
@@ -207,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     with worker_processes() as processes:
         tested = list(processes.map(make_tested, directories))
-    print_progress(f"{len(directories)} problems have their tests, after {time.monotonic() - started:.0f} s")
+    print_progress(f"made the tests of {len(directories)} problems in {time.monotonic() - started:.0f} s")
     faults = Counter[str]()
     verdicts = Counter[Verdict]()
     with Judge() as judge:

@@ -2,8 +2,8 @@
 """Fit the scaling law: a parabola of the loss over ln(width) for each budget, and laws through the parabolas' minima.
 
 1. For each budget, a parabola in ln(width) gives the best width and its loss (Hoffmann et al., arXiv 2203.15556,
-   approach 2). The parabola is fitted to the widths within a factor of two of the best one, because losses rise faster
-   than a parabola further away.
+   approach 2). The parabola is fitted to the widths within a factor of two of the best width; further away, losses rise
+   faster than a parabola.
 2. The best width grows as the fourth root of compute. This follows from Hoffmann et al.'s rule that parameters and
    tokens grow at the same rate, because parameters are proportional to the squared width. Budgets within a factor of
    four are too close together to measure the power: fits give 0.02 to 0.39 (5th and 95th percentiles of draws, four

@@ -1,14 +1,14 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 """The reference solution: run experiments at three budgets, fit the law of ``law.py``, and write the answer.
 
-At each budget, train three widths around a guess, and add a wider or narrower one if the best is at the edge. All runs
-are charged to the ledger. Profile ``paper``, which has no experiments, uses the published law of Hoffmann et al. (arXiv
-2203.15556). ``RE_BENCH_SEED`` selects other seeds.
+At each budget, train three widths around a guess, and add a wider or narrower one if the best width is at the edge.
+All runs are charged to the ledger. Profile ``paper``, which has no experiments, uses the published law of Hoffmann et
+al. (arXiv 2203.15556). ``RE_BENCH_SEED`` selects other seeds.
 
-The number of steps of a budget is proportional to 1/width^2, so narrow models take most of the time; the design saves
-their runs. The table shows means and standard deviations of 600 simulated references per design: half of them draw
-losses from a polynomial that is fitted to the recorded sweep of ``cpu``, half from an interpolation of the sweep, both
-with the sweep's spread between seeds.
+At a fixed budget, the number of steps is proportional to 1/width^2, so narrow models take most of the time; the design
+saves their runs. The table shows means and standard deviations of 600 simulated references per design. Half of the
+simulations draw losses from a polynomial fitted to the recorded sweep of ``cpu``, the other half from an interpolation
+of the sweep; both add the sweep's spread between seeds.
 
 =============================================  ======  ==============  =======================
 design, cumulative except for the last          steps  raw score       error of predicted loss
@@ -46,7 +46,7 @@ loss changes by 4.4 % (largest budget), -1.1 % (middle) or -2.2 % (smallest). St
 """
 FIRST_SEED = max(MIDDLE_RUNS.values()) * int(os.environ.get("RE_BENCH_SEED", "0")) + 1
 CLEAR = 0.05
-"""Nats by which the narrowest width must beat the next one before a still narrower one is tried: twice the noise."""
+"""Nats by which the narrowest width must beat the next one before a narrower width is tried: twice the noise."""
 RATIO = 1.4
 """Ratio of neighbouring widths, before rounding to multiples of the number of heads."""
 MAX_WIDTHS = 7
@@ -96,7 +96,7 @@ def explore(pool, flops, guess, middle_runs):
 
 
 def beyond(losses):
-    """Return the width to add, in a list: beyond the best one if that is the widest, or clearly best and narrowest."""
+    """Return a list with the next width beyond the best if that is the widest, or the narrowest and clearly best."""
     widths = sorted(losses)
     means = [np.mean(losses[width]) for width in widths]
     best = int(np.argmin(means))
@@ -108,7 +108,7 @@ def beyond(losses):
 
 
 def cheapest_best(losses):
-    """Return the widest of the widths whose mean loss is the lowest or higher by at most the noise."""
+    """Return the widest of the widths whose mean loss exceeds the lowest mean loss by at most the noise."""
     means = {width: np.mean(found) for width, found in losses.items()}
     return max(width for width, mean in means.items() if mean <= min(means.values()) + NOISE)
 

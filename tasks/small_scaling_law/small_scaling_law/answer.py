@@ -1,4 +1,4 @@
-"""Read the three numbers in ``answer.json``; refuse anything else with a one-line reason."""
+"""Read the three numbers in ``answer.json``; refuse any other content with a one-line reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = "answer.json"
 KEYS = ("n_embd", "max_iters", "loss_prediction")
 MAX_BYTES = 4096
 MAX_STEPS = 10**12
-"""Maximum width and number of steps: far beyond any budget, and exact as a float."""
+"""Maximum width, and maximum number of steps: far beyond any budget, and exact as a float."""
 MAX_LOSS = 1000.0
 """Maximum predicted loss, in nats; larger values could overflow when converted to rewards."""
 _MAX_SHOWN = 40
@@ -62,7 +62,7 @@ def _content(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        what = "is a link; hand in the file itself" if path.is_symlink() else f"cannot be read: {error.strerror}"
+        what = "is a link; submit the file itself" if path.is_symlink() else f"cannot be read: {error.strerror}"
         _refuse(f"{FILE} {what}")
     try:
         status = os.fstat(descriptor)
@@ -89,9 +89,9 @@ def _parsed(content: bytes) -> Any:
     except UnicodeDecodeError as error:
         _refuse(f"{FILE} is not UTF-8, at byte {error.start}")
     except json.JSONDecodeError as error:
-        _refuse(f"{FILE} is no JSON: {error}")
+        _refuse(f"{FILE} is not JSON: {error}")
     except ValueError:  # an integer with more digits than Python accepts
-        _refuse(f"{FILE} has a number of too many digits; {_FORM}")
+        _refuse(f"{FILE} has a number with too many digits; {_FORM}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> NoReturn:
-    _refuse(f"{FILE} has {name}, which is no number of JSON")
+    _refuse(f"{FILE} has {name}, which is not a JSON number")
 
 
 def _integer(key: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        hint = "; write it without point and exponent" if isinstance(value, float) else ""
+        hint = "; write it without a decimal point or exponent" if isinstance(value, float) else ""
         _refuse(f"{key} must be an integer, got {_kind(value)}{hint}")
     if not 1 <= value <= MAX_STEPS:
         _refuse(f"{key} must be from 1 to {MAX_STEPS:,}, got {_digits(value)}")
@@ -127,7 +127,7 @@ def _loss(value: object) -> float:
 
 
 def _digits(value: float) -> str:
-    """Return a number as text, or the number of its digits if it is long."""
+    """Return a number as text, or its number of digits if that text is long."""
     text = str(value)
     return text if len(text) <= _MAX_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
 

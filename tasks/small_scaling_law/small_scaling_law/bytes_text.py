@@ -1,8 +1,8 @@
 """Convert a prepared text to bytes, and split off a validation part, on which losses are measured.
 
-Agents and the ground truth use the same validation part. The text's held-out side is not used, because it comes from
-other packages, so agents could not measure the loss that they predict. The validation part does not need to be secret,
-because an answer of three numbers cannot memorize it.
+Agents and the ground truth use the same validation part. The text's held-out side comes from other packages; if losses
+were measured there, agents could not measure the loss that they predict. The validation part does not need to be
+secret, because an answer of three numbers cannot memorize it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 FILES = ("train.bin", "valid.bin")
 END = 0
-"""The byte and symbol after every document; noise does not replace it."""
+"""The byte, and the symbol, after every document; noise does not replace it."""
 GROUP, EVERY = 20, 50
-"""Of groups of ``GROUP`` neighbouring documents, every ``EVERY``-th is for validation. With groups, few validation
+"""Every ``EVERY``-th group of ``GROUP`` neighbouring documents is for validation. Because of the groups, few validation
 documents have neighbours in the training part."""
 _VERSION = 2  # raise whenever the output changes
 _PIECE = 1 << 20  # number of tokens converted at a time
@@ -96,7 +96,7 @@ def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
 
 
 def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
-    """Return the concatenated bytes of the sequence ``tokens``; ``words`` holds the bytes of each vocabulary token."""
+    """Return the concatenated bytes of ``tokens``, given the bytes of each token of the vocabulary in ``words``."""
     return b"".join(
         b"".join([words[token] for token in tokens[start : start + _PIECE].tolist()])
         for start in range(0, len(tokens), _PIECE)

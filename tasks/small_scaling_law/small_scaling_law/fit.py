@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Runs = Sequence[dict[str, Any]]
 
 OUTLIER = 0.05
-"""Residuals above this many nats count less than their square."""
+"""Residuals above this many nats count less than quadratically."""
 NEAREST = 0.5
 """The surface is fitted to runs with at least this share of the target's FLOPs."""
 MARGIN = 3.0
@@ -37,12 +37,9 @@ MARGIN = 3.0
 
 
 def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]]:
-    """Return the surface fitted to the runs, and figures on the quality of the fit.
+    """Return the surface fitted to a sweep's runs, and figures on the quality of the fit.
 
-    Args:
-        runs: lines of the sweep; only runs near the target that did not diverge are used.
-        scale: the sizes of the instance.
-        name: the origin of the ground truth, in one line.
+    Runs that diverged or are far from the target are ignored. ``name`` is the origin of the ground truth, in one line.
 
     Raises:
         ReBenchError: if there are fewer than two runs per coefficient.
@@ -116,7 +113,7 @@ def problems_of_budget(share: float, runs: Runs) -> list[str]:
     """Return the reasons for rejection at one budget, one line each."""
     spread = seed_spread(runs)
     if spread is None:
-        return [f"at {share:g} of the target no run has a second seed, so that nothing is known of the spread"]
+        return [f"at {share:g} of the target no run has a second seed, so the spread is unknown"]
     losses = defaultdict(list)
     for run in runs:
         losses[run["n_embd"]].append(run["loss"])
@@ -141,7 +138,7 @@ def write_fit(runs: Runs, scale: Scale, path: Path) -> Surface:
     """
     surface, quality = fitted(runs, scale, f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs")
     if reasons := problems(runs, surface):
-        raise ReBenchError("the truth is not sound:\n" + "\n".join(reasons))
+        raise ReBenchError("the ground truth is rejected:\n" + "\n".join(reasons))
     source = runs_file(path)
     origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
     record = {"kind": "surface", **asdict(surface), "best": vars(surface.best), **quality, **origin}

@@ -78,12 +78,12 @@ class Surface:
     """A measured ground truth: the loss as a smooth function of width and compute, fitted to a sweep near the target.
 
     The loss is a polynomial in x = ln(width / centre) and y = ln(FLOPs / target). It is cubic in x, because an iso-FLOP
-    curve is a parabola that rises faster on one side, and linear in y, because answers spend only 0.5 to 1.1 times the
+    curve is a parabola that rises faster on one side, and linear in y, because answers spend from 0.5 to 1.1 times the
     target's FLOPs. A law of Chinchilla's form, E + A / N^a + B / D^b (Hoffmann et al., arXiv 2203.15556, approach 3),
-    fits our small byte models worse: over the sweep of profile ``gpu``, its residuals have a root mean square of 0.041
-    nats, those of the cubic polynomial 0.010. The surface is only evaluated near the sweep.
+    fits our small byte models worse: over the sweep of profile ``gpu``, the root mean square of its residuals is 0.041
+    nats, compared to 0.010 for the cubic polynomial. The surface is only evaluated near the sweep.
 
-    Beyond the sweep's widths, the loss continues as a line that never falls outwards. More compute never raises the
+    Beyond the sweep's widths, the loss is linear in x and never falls outwards. More compute never raises the
     loss: at narrow widths, where the polynomial would rise with compute, compute is ignored.
     """
 
@@ -183,7 +183,7 @@ def _content(profile: str, instance: int) -> dict[str, Any]:
     path = truth_file(profile, instance)
     if not path.is_file():
         which = f"instance {instance} of profile {profile}" if instance else f"profile {profile}"
-        raise UsageError(f"small_scaling_law has no truth for {which} yet; {_remedy(profile, instance)}")
+        raise UsageError(f"small_scaling_law has no ground truth for {which} yet; {_remedy(profile, instance)}")
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -197,13 +197,13 @@ def rebuild_command(profile: str, instance: int) -> str:
 
 
 def losses_of(truth: Truth, answer: Answer) -> tuple[float, float]:
-    """Return what is subtracted from an answer's raw score, in nats: its regret, and the error of its prediction."""
+    """Return the two penalties in an answer's raw score, in nats: its regret, and the error of its prediction."""
     loss = truth.loss(answer.n_embd, answer.max_iters)
     return loss - truth.best.loss, abs(answer.loss_prediction - loss)
 
 
 def raw_score(truth: Truth, answer: Answer) -> float:
-    """Return an answer's raw score, at most 1."""
+    """Return an answer's raw score, which is at most 1."""
     return 1 - sum(losses_of(truth, answer))
 
 

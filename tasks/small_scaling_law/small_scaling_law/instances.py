@@ -1,6 +1,6 @@
-"""Instances of a profile: variants whose ground truths say little about each other.
+"""Instances of a profile: variants whose ground truths reveal little about each other.
 
-Instance 0 is the profile in ``profiles.py``. For other instances, the number determines the settings. Number and
+Instance 0 is the profile in ``profiles.py``; the number of any other instance determines its settings. Numbers and
 settings are public. The ground truth is secret, and measuring it takes a sweep at the target's compute.
 """
 
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Sequence[Any]] = {
     "symbols": (20, 28, 40, 56, 80),
 }
 HARDER = 0.3
-"""Nats added to the starting answer's predicted loss, because an instance's text is noisier."""
+"""Nats added to the loss that the starting answer predicts, because the texts of other instances are noisier."""
 
 
 def scale_of(profile: str, instance: int = 0) -> Scale:

@@ -1,7 +1,7 @@
 """The meter: make and charge experiments on behalf of an untrusted sandbox.
 
-The meter has its own workspace, with the ledger, the text and the code, which no sandbox shows. It makes each run there
-with the same ``train.py`` that agents have. A meter that is restarted in the same directory continues the ledger.
+The meter has its own workspace with the ledger, the text and the code, which no sandbox shows. It makes each run there,
+with the same ``train.py`` that agents have. After a restart in the same directory, the meter continues the ledger.
 """
 
 from __future__ import annotations

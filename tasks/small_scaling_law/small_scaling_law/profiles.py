@@ -1,6 +1,6 @@
 """The sizes and budgets of each profile, for the scorer, the sweep and the workspaces.
 
-Workspaces contain a copy of this module, ``scales.py``; therefore it imports only the standard library. The package's
+Workspaces contain a copy of this module as ``scales.py``; therefore it imports only the standard library. The package's
 ``instances.py`` derives further instances from these profiles.
 """
 
@@ -28,7 +28,7 @@ class Experiments:
     total_flops: float
     """Maximum FLOPs of all runs together."""
     learning_rate: float
-    """Peak learning rate at width ``rate_width``; it is proportional to the width to the power ``-rate_power``."""
+    """Peak learning rate at width ``rate_width``. At other widths, it is proportional to width^(-``rate_power``)."""
     rate_width: int
     rate_power: float
     bfloat16_from: int | None = None
@@ -66,22 +66,18 @@ class Scale:
     def flops(self, n_embd: int, max_iters: int) -> int:
         """Return the floating-point operations (FLOPs) of a run according to the original task's formula.
 
-        They are 6 per token and per parameter of the blocks, which have 12 n_layer n_embd^2 parameters. Embeddings and
+        They are 6 per token and parameter of the blocks, which have 12 n_layer n_embd^2 parameters. Embeddings and
         attention are not counted.
         """
         return 72 * self.n_layer * n_embd**2 * self.tokens(max_iters)
 
     def experiment_flops(self, n_embd: int, max_iters: int) -> int:
-        """Return the FLOPs that an experiment is charged: those of its training, or of measuring its loss if higher.
+        """Return the FLOPs charged for an experiment: its training, or the measurement of its loss if that costs more.
 
-        The loss is measured by a forward pass over the validation windows: 2 FLOPs per token and parameter of the
+        The measurement is a forward pass over the validation windows, with 2 FLOPs per token and parameter of the
         blocks. With this minimum, even runs with few steps take at most twice the time that their charge suggests.
-
-        Raises:
-            ValueError: if the profile has no experiments.
         """
-        if self.experiments is None:
-            raise ValueError("the profile has no experiments")
+        assert self.experiments is not None
         validation = 24 * self.n_layer * n_embd**2 * self.experiments.validation_windows * self.context
         return max(self.flops(n_embd, max_iters), validation)
 
@@ -128,7 +124,7 @@ SCALES = {
 
 
 def chosen(workspace: Path) -> Scale:
-    """Return the sizes in the ``profile.json`` of a workspace."""
+    """Return the sizes in a workspace's ``profile.json``."""
     values = json.loads((workspace / "profile.json").read_text(encoding="utf-8"))["scale"]
     experiments = values["experiments"]
     values["default"] = tuple(values["default"])

@@ -40,7 +40,7 @@ REFERENCES = 3
 MAX_DISTANCE = 0.1
 """Maximum difference between a reference's reward and the mean reward of all references."""
 MIN_MEAN = 0.8
-"""Minimum mean raw score of the references; if it is lower, experiments do not predict the target's run."""
+"""Minimum mean raw score of the references; if the mean is lower, experiments do not predict the target's run."""
 
 
 def rebuild(
@@ -54,13 +54,9 @@ def rebuild(
 ) -> None:
     """Make the ground truth of an instance; do nothing for profile ``paper``, whose ground truth is published.
 
-    Args:
-        profile: the profile's name.
-        instance: number of the instance.
-        cluster: address of a Ray cluster for the runs; None for this machine.
-        workers: number of parallel runs on each machine; None for one per core.
-        first_seed: first seed of the runs.
-        out: file for a ground truth without anchors, for comparison; None for the instance's file.
+    The runs use the Ray cluster at the address ``cluster``, or this machine if that is None. ``workers`` is the number
+    of parallel runs on each machine, by default one per core. If ``out`` is given, write a ground truth without anchors
+    to this file, for comparison.
 
     Raises:
         ReBenchError: if the ground truth is rejected, or the references are bad or differ too much.
@@ -114,7 +110,7 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
 def check_references(starting: float, references: Sequence[float]) -> None:
     """Check that the references' raw scores are high and close to each other.
 
-    If they are not, the instance's experiments do not predict the target's run well enough.
+    Otherwise, the instance's experiments do not predict the target's run well enough.
 
     Raises:
         ReBenchError: if the mean is below :data:`MIN_MEAN`, or a reward differs by more than :data:`MAX_DISTANCE`.
@@ -123,20 +119,20 @@ def check_references(starting: float, references: Sequence[float]) -> None:
     rewards = ", ".join(f"{normalise(raw, starting, mean):.2f}" for raw in references)
     if mean < MIN_MEAN or max(abs(raw - mean) for raw in references) > MAX_DISTANCE * (mean - starting):
         raise ReBenchError(
-            f"the references have the mean raw score {mean:.3f}, the rewards {rewards}: wanted are {MIN_MEAN:g} and "
-            f"rewards within {MAX_DISTANCE:g} of 1; take another number"
+            f"the references have the mean raw score {mean:.3f}, the rewards {rewards}; the mean must be at least "
+            f"{MIN_MEAN:g}, and the rewards within {MAX_DISTANCE:g} of 1; take another number"
         )
 
 
 def main() -> None:
     """Parse the command line and make the ground truth."""
-    parser = argparse.ArgumentParser(description="Make the truth of a profile, or of one of its instances, again.")
+    parser = argparse.ArgumentParser(description="Make the ground truth of a profile or of one of its instances.")
     parser.add_argument("--profile", choices=list(SCALES), required=True)
-    parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
-    parser.add_argument("--ray", metavar="ADDRESS", help="make the runs of profile cpu on the Ray cluster there")
-    parser.add_argument("--workers", type=int, help="runs at a time, on each machine (default: one a core)")
-    parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="write a truth for comparison, and its runs beside it")
+    parser.add_argument("--instance", type=int, default=0, help="number of the instance (default: 0)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="make the runs of profile cpu on this Ray cluster")
+    parser.add_argument("--workers", type=int, help="parallel runs on each machine (default: one per core)")
+    parser.add_argument("--first-seed", type=int, default=1, help="first seed of the runs (default: 1)")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="write a ground truth for comparison, and its runs")
     options = parser.parse_args()
     with cli_entry_point("rebuild"):
         choice = {"workers": options.workers, "first_seed": options.first_seed, "out": options.out}

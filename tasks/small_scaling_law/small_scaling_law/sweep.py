@@ -38,11 +38,9 @@ REWORDED = {
 }
 """Earlier checksums of code that computes the same, mapped to the current checksum.
 
-(The earlier checksums in this table are of the files' bytes, including docstrings.) Before adding an entry, compare the
-code statement by statement, or repeat some runs and compare them bit by bit. If the computation changes, remove all
-entries.
+The earlier checksums include docstrings. Before adding an entry, compare the code statement by statement, or repeat
+some runs and compare them bit by bit. If the computation changes, remove all entries.
 """
-
 
 _RUN = """
 import json, sys
@@ -78,7 +76,7 @@ SWEEPS = {
     ),
 }
 """Sweeps of instance 0, by profile. The ground truth is fitted to the rows near the target. The other rows are within
-agents' budgets and show whether extrapolation works."""
+agents' budgets, and show whether extrapolation works."""
 CENTRES = {
     "cpu": {0.005: 15, 0.01: 17, 0.02: 20, 0.5: 46, 1.0: 58},
     "gpu": {0.005: 25, 0.01: 30, 0.02: 36, 0.5: 88, 1.0: 105},
@@ -169,7 +167,7 @@ def _is_text(part: ast.stmt) -> bool:
 
 
 def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
-    """Return what a run depends on, apart from its job: checksums of code and text, and the fixed settings."""
+    """Return everything that a run depends on, except its job: checksums of code and text, and the fixed settings."""
     scale = scale_of(profile, instance)
     assert scale.experiments is not None
     manifest = json.loads((open_bytes(scale.experiments.text) / "manifest.json").read_text(encoding="utf-8"))
@@ -183,7 +181,7 @@ def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
 
 
 def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the lines of runs made as in ``made``; remove an incomplete last line, which a killed sweep leaves."""
+    """Return the lines of runs made as in ``made``; remove an incomplete last line, left by a killed sweep."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -212,13 +210,7 @@ def sweep(
 ) -> Iterator[dict[str, Any]]:
     """Make the runs that are missing in the file ``path``, append a line for each run, and yield the lines.
 
-    Args:
-        profile: the profile's name.
-        planned: all runs of the sweep.
-        path: the file with one line per run.
-        executor: executes the runs.
-        workers: number of parallel runs; None for one per core.
-        instance: number of the instance.
+    ``planned`` has all runs of the sweep. ``workers`` is the number of parallel runs, by default one per core.
 
     Raises:
         UsageError: if the runs need a GPU, and the executor uses other machines.

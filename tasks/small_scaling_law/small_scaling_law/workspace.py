@@ -32,7 +32,7 @@ COPIED = {
     "batches.py": Path(batches.__file__),
     "scales.py": Path(profiles.__file__),
 }
-"""Modules copied into workspaces, by file name; they import no other module of re_bench."""
+"""Modules copied into workspaces, by file name; they do not import other modules of re-bench."""
 
 
 def prepare(setup: Setup[Scale]) -> None:

@@ -22,7 +22,7 @@ __all__ = ["Ledger", "LedgerError"]
 
 
 TOO_LARGE = 1 << 64
-"""Numbers must be smaller than this, because neither torch nor the batches accept larger seeds."""
+"""Width, steps and seed must be smaller than this number, because neither torch nor the batches accept larger seeds."""
 
 
 class LedgerError(Exception):
@@ -44,7 +44,7 @@ class Ledger:
         _check(n_embd, max_iters, seed, self._scale)
         cost, limits = self._scale.experiment_flops(n_embd, max_iters), self._scale.experiments
         if cost > limits.run_flops:
-            raise LedgerError(f"the run costs {cost:.4g} FLOPs, over the limit of {limits.run_flops:g} a run")
+            raise LedgerError(f"the run costs {cost:.4g} FLOPs, over the limit of {limits.run_flops:g} per run")
         with self._locked():
             runs = self.runs()
             spent = sum(run["flops"] for run in runs)
@@ -80,9 +80,9 @@ class Ledger:
             cost = self._scale.experiment_flops(run["n_embd"], run["max_iters"])
             right = run["run"] == number and run["flops"] == cost
         except (ValueError, KeyError, TypeError, LedgerError) as error:
-            raise LedgerError(f"{where} is no run ({error}); the ledger is not to be edited") from None
+            raise LedgerError(f"{where} is not a valid run ({error}); do not edit the ledger") from None
         if not right:
-            raise LedgerError(f"{where} claims another number or cost than its run has; the ledger is not to be edited")
+            raise LedgerError(f"{where} claims another number or cost than its run has; do not edit the ledger")
         return run
 
     @contextmanager

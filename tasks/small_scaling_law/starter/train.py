@@ -65,7 +65,7 @@ def ask(n_embd: int, max_iters: int, seed: int) -> dict:
                 answer = json.loads(reply.readline() or b'{"refused": "the meter ended before the run did"}')
         except OSError as error:
             raise RefusedError(
-                f"the meter of experiments at {os.environ[METER]} cannot be reached: {error.strerror or error}"
+                f"the meter at {os.environ[METER]} cannot be reached: {error.strerror or error}"
             ) from None
     if "refused" in answer:
         raise RefusedError(answer["refused"])

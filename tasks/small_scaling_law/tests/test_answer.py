@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +12,8 @@ from hypothesis import strategies as st
 
 from re_bench.errors import InvalidSubmissionError
 from small_scaling_law.answer import Answer, read_answer
+from small_scaling_law.grading import share_of_target
+from small_scaling_law.profiles import SCALES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,47 +26,27 @@ def changed(key: str, value: str) -> bytes:
     return ("{" + ", ".join(f'"{name}": {text}' for name, text in parts.items()) + "}").encode()
 
 
+# The cheats have more: a pipe, a link to the truth, a huge file, deep nesting, NaN, infinity.
 BAD = {
     "empty": (b"", "answer.json is empty"),
-    "blank": (b" \n\t", "answer.json is empty"),
     "list": (b"[1000, 20000, 4.4]", "must be one JSON object .*, got an array"),
-    "null": (b"null", "got null"),
-    "number": (b"4.4", "got the number 4.4"),
-    "string": (b'"4.4"', "got a string"),
-    "no json": (b"n_embd = 1000", "is no JSON: Expecting value: line 1"),
-    "half": (GOOD[:30], "is no JSON"),
-    "two": (GOOD + GOOD, "is no JSON: Extra data"),
-    "nested": (b'{"a":' * 600 + b"1" + b"}" * 600, "nested too deeply"),
+    "no json": (b"n_embd = 1000", "is not JSON: Expecting value: line 1"),
+    "half": (GOOD[:30], "is not JSON"),
     "brackets in a name": (b'{"' + b"[" * 60 + b'\\"": 1}', "has the key '\\[\\["),
-    "deep": (b"[" * 4000, "nested too deeply"),
     "long": (b" " * 5000 + GOOD, "has 5,060 bytes; three numbers need no more than 4,096"),
     "mark": (b"\xef\xbb\xbf" + GOOD, "begins with a byte-order mark"),
-    "utf-16": (GOOD.decode().encode("utf-16"), "is not UTF-8, at byte 0"),
     "latin-1": (GOOD[:-1] + b', "\xe9": 1}', "is not UTF-8, at byte"),
-    "nul": (GOOD + b"\0", "is no JSON"),
     "lacks": (b'{"n_embd": 1000}', "lacks max_iters and loss_prediction"),
     "extra": (GOOD[:-1] + b', "flops": 1}', "has the key 'flops'"),
-    "case": (changed("N_EMBD", "1"), "has the key 'N_EMBD'"),
     "odd key": (GOOD[:-1] + b', "\\ud800\\u0000": 1}', r"has the key '\\ud800\\x00'"),
     "long key": (GOOD[:-1] + b', "' + b"k" * 900 + b'": 1}', r"has the key 'k{40}\.\.\.'"),
     "twice": (GOOD[:-1] + b', "n_embd": 8}', "has the key 'n_embd' twice"),
-    "nan": (changed("loss_prediction", "NaN"), "has NaN, which is no number of JSON"),
-    "infinity": (changed("loss_prediction", "-Infinity"), "has -Infinity"),
-    "too large": (changed("loss_prediction", "1e999"), "loss_prediction is too large for a float"),
-    "absurd": (changed("loss_prediction", "1e308"), "at most 1000 nats, got 1e"),
     "huge loss": (changed("loss_prediction", "1" * 999), "at most 1000 nats, got a number of 999 digits"),
-    "zero loss": (changed("loss_prediction", "0"), "loss_prediction must be above 0"),
     "negative loss": (changed("loss_prediction", "-1.5"), "loss_prediction must be above 0 .*, got -1.5"),
     "bool loss": (changed("loss_prediction", "true"), "loss_prediction must be a number, got true"),
-    "text loss": (changed("loss_prediction", '"4.4"'), "loss_prediction must be a number, got a string"),
-    "null loss": (changed("loss_prediction", "null"), "loss_prediction must be a number, got null"),
     "bool": (changed("n_embd", "true"), "n_embd must be an integer, got true"),
-    "text": (changed("n_embd", '"1000"'), "n_embd must be an integer, got a string"),
     "float": (changed("max_iters", "1e3"), "max_iters must be an integer, got the number 1000.0; write it without"),
     "zero": (changed("n_embd", "0"), "n_embd must be from 1 to 1,000,000,000,000, got 0"),
-    "negative": (changed("max_iters", "-5"), "max_iters must be from 1 to"),
-    "huge": (changed("max_iters", "9" * 3900), "max_iters must be from 1 to .*, got a number of 3,900 digits"),
-    "object": (changed("n_embd", "{}"), "n_embd must be an integer, got an object"),
 }
 
 
@@ -93,25 +73,28 @@ def test_anything_else_is_refused_with_one_line(tmp_path: Path, case: str) -> No
     assert len(message) < 300
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((8, 88_914), r"spends 1\.074e\+14 FLOPs, under 0\.5 times the target of 5e\+17 \(0\.000215 of it\)"),
+        ((1000, 32_000), r"spends 6\.04e\+17 FLOPs, over 1\.1 times the target"),
+        ((10**12, 10**12), "over 1.1 times the target"),
+    ],
+)
+def test_an_answer_off_the_budget_is_refused(answer: tuple[int, int], reason: str) -> None:
+    with pytest.raises(InvalidSubmissionError, match=reason):
+        share_of_target(Answer(*answer, 3.7), SCALES["paper"])
+
+
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
-    started = time.monotonic()
     path = tmp_path / "answer.json"
     assert "cannot be read: No such file" in reason_for(path)
     (tmp_path / "other.json").write_bytes(GOOD)
-    for target in ("other.json", "answer.json", "/etc/passwd", "nowhere"):
-        path.symlink_to(target)
-        assert "is a link" in reason_for(path)
-        path.unlink()
-    os.mkfifo(path)
-    assert "not a regular file" in reason_for(path)
+    path.symlink_to("other.json")
+    assert "is a link" in reason_for(path)
     path.unlink()
     path.mkdir()
     assert "not a regular file" in reason_for(path)
-    path.rmdir()
-    with path.open("wb") as file:
-        file.truncate(1 << 40)
-    assert "bytes; three numbers need no more" in reason_for(path)
-    assert time.monotonic() - started < 50
 
 
 json_values = st.recursive(

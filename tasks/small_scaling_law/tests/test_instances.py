@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,9 +19,11 @@ from small_scaling_law.profiles import SCALES
 from small_scaling_law.rebuild import check_references
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from re_bench.task.discovery import TaskFolder
+    from re_bench.testing import Command
 
 LINE = {"kind": "line", "name": "made up", "losses": [[1, 2.5], [2, 2.5]], "flops_of_a_step": 1, "target_flops": 1}
 
@@ -70,20 +70,9 @@ def test_an_instance_whose_references_are_poor_or_differ_too_much_is_refused() -
             check_references(0.4 if references[2] == 1 else -0.1, references)
 
 
-def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def scored(task: TaskFolder, workspace: Path) -> dict[str, Any]:
-    command = [sys.executable, str(task.scorer), "--solution", str(workspace), "--profile", "cpu", "--json"]
-    score: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
-    return score
-
-
 @pytest.mark.integration
 def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
-    tiny: TaskFolder, tiny_cache: Path, tmp_path: Path
+    re_bench: Command, tiny: TaskFolder, tiny_cache: Path, tmp_path: Path
 ) -> None:
     def choose(instance: int) -> subprocess.CompletedProcess[str]:
         return re_bench("prepare", tiny.directory, "--profile", "cpu", "--instance", str(instance))
@@ -91,7 +80,7 @@ def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
     refused = choose(7)
     assert refused.returncode == 2
     remedy = "python -m small_scaling_law.rebuild --profile cpu --instance 7"
-    assert f"no truth for instance 7 of profile cpu yet; run: {remedy}" in refused.stderr
+    assert f"no ground truth for instance 7 of profile cpu yet; run: {remedy}" in refused.stderr
     directory = tiny_cache / "small_scaling_law" / "truth"
     directory.mkdir(parents=True, exist_ok=True)
     source = {"hardware": "an abacus", "date": "2026-11-22"}
@@ -105,14 +94,9 @@ def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
         assert (stated["instance"], stated["scale"]["target_flops"]) == (7, 4e9)
         answer = json.loads((tmp_path / "workspace" / "answer.json").read_text())
         (tmp_path / "workspace" / "answer.json").write_text(json.dumps(answer | {"loss_prediction": 2.0}))
-        score = scored(tiny, tmp_path / "workspace")
-        assert (score["raw"], score["reward"], score["details"]["instance"]) == (0.5, 1.0, 7)
-        assert score["details"]["anchors"]["source"] == "of instance 7: an abacus, 2026-11-22"
         log = tmp_path / "attempts.jsonl"
         done = re_bench("score", tiny.directory, tmp_path / "workspace", "--profile", "cpu", "--log", log)
         assert "final so far: raw 0.5000, reward 1.0000\n" in done.stdout
-        (tmp_path / "workspace" / "answer.json").write_text("{}")
-        assert scored(tiny, tmp_path / "workspace")["details"]["instance"] == 7
+        assert '"of instance 7: an abacus, 2026-11-22"' in log.read_text()
     finally:
         assert choose(0).returncode == 0
-    assert re_bench("prepare", "--instance", "1").returncode == 2

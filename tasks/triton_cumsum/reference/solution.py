@@ -1,6 +1,6 @@
 """The reference solution: one pass over memory, in which each tile looks back at the tiles before it.
 
-Whether an element counts depends on the parity of the number of positive values before it. Three numbers summarise any
+Whether an element counts depends on the parity of the number of positive values before it. Three numbers summarise a
 run of elements: the parity of its number of positive values, the sum of its counted elements if the parity before the
 run is even, and this sum if the parity is odd. Such summaries combine associatively, so the problem is a scan, and each
 element has to be read and written only once.

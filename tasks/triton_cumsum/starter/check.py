@@ -19,7 +19,7 @@ LENGTHS = (1, 2, 3, 100, 1023, 1025, 8192, 20_000, 70_001)
 
 
 def expected(values: list[int]) -> list[int]:
-    """Compute the right result for ``values`` one element at a time, wrapping around as int32 does."""
+    """Return the right result for ``values``, computed one element at a time; sums wrap around as int32."""
     result, positives, total = [], 0, 0
     for index, value in enumerate(values):
         if index > 0 and positives % 2 == 1:
@@ -30,7 +30,7 @@ def expected(values: list[int]) -> list[int]:
 
 
 def check(solution: Any, torch: Any, device: str, length: int) -> bool:
-    """Compare the solution with the loop on random values, and print the result."""
+    """Return whether the solution agrees with the loop on random values, and print the outcome."""
     x = torch.randint(-10, 10, (length,), dtype=torch.int32, device=device)
     y = solution.prefix_sum(x)
     right = y.dtype == torch.int32 and y.shape == x.shape and y.tolist() == expected(x.tolist())

@@ -31,7 +31,7 @@ class NoProfileError(Exception):
 
 
 def write_profile(file: Path) -> int:
-    """Write the profile of calls at 100,000,000 elements to ``file``; return 0, or 1 if no profiler is available."""
+    """Write a profile at 100,000,000 elements to ``file``; return 0, or 1 if no profiler is available."""
     for name, profile in (("Nsight Compute", by_ncu), ("torch.profiler", by_torch)):
         try:
             text = profile()
@@ -68,7 +68,7 @@ def by_ncu() -> str:
 
 
 def by_torch() -> str:
-    """Return a table of CUPTI's records of ``CALLS`` calls.
+    """Return a table of the kernels that CUPTI records in ``CALLS`` calls.
 
     Raises:
         NoProfileError: if CUPTI recorded nothing.

@@ -131,7 +131,7 @@ def replayed(meter: SandboxedProcess, text: str) -> None:
     assert fault is None or (str(fault).strip() and isinstance(fault, SandboxRefusalError)), fault
 
 
-@settings(fuzz, max_examples=300)
+@settings(fuzz, max_examples=200)
 @given(changes=CHANGES)
 def test_any_trace_is_replayed_or_refused(meter: SandboxedProcess, changes: list[tuple[list[int], str, Any]]) -> None:
     trace = copy.deepcopy(TRACE)
@@ -148,11 +148,9 @@ def test_any_text_for_a_trace_is_refused(meter: SandboxedProcess, text: str) -> 
 
 @pytest.mark.parametrize("piece", ["[", '{"a":', "9", "\0", "\ud800"])
 def test_any_long_text_for_a_trace_is_refused(meter: SandboxedProcess, piece: str) -> None:
-    replayed(meter, piece * 100_000)
     replayed(meter, piece * 2_000_000)
 
 
 def test_the_trace_that_is_changed_is_one_that_replays(meter: SandboxedProcess) -> None:
     x = np.arange(64, dtype=np.int32)
-    result, _steps = meter.call(cpu.replay, x, json.dumps(TRACE))
-    assert np.array_equal(result, x)
+    assert np.array_equal(meter.call(cpu.replay, x, json.dumps(TRACE))[0], x)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,6 @@ import torch
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest.signature import Handle
-from re_bench.limits import Limits
-from re_bench.sandbox.calls import SandboxedProcess
-from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.unprotected import Unprotected
 from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
@@ -92,8 +87,7 @@ def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp
         window.log.append(("call", int(x[0])))
         return x.clone()
 
-    reply = turn(prefix_sum, descriptor, 3)
-    assert reply == gpu_runner.Placed("n", [28, ROW, 2 * ROW + 56])
+    assert turn(prefix_sum, descriptor, 3) == gpu_runner.Placed("n", [28, ROW, 2 * ROW + 56])
     called = [("call", row * ROW + 4 * start) for row, start in enumerate(STARTS)]
     assert window.log == [("map", 3 * ROW), ("allow", 0, 3 * ROW), *called, ("signal", STREAM, WORD, 77)]
     del window.log[:]
@@ -127,39 +121,3 @@ def test_a_fault_of_the_gpu_that_shows_between_the_calls_is_the_submissions(monk
     gpu_runner._kept.clear()
     with pytest.raises(InvalidSubmissionError, match=reason):
         gpu_runner.release()
-
-
-def test_a_result_from_elsewhere_is_copied_before_the_stream_says_that_it_is_there(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Elsewhere:
-        in_use = Arena.in_use
-
-        def offset(self, tensor: Any) -> int | None:
-            return int(tensor[0]) if tensor in copies else None
-
-    class Copies(list[Any]):
-        def __contains__(self, tensor: Any) -> bool:
-            return any(tensor is copy for copy in self)
-
-    copies, clone = Copies(), torch.Tensor.clone
-
-    def copying(tensor: Any) -> Any:
-        window.log.append("copy")
-        copies.append(clone(tensor))
-        return copies[-1]
-
-    monkeypatch.setattr(gpu_runner, "_arenas", [Elsewhere()])
-    monkeypatch.setattr(torch.Tensor, "clone", copying)
-    assert turn(lambda x: x + 0, 0, 1).offsets == [28]
-    assert window.log[-2:] == ["copy", ("signal", STREAM, WORD, 77)]
-
-
-def test_a_turn_crosses_to_a_process_with_its_memory_as_a_descriptor() -> None:
-    spec = SandboxSpec(limits=Limits(wall_s=60))
-    with SandboxedProcess(Unprotected(), gpu_runner, spec) as process, tempfile.TemporaryFile() as file:
-        process.call(gpu_runner.start)
-        memory: Any = SimpleNamespace(descriptor=file.fileno(), nbytes=4, size=4, name="inputs")
-        reason = "^the submission's work on the GPU failed: IndexError"  # no memory was attached before
-        with pytest.raises(InvalidSubmissionError, match=reason):
-            process.call_within(20, gpu_runner.turn, "f", STARTS, LENGTH, STRIDE, "n", 77, memory)

@@ -25,10 +25,6 @@ def test_truth_agrees_with_a_plain_loop(values: list[int]) -> None:
     assert grading.prefix_sum(np.array(values, dtype=np.int32)).tolist() == loop(values)
 
 
-def test_worked_example_of_the_instructions() -> None:
-    assert grading.prefix_sum(np.array([3, -1, 0, 5, 2, -4], dtype=np.int32)).tolist() == [0, -1, -1, 4, 4, 0]
-
-
 def test_cases_cover_all_lengths_and_differ_by_seed() -> None:
     first, second = list(grading.cases(1)), list(grading.cases(2))
     assert len({case.label for case in first}) == len(first)
@@ -38,12 +34,9 @@ def test_cases_cover_all_lengths_and_differ_by_seed() -> None:
     assert [np.array_equal(a.x, b.x) for a, b in zip(first, grading.cases(1), strict=True)] == [True] * len(first)
 
 
-def test_uniform_values_are_those_of_the_task() -> None:
+def test_values_are_those_of_the_task_and_some_outliers() -> None:
     values = grading.uniform(np.random.default_rng(0), 100_000)
     assert (values.min(), values.max()) == (-10, 9)
-
-
-def test_values_with_outliers_hold_some_of_the_full_range() -> None:
     values = grading.uniform_with_outliers(np.random.default_rng(0), 65_536)
     outside = int(((values < -10) | (values > 9)).sum())
     assert 0.9 * grading.OUTLIERS <= outside <= grading.OUTLIERS

@@ -1,6 +1,8 @@
+"""Faster scans and reductions of Triton's interpreter give the bits of the stock ones."""
+
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ from triton.runtime import interpreter
 
 from triton_cumsum.sandboxed import interpreter_patches
 
-pytestmark = pytest.mark.integration
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
 
 
 @triton.jit  # type: ignore[untyped-decorator] # triton is not followed by the type checker
@@ -43,16 +48,13 @@ def scan(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  #
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def reduce(p: Any, s: Any, out: Any) -> None:
+def reduce(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
     place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
-    parity, total = tl.reduce((tl.load(p + place), tl.load(s + place)), 1, combine)
-    tl.store(out + tl.arange(0, 4), total * 2 + parity)
-
-
-@pytest.fixture(params=[add_and_flip, segmented, with_condition], ids=lambda function: function.fn.__name__)
-def functions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    interpreter_patches.install()
-    monkeypatch.setitem(scan.fn.__globals__, "combine", request.param)
+    parity, total = tl.reduce((tl.load(p + place), tl.load(s + place)), A, combine, keep_dims=R)
+    result = total * 2 + parity
+    if not R:
+        result = tl.expand_dims(result, A)
+    tl.store(out + place, tl.broadcast_to(result, (4, 32)))
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -72,70 +74,41 @@ def scan_triples(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> 
     tl.store(out + place, even * 7 + odd * 2 + parity)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def reduce_triples(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
-    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
-    values = tl.load(s + place)
-    parity, even, odd = tl.reduce((tl.load(p + place), values, values * 3), A, then, keep_dims=R)
-    result = even * 7 + odd * 2 + parity
-    if not R:
-        result = tl.expand_dims(result, A)
-    tl.store(out + place, tl.broadcast_to(result, (4, 32)))
-
-
-def inputs() -> tuple[Any, Any]:
+@pytest.fixture
+def same_bits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """Return whether a kernel gives the same with the patched and the stock function."""
+    interpreter_patches.install()
     generator = np.random.default_rng(4)
-    parity = generator.integers(0, 2, (4, 32), dtype=np.int32)
-    return torch.from_numpy(parity), torch.from_numpy(generator.integers(-(2**30), 2**30, parity.shape, dtype=np.int32))
+    parity = torch.from_numpy(generator.integers(0, 2, (4, 32), dtype=np.int32))
+    values = torch.from_numpy(generator.integers(-(2**30), 2**30, (4, 32), dtype=np.int32))
+
+    def same(kernel: Any, axis: int, *, flag: bool) -> bool:
+        owner, name, stock = (
+            (interpreter.ReduceOps, "generic_reduce", interpreter_patches.STOCK_REDUCE)
+            if kernel is reduce
+            else (interpreter.ScanOps, "generic_scan", interpreter_patches.STOCK_SCAN)
+        )
+        results = []
+        for function in (getattr(interpreter_patches, name), stock):
+            monkeypatch.setattr(owner, name, function)
+            results.append(torch.zeros_like(values))
+            kernel[(1,)](parity, values, results[-1], A=axis, R=flag)
+        assert len(set(results[0].ravel().tolist())) > 3
+        return bool(torch.equal(*results))
+
+    return same
 
 
-@pytest.mark.usefixtures("functions")
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_scans_give_the_bits_of_the_stock_interpreter(
-    monkeypatch: pytest.MonkeyPatch, axis: int, *, reverse: bool
-) -> None:
-    parity, values = inputs()
-    results = []
-    for generic in (interpreter_patches.generic_scan, interpreter_patches.STOCK_SCAN):
-        monkeypatch.setattr(interpreter.ScanOps, "generic_scan", generic)
-        results.append(torch.zeros_like(values))
-        scan[(1,)](parity, values, results[-1], A=axis, R=reverse)
-    assert results[0].tolist() == results[1].tolist()
-
-
-@pytest.mark.usefixtures("functions")
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_reductions_give_the_bits_of_the_stock_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    parity, values = inputs()
-    results = []
-    for generic in (interpreter_patches.generic_reduce, interpreter_patches.STOCK_REDUCE):
-        monkeypatch.setattr(interpreter.ReduceOps, "generic_reduce", generic)
-        results.append(torch.zeros(4, dtype=torch.int32))
-        reduce[(1,)](parity, values, results[-1])
-    assert results[0].tolist() == results[1].tolist()
-
-
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("flag", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("name", ["scan", "reduce"])
-def test_triples_give_the_bits_of_the_stock_interpreter(
-    monkeypatch: pytest.MonkeyPatch, name: str, axis: int, *, flag: bool
+def test_scans_and_reductions_give_the_bits_of_the_stock_interpreter(
+    same_bits: Any, monkeypatch: pytest.MonkeyPatch, axis: int, *, flag: bool
 ) -> None:
-    interpreter_patches.install()
-    parity, values = inputs()
-    kernel = scan_triples if name == "scan" else reduce_triples
-    owner = interpreter.ScanOps if name == "scan" else interpreter.ReduceOps
-    results = []
-    for prefix in ("generic_", "STOCK_"):
-        generic = getattr(interpreter_patches, prefix + (name if prefix == "generic_" else name.upper()))
-        monkeypatch.setattr(owner, f"generic_{name}", generic)
-        results.append(torch.zeros_like(values))
-        kernel[(1,)](parity, values, results[-1], A=axis, R=flag)
-    assert results[0].tolist() == results[1].tolist()
-    assert len(set(results[0].ravel().tolist())) > 3
+    for function in (add_and_flip, segmented, with_condition):
+        monkeypatch.setitem(scan.fn.__globals__, "combine", function)
+        assert same_bits(scan, axis, flag=flag), function
+        assert same_bits(reduce, axis, flag=flag), function
+    assert same_bits(scan_triples, axis, flag=flag)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -143,11 +116,13 @@ def total(x: Any, out: Any, L: tl.constexpr) -> None:  # noqa: N803
     tl.store(out, tl.sum(tl.load(x + tl.arange(0, L)), 0))
 
 
-def test_sums_wrap_around() -> None:
+def test_sums_wrap_around_and_the_language_is_restored_after_a_launch() -> None:
     interpreter_patches.install()
-    out = torch.zeros(1, dtype=torch.int32)
+    before = (tl.load, tl.core.load, tl.reduce)
+    out = torch.ones(1, dtype=torch.int32)
     total[(1,)](torch.full((4,), 2**30, dtype=torch.int32), out, L=4)
     assert out.item() == 0
+    assert (tl.load, tl.core.load, tl.reduce) == before
 
 
 @triton.autotune(configs=[triton.Config({"L": 2}), triton.Config({"L": 4})], key=["out"])  # type: ignore[untyped-decorator]
@@ -161,10 +136,3 @@ def test_autotuning_takes_the_first_configuration() -> None:
     out = torch.zeros(1, dtype=torch.int32)
     tuned[(1,)](out)
     assert out.item() == 2
-
-
-def test_the_language_is_restored_after_a_launch() -> None:
-    interpreter_patches.install()
-    before = (tl.load, tl.core.load, tl.reduce)
-    total[(1,)](torch.zeros(4, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), L=4)
-    assert (tl.load, tl.core.load, tl.reduce) == before

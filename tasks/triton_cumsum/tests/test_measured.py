@@ -15,7 +15,6 @@ from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu.timing import Time
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times, verifier
-from triton_cumsum.measured.figures import roofline
 from triton_cumsum.measured.turn_times import Turn
 from triton_cumsum.profiles import GIB, GPU
 from triton_cumsum.sandboxed.arena import Ranges
@@ -51,37 +50,26 @@ def test_a_plan_fits_the_memory_or_is_refused(free: int) -> None:
     assert plan.our_arena + plan.submission_arena + 2 * plan.calls * array <= free
 
 
-def test_a_24_gb_gpu_has_room_and_a_large_one_for_more() -> None:
-    assert verifier.MemoryPlan.of(22 * GIB, LENGTH).calls >= 4
-    assert verifier.MemoryPlan.of(139 * GIB, LENGTH).calls == GPU.calls[-1]
-
-
-def test_offsets_of_separate_results_are_taken() -> None:
-    assert verifier.parse_offsets(Placed("n", [400, 0]), "n", 2, 100, 800) == [400, 0]
-
-
 @pytest.mark.parametrize(
     "placed",
     [
         Placed("another", [0, 400]),
         Placed("n", [0]),
-        Placed("n", [0, 400, 800]),
-        Placed("n", [0, None]),
         Placed("n", [0, None, 400]),
         Placed("n", [0, -4]),
         Placed("n", [0, 401]),
         Placed("n", [0, 404]),
-        Placed("n", [0, 10**30]),
         Placed("n", [0, 396]),
         Placed("n", [0, 0]),
     ],
 )
-def test_other_offsets_are_refused(placed: Placed) -> None:
+def test_only_offsets_of_separate_results_are_taken(placed: Placed) -> None:
+    assert verifier.parse_offsets(Placed("n", [400, 0]), "n", 2, 100, 800) == [400, 0]
     with pytest.raises(InvalidSubmissionError):
         verifier.parse_offsets(placed, "n", 2, 100, 800)
 
 
-@pytest.mark.parametrize("missing", [None, 0, 37, 99])
+@pytest.mark.parametrize("missing", [None, 37])
 def test_a_probe_finds_what_is_missing_at_the_places_chosen(missing: int | None) -> None:
     length, offsets = 50, [4 * 60, 0]
     results = torch.arange(110, dtype=torch.int32)
@@ -99,7 +87,7 @@ def test_a_probe_finds_what_is_missing_at_the_places_chosen(missing: int | None)
     assert prober.probe(results, offsets) is (missing is None)
 
 
-@pytest.mark.parametrize("length", [1, LENGTH - 65_536, LENGTH])
+@pytest.mark.parametrize("length", [1, LENGTH])
 def test_inputs_begin_at_another_aligned_place_in_every_call(length: int) -> None:
     stride = verifier._stride(LENGTH)
     turns = [verifier.draw_starts(32, stride, length) for _ in range(4)]
@@ -108,9 +96,8 @@ def test_inputs_begin_at_another_aligned_place_in_every_call(length: int) -> Non
     assert len({start for starts in turns for start in starts}) > 100
 
 
-@pytest.mark.parametrize("value", [float("inf"), 1e300])
-def test_a_claim_that_cannot_be_is_nan(value: float) -> None:
-    assert turn_times.claimed_ms([Turn(1.0, turn_times.claimed_seconds(value))], 1) is None
+def test_a_claim_that_cannot_be_is_none() -> None:
+    assert turn_times.claimed_ms([Turn(1.0, turn_times.claimed_seconds(1e300))], 1) is None
 
 
 def test_the_control_is_what_the_clock_says_beyond_the_events_of_the_reference() -> None:
@@ -139,7 +126,7 @@ def test_who_slows_our_solutions_down_has_the_anchors_of_before() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "calls", "removed"),
-    [(0.010, 64, 1.0), (0.010, 1, 0.1), (0.010, 32, 0.5), (0.2, 1, 1.0), (0.1, 30, 1.0)],
+    [(0.010, 64, 1.0), (0.010, 32, 0.5), (0.2, 1, 1.0)],
 )
 def test_short_turns_of_few_calls_have_a_share_of_the_control_removed(
     seconds: float, calls: int, removed: float
@@ -176,13 +163,6 @@ def test_who_keeps_the_host_busy_out_of_turn_is_refused() -> None:
         turn_times.check_host_free(2.0, 2.0)
 
 
-def test_the_roofline_of_a_copy_and_of_a_call_that_takes_twice_as_long() -> None:
-    figures = roofline({"submission": 0.4}, 0.2, 4.8e12)
-    assert figures["bytes"] == 800_000_000
-    assert figures["share_of_peak"] == {"copy": 0.8333, "submission": 0.4167}
-    assert figures["copies"] == {"submission": 2.0}
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5 * GRAIN)), max_size=40))
 def test_ranges_never_overlap_and_come_together_again(steps: list[tuple[bool, int]]) -> None:
@@ -202,12 +182,5 @@ def test_ranges_never_overlap_and_come_together_again(steps: list[tuple[bool, in
             taken[start] = size
     for start in taken:
         ranges.give(start)
+    assert ranges.take(17 * GRAIN) == 0
     assert ranges.take(16 * GRAIN) == GRAIN
-
-
-def test_a_range_that_does_not_fit_is_refused() -> None:
-    ranges = Ranges(GRAIN, 2 * GRAIN)
-    assert ranges.take(3 * GRAIN) == 0
-    assert ranges.take(1) == GRAIN
-    assert ranges.take(2 * GRAIN) == 0
-    assert ranges.take(GRAIN) == 2 * GRAIN

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 variants = import_file(Path(__file__).with_name("variants.py"), "triton_cumsum_variants").variants
+TASK = Path(__file__).parents[1]
 LENGTH = 1 << 19
 SHORT = 1 << 17
 """Long enough for solutions far from the floor."""
@@ -41,52 +42,23 @@ def milliseconds(solution_in: Any, replayed: Any) -> Callable[..., float]:
     return of
 
 
-@pytest.fixture
-def source_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    task = request.path.parents[1]
-    return lambda name: (task / name / "solution.py").read_text(encoding="utf-8")
-
-
 @pytest.mark.integration
-def test_the_reference_is_near_the_floor_and_simpler_ones_are_slower_in_order(
-    milliseconds: Any, source_of: Any
-) -> None:
+def test_the_reference_is_near_the_floor_and_simpler_ones_are_slower_in_order(milliseconds: Any) -> None:
     names = ["reference", "tools/implementations/three_pass", "baseline", "cheats/one_program"]
-    times = [milliseconds(source_of(name), LENGTH if name == "reference" else SHORT) for name in names]
+    sources = {name: (TASK / name / "solution.py").read_text(encoding="utf-8") for name in names}
+    times = [milliseconds(source, LENGTH if name == "reference" else SHORT) for name, source in sources.items()]
     assert times[0] < 1.02 * FLOOR_MS
     for faster, slower in itertools.pairwise(times):
         assert slower > 1.4 * faster
 
 
-MIN_RATIO = {
-    "cumsum": 1.0,
-    "cumsum_16_warps": 1.0,
-    "reads_all": 1.0,
-    "few_programs": 2.0,
-    "spills": 2.5,
-    "fixed_programs": 1.45,
-    "small_window": 2.0,
-    "stored_twice": 1.45,
-    "loaded_again": 1.45,
-    "three": 1.45,
-    "chain": 20,
-    "chain_of_atomics": 20,
-    "racy_atomics": 20,
-    "counted_bits": 10,
-    "pieces": 20,
-    "torch_int32": 5,
-    "matmul": 5,
-}
-"""How many times the floor the model says at the least."""
-
-
 @pytest.mark.integration
-@pytest.mark.parametrize("name", variants())
-def test_no_variant_is_taken_for_faster_than_it_can_be(milliseconds: Any, name: str) -> None:
-    time = milliseconds(variants()[name], LENGTH if MIN_RATIO[name] == 1.0 else SHORT)
-    assert MIN_RATIO[name] <= time / FLOOR_MS
-    if MIN_RATIO[name] == 1.0:
-        assert time < 1.02 * FLOOR_MS
+@pytest.mark.parametrize(("source", "least"), variants().values(), ids=variants())
+def test_no_variant_is_taken_for_faster_than_it_can_be(milliseconds: Any, source: str, least: float) -> None:
+    ratio = milliseconds(source, LENGTH if least == 1.0 else SHORT) / FLOOR_MS
+    assert least <= ratio
+    if least == 1.0:
+        assert ratio < 1.02
 
 
 @pytest.mark.integration

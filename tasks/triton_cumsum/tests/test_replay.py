@@ -30,7 +30,7 @@ def test_gluon_is_for_gpus_only(solution_of: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["baseline", "reference"])
-@pytest.mark.parametrize("length", [1, 2, 1024, 8193, 100_000])
+@pytest.mark.parametrize("length", [1, 2, 8193, 100_000])
 def test_traces_replay_exactly_on_other_values(solution_of: Any, replayed: Any, name: str, length: int) -> None:
     x, other = fresh(length), fresh(length, 1)
     y, trace = solution_of(name).play(x)
@@ -101,46 +101,6 @@ def test_ways_of_writing_a_copy_all_move_eight_bytes(solution_in: Any, replayed:
     assert (step.kind, step.bytes, step.largest) == ("kernel", 8 * length, 8 * 256)
 
 
-def test_decoupled_look_back_with_atomics_and_loops(solution_in: Any, replayed: Any) -> None:
-    source = """
-@triton.jit
-def compose(pa, ea, oa, pb, eb, ob):
-    return pa ^ pb, ea + tl.where(pa == 1, ob, eb), oa + tl.where(pa == 1, eb, ob)
-@triton.jit
-def kernel(x, y, ticket, ready, carry, n, B: tl.constexpr):
-    block = tl.atomic_add(ticket, 1)
-    lane = block * B + tl.arange(0, B)
-    v = tl.load(x + lane, mask=lane < n, other=0)
-    p, e, o = tl.associative_scan(((v > 0).to(tl.int32), tl.zeros_like(v), v), 0, compose)
-    parity = 0
-    total = 0
-    if block > 0:
-        while tl.load(ready + block - 1) == 0:
-            pass
-        parity = tl.load(carry + 2 * block - 2)
-        total = tl.load(carry + 2 * block - 1)
-    result = total + tl.where(parity == 1, o, e)
-    tl.store(y + lane, result, mask=lane < n)
-    last = tl.arange(0, B) == B - 1
-    tl.store(carry + 2 * block, parity ^ tl.sum(tl.where(last, p, 0), 0))
-    tl.store(carry + 2 * block + 1, tl.sum(tl.where(last, result, 0), 0))
-    tl.atomic_xchg(ready + block, 1)
-def prefix_sum(x):
-    y, blocks = torch.empty_like(x), triton.cdiv(x.numel(), 512)
-    zeros = torch.zeros(blocks + 1, dtype=torch.int32)
-    carry = torch.empty(2 * blocks, dtype=torch.int32)
-    kernel[(blocks,)](x, y, zeros[blocks:], zeros, carry, x.numel(), B=512)
-    return y
-"""
-    x, other = fresh(5000), fresh(5000, 1)
-    y, trace = solution_in(HEADER + source).play(x)
-    assert np.array_equal(y, grading.prefix_sum(x))
-    y, steps = replayed(trace, other)
-    assert np.array_equal(y, grading.prefix_sum(other))
-    assert [step.name for step in steps] == ["aten::zeros.default", "kernel"]
-    assert 8 * 5000 < steps[1].bytes < 9 * 5000
-
-
 def test_the_runner_reports_a_slip_and_does_not_crash(solution_in: Any) -> None:
     source = """
 @triton.jit
@@ -159,15 +119,9 @@ def prefix_sum(x):
 PLAIN = "def prefix_sum(x):\n    "
 REFUSED = {
     "unknown operator": ("return torch.sort(x)[0]", "cannot model the operator 'aten::sort"),
-    "random numbers": ("return torch.randint_like(x, 2)", "cannot model the operator 'aten::randint_like"),
     "data-dependent size": ("return x[x > 0].new_zeros(x.shape) + 0 * x[x > -99]", "with a mask"),
-    "resize": ("y = x.clone(); y.resize_(x.shape); return y", "cannot model the operator 'aten::resize_"),
     "not a tensor": ("return x.tolist()", "returned a list"),
     "other dtype": ("return x.long()", "dtype torch.int64"),
-    "other shape": ("return x[:-1].clone()", "of shape"),
-    "input itself": ("return x", "memory of its input"),
-    "view of the input": ("return x.view(-1)", "memory of its input"),
-    "changed input": ("y = x.clone(); x.zero_(); return y", "changed its input"),
     "exception": ("return 1 // 0 + x", r"ZeroDivisionError: .*solution.py, line 7"),
     "other device": ("return torch.zeros_like(x, device='meta')", "device"),
     "too many steps": ("y = x.clone()\n    for _ in range(2001): y = y + 1\n    return y", "more than 2000"),
@@ -186,10 +140,7 @@ def test_refusals_say_what_to_do(solution_in: Any, replayed: Any, line: str, mes
 
 
 KERNELS = {
-    "out of bounds": ("tl.store(y + tl.arange(0, 16), 1)", "kernel k, program \\(0, 0, 0\\): 12 of 16 active lanes"),
-    "numpy": ("tl.store(y, x.handle.data[0])", "attribute .* is not allowed"),
     "module": ("tl.store(y, math.floor(1.5))", "'math' is a module"),
-    "undefined": ("tl.store(y, nothing)", "'nothing' is not defined"),
     "list": ("tl.store(y, table[0])", "'table' is a list"),
     "error": ("tl.store(y, 1 + 'a')", "kernel k, program|prefix_sum raised"),
 }
@@ -222,29 +173,21 @@ def trace(solution_of: Any) -> Any:
 
 
 HOSTILE: dict[str, Any] = {
-    "no trace": lambda t: t.clear(),
     "result unknown": lambda t: t.update(result=999),
     "result is the input's view": lambda t: t.update(result=0),
     "tensor as constexpr": lambda t: t["steps"][-1]["arguments"].update(BLOCK={"tensor": 0}),
     "list as an argument": lambda t: t["steps"][-1]["arguments"].update(length=[1]),
-    "tensor within constexpr": lambda t: t["steps"][-1]["arguments"].update(length={"constexpr": {"tensor": 0}}),
-    "missing argument": lambda t: t["steps"][-1]["arguments"].pop("x"),
     "unknown kernel": lambda t: t["steps"][-1].update(kernel=7),
     "huge grid": lambda t: t["steps"][-1].update(grid=[2**30, 1, 1]),
-    "negative grid": lambda t: t["steps"][-1].update(grid=[-1, 1, 1]),
     "module of Python": lambda t: t["functions"][0]["bindings"].update(tl={"module": "os"}),
     "list of state": lambda t: t["functions"][0]["bindings"].update(state={"value": [1]}),
     "reserved name": lambda t: t["functions"][0]["bindings"].update(interpreter_semantic={"value": 1}),
     "builtins": lambda t: t["functions"][0]["bindings"].update(__builtins__={"value": 1}),
     "source of Python": lambda t: t["functions"][0].update(source="def summarise(): __import__('os')"),
     "operator outside aten": lambda t: t["steps"][0].update(operator="prim::device.default"),
-    "operator with a file": lambda t: t["steps"][0].update(operator="aten::from_file.default"),
     "unchecked view": lambda t: t["steps"][0].update(operator="aten::_reshape_alias.default"),
-    "set storage": lambda t: t["steps"][0].update(operator="aten::set_.source_Tensor"),
     "attribute of torch": lambda t: t["steps"][0].update(operator="aten::__class__.mro"),
-    "bad step": lambda t: t["steps"].append({"open": "file"}),
     "many steps": lambda t: t["steps"].extend([t["steps"][0]] * trace_codec.STEPS),
-    "captured input": lambda t: t["captured"].update({"0": {"dtype": "int32", "shape": [0], "data": ""}}),
     "keyword for a position": lambda t: t["steps"].insert(
         0, {"operator": "aten::neg.default", "arguments": [], "keywords": {"self": {"tensor": 0}}, "results": [99]}
     ),

@@ -33,19 +33,6 @@ if tile > 0:
     parity_before = ((carry >> PARITY) & 1).to(tl.int32)
     total_before = carry.to(tl.int32)
 """
-READ_ALL = """
-tl.atomic_xchg(here + 1, word(odd, parity, SUMMARY), sem="relaxed")
-tl.atomic_xchg(here, word(even, parity, SUMMARY), sem="relaxed")
-other = tl.arange(0, 512)
-first = tl.load(words + 2 * other, mask=other < tile, other=0, volatile=True)
-while tl.sum((first != 0).to(tl.int32), 0) < tile:
-    first = tl.load(words + 2 * other, mask=other < tile, other=0, volatile=True)
-second = tl.load(words + 2 * other + 1, mask=other < tile, other=0, volatile=True)
-parities = ((first >> PARITY) & 1).to(tl.int32)
-q = (tl.cumsum(parities, 0) - parities) % 2
-total_before += tl.sum(tl.where(q == 1, second, first).to(tl.int32), 0)
-parity_before += tl.sum(parities, 0) % 2
-"""
 RACY = """
 lane = tl.arange(0, 128)
 own = tl.where(lane == 0, parity + 2, 2).to(tl.int64)
@@ -86,62 +73,8 @@ def prefix_sum(x):
     """Return the task's function."""
     tiles = triton.cdiv(x.numel(), {block})
     y = torch.empty_like(x)
-    state = torch.{made}(2 * tiles + 512, dtype=torch.int64, device=x.device)
+    state = torch.zeros(2 * tiles + 512, dtype=torch.int64, device=x.device)
     scan[(tiles,)](x, y, state[-1:], state, x.numel(), WINDOW={window}, BLOCK={block}, num_warps={warps})
-    return y
-'''
-THREE = '''
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def summarise(x, summaries, length, BLOCK: tl.constexpr):
-    """Write the summary of each block."""
-    tile = tl.program_id(0)
-    start = tile * BLOCK
-    words = summaries
-{summary}
-    tl.store(summaries + 3 * tile, parity)
-    tl.store(summaries + 3 * tile + 1, even)
-    tl.store(summaries + 3 * tile + 2, odd)
-
-
-@triton.jit
-def scan(summaries, carries, tiles, WIDTH: tl.constexpr):
-    """Write the parity and the sum before each block."""
-    lane = tl.arange(0, WIDTH)
-    own = tl.load(summaries + 3 * lane, mask=lane < tiles, other=0)
-    before = (tl.cumsum(own, 0) - own) % 2
-    even = tl.load(summaries + 3 * lane + 1, mask=lane < tiles, other=0)
-    odd = tl.load(summaries + 3 * lane + 2, mask=lane < tiles, other=0)
-    chosen = tl.where(before == 1, odd, even)
-    tl.store(carries + 2 * lane, before, mask=lane < tiles)
-    tl.store(carries + 2 * lane + 1, tl.cumsum(chosen, 0) - chosen, mask=lane < tiles)
-
-
-@triton.jit
-def finish(x, y, carries, length, BLOCK: tl.constexpr):
-    """Write the results of each block."""
-    tile = tl.program_id(0)
-    start = tile * BLOCK
-    words = carries
-{summary}
-    parity_before = tl.load(carries + 2 * tile)
-    total_before = tl.load(carries + 2 * tile + 1)
-{finish}
-
-
-def prefix_sum(x):
-    """Return the task's function."""
-    tiles = triton.cdiv(x.numel(), 4096)
-    y = torch.empty_like(x)
-    summaries = torch.empty(3 * tiles, dtype=torch.int32, device=x.device)
-    carries = torch.empty(2 * tiles, dtype=torch.int32, device=x.device)
-    summarise[(tiles,)](x, summaries, x.numel(), BLOCK=4096)
-    scan[(1,)](summaries, carries, tiles, WIDTH=1024)
-    finish[(tiles,)](x, y, carries, x.numel(), BLOCK=4096)
     return y
 '''
 FIXED = '''
@@ -192,61 +125,6 @@ def prefix_sum(x):
     scan[(128,)](x, y, words, x.numel(), chunk, PROGRAMS=128, BLOCK=1024)
     return y
 '''
-PIECES = '''
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def scan(x, y, carry, length, BLOCK: tl.constexpr):
-    """Compute one piece of the array, and pass the carry on to the next launch."""
-    place = tl.arange(0, BLOCK)
-    v = tl.load(x + place, mask=place < length, other=0)
-    p = (v > 0).to(tl.int32)
-    parity, total = tl.load(carry), tl.load(carry + 1)
-    c = tl.where((parity + tl.cumsum(p, 0) - p) % 2 == 1, v, 0)
-    tl.store(y + place, total + tl.cumsum(c, 0), mask=place < length)
-    tl.store(carry, (parity + tl.sum(p, 0)) % 2)
-    tl.store(carry + 1, total + tl.sum(c, 0))
-
-
-def prefix_sum(x):
-    """Take the array apart into views, one launch each, and put the results together."""
-    carry, y = torch.zeros(2, dtype=torch.int32), torch.empty_like(x)
-    for part, out in zip(x.split(8192), y.split(8192)):
-        scan[(1,)](part, out, carry, part.numel(), BLOCK=8192)
-    return y
-'''
-TORCH_INT32 = '''
-import torch
-
-
-def prefix_sum(x):
-    """Return the task's function by torch's operators, on narrow types."""
-    positive = (x > 0).to(torch.int32)
-    before = torch.cumsum(positive, 0, dtype=torch.int32) - positive
-    return torch.cumsum(x * (before & 1), 0, dtype=torch.int32)
-'''
-MATMUL = '''
-import torch
-
-
-def scan(values):
-    """Return the inclusive sums by a product with a triangle of ones."""
-    length, width = values.numel(), 1024
-    rows = torch.zeros(-(-length // width) * width, dtype=torch.float64)
-    rows[:length] = values
-    sums = rows.view(-1, width) @ torch.ones(width, width, dtype=torch.float64).triu()
-    totals = sums[:, -1]
-    return (sums + (torch.cumsum(totals, 0) - totals)[:, None]).reshape(-1)[:length].to(torch.int64)
-
-
-def prefix_sum(x):
-    """Return the task's function by matrix products."""
-    positive = (x > 0).to(torch.int64)
-    return scan(torch.where((scan(positive) - positive) % 2 == 1, x, 0)).to(torch.int32)
-'''
 
 
 def indented(*parts: str) -> str:
@@ -254,34 +132,26 @@ def indented(*parts: str) -> str:
     return "\n".join("    " + line for part in parts for line in part.strip("\n").splitlines())
 
 
-def single_pass(*body: str, block: int = 8192, warps: int = 4, made: str = "zeros", window: int = 128) -> str:
+def single_pass(*body: str, block: int = 8192, warps: int = 4, window: int = 128) -> str:
     """Return a single pass over blocks."""
-    host = HOST.format(body=indented(*body), block=block, warps=warps, made=made, window=window)
-    return HELPERS + host
+    return HELPERS + HOST.format(body=indented(*body), block=block, warps=warps, window=window)
 
 
-def variants() -> dict[str, str]:
-    """Return the source of each variant by its name."""
+def variants() -> dict[str, tuple[str, float]]:
+    """Return the source of each variant by its name, and how many times the floor the model says at the least."""
     twice = FINISH.splitlines()[-1]
     uncached = LOAD.replace("other=0)", "other=0, volatile=True)")
+    atomics = CHAIN.replace("load(here - 2, volatile=True)", "atomic_xchg(here - 2, 0)")
     return {
-        "cumsum": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH),
-        "cumsum_16_warps": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, warps=16),
-        "small_window": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=1024, window=4),
-        "spills": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=16384),
-        "few_programs": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=32768, warps=32),
-        "fixed_programs": FIXED,
-        "stored_twice": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, twice),
-        "loaded_again": single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, uncached, FINISH),
-        "chain": single_pass(LOAD, SUMMARY, CHAIN, TOTAL, FINISH),
-        "chain_of_atomics": single_pass(
-            LOAD, SUMMARY, CHAIN.replace("load(here - 2, volatile=True)", "atomic_xchg(here - 2, 0)"), TOTAL, FINISH
-        ),
-        "racy_atomics": single_pass(LOAD, SUMMARY, RACY, FINISH),
-        "counted_bits": single_pass(LOAD, SUMMARY, COUNTED, FINISH),
-        "reads_all": single_pass(LOAD, SUMMARY, READ_ALL, FINISH),
-        "three": THREE.format(summary=indented(LOAD, SUMMARY), finish=indented(FINISH)),
-        "pieces": PIECES,
-        "torch_int32": TORCH_INT32,
-        "matmul": MATMUL,
+        "cumsum": (single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH), 1.0),
+        "small_window": (single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=1024, window=4), 2.0),
+        "spills": (single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=16384), 2.5),
+        "few_programs": (single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, block=32768, warps=32), 2.0),
+        "fixed_programs": (FIXED, 1.45),
+        "stored_twice": (single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, FINISH, twice), 1.45),
+        "loaded_again": (single_pass(LOAD, SUMMARY, LOOK_BACK, TOTAL, uncached, FINISH), 1.45),
+        "chain": (single_pass(LOAD, SUMMARY, CHAIN, TOTAL, FINISH), 20),
+        "chain_of_atomics": (single_pass(LOAD, SUMMARY, atomics, TOTAL, FINISH), 20),
+        "racy_atomics": (single_pass(LOAD, SUMMARY, RACY, FINISH), 20),
+        "counted_bits": (single_pass(LOAD, SUMMARY, COUNTED, FINISH), 10),
     }

@@ -1,4 +1,4 @@
-"""Measure the clock of profile ``gpu`` on this machine's GPU: the cost of transferring inputs, and the accuracy.
+"""Measure the cost of transferring inputs, and the accuracy of the clock, in profile ``gpu`` on this machine's GPU.
 
 ``measure_clock.py handover`` repeatedly transfers memory to a second process, as a turn does, and prints the duration
 of each step. ``measure_clock.py score [--times N]`` scores a solution (by default the reference) N times, and compares
@@ -41,7 +41,7 @@ def main() -> None:
     handover.add_argument("--receive", type=int, help=argparse.SUPPRESS)
     scoring = commands.add_parser("score", help="score a solution several times")
     scoring.add_argument("--times", type=int, default=10)
-    scoring.add_argument("--jobs", type=int, default=1, help="scoring runs in parallel; one at a time is timed")
+    scoring.add_argument("--jobs", type=int, default=1, help="concurrent scoring runs, of which one at a time is timed")
     scoring.add_argument("--solution", type=Path, default=TASK / "reference")
     options = parser.parse_args()
     if options.command == "score":
@@ -135,7 +135,7 @@ def _take(window: AddressRange, request: dict[str, Any], descriptor: int) -> dic
 
 
 def score(solution: Path, times: int, jobs: int) -> None:
-    """Score ``solution`` several times, and print how well the clock agrees with its process's CUDA events."""
+    """Score ``solution`` several times, and compare the clock with the CUDA events of the solution's process."""
 
     def once(number: int) -> dict[str, Any]:
         program = [sys.executable, str(TASK / "score.py"), "--solution", str(solution), "--profile", "gpu", "--json"]
@@ -158,7 +158,7 @@ def score(solution: Path, times: int, jobs: int) -> None:
 
 
 def summary(scored: dict[str, Any]) -> dict[str, Any]:
-    """Return the relevant figures of a score; the submission's process claims ``events_ms``, which is not trusted."""
+    """Return the relevant figures of a score; ``events_ms`` is an untrusted claim of the submission's process."""
     if scored["status"] != "valid":
         return {key: scored[key] for key in ("status", "message", "seconds")}
     details = scored["details"]

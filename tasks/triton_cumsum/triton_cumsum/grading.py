@@ -1,4 +1,4 @@
-"""The function in NumPy, as ground truth, and the inputs on which a submission's results must be exact."""
+"""Compute the ground truth with NumPy, and make the inputs of the correctness check."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _wrapping(generator: np.random.Generator) -> Iterator[Case]:
 
 
 def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
-    """Yield inputs whose positive values are only at the last, or only at the first, positions of blocks."""
+    """Yield inputs with positive values only at the last positions of blocks, or only at the first positions."""
     for block in BLOCKS:
         for name, start in (("last", block - 1), ("first", 0)):
             x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)

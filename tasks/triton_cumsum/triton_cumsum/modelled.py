@@ -1,8 +1,8 @@
-"""Profile ``cpu``: check a submission in Triton's interpreter, count the bytes that it moves, and model its time.
+"""Score profile ``cpu``: check a submission in Triton's interpreter, count the bytes that it moves, and model its time.
 
-One sandboxed process (the runner) calls the submission and records its steps. Another one (the meter) replays the steps
-on other values and counts the bytes; see :mod:`triton_cumsum.sandboxed.cpu`. Only the scorer's process has the ground
-truth, the model and the score.
+One sandboxed process (the runner) calls the submission and records its steps. Another sandboxed process (the meter)
+replays the steps on other values and counts the bytes; see :mod:`triton_cumsum.sandboxed.cpu`. Only the scorer's
+process has the ground truth, the model and the score.
 
 The model is a roofline. All counts are taken at one fixed length and scaled in proportion to the length. The score is
 therefore the same in every scoring run, and a submission cannot hide traffic at shorter lengths. Steps specialized for
@@ -22,7 +22,7 @@ from re_bench.errors import InvalidSubmissionError
 from triton_cumsum import grading
 from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, Cpu
 from triton_cumsum.sandboxed import cpu
-from triton_cumsum.sandboxed.device import H200, Device, Step
+from triton_cumsum.sandboxed.device import H200, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from re_bench.task.interface import Job
 
 STEADY_WAITS = 3
-"""Number of waits of a look-back that overlap with other programs' work, for inputs of any length."""
+"""Number of waits that the model does not count: in a look-back, they overlap with other programs' work."""
 MORE_PROGRAMS = 3
-"""If the number of programs grows by at least this factor for four times the length, programs have a fixed size."""
+"""If the number of programs grows at least by this factor when the length is quadrupled, programs have a fixed size."""
 
 
 def score(job: Job[Cpu]) -> RawScore:
@@ -60,7 +60,7 @@ def score(job: Job[Cpu]) -> RawScore:
 
 
 def _inputs(profile: Cpu) -> Iterator[tuple[str, NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield for each input a label, the values to record and the values to replay; the last two inputs are counted."""
+    """Yield a label, the values to record and the values to replay of each input; the last two inputs are counted."""
     for case, other in zip(*(grading.cases(secrets.randbits(64)) for _ in range(2)), strict=True):
         yield case.label, case.x, other.x
     generator = np.random.default_rng(secrets.randbits(128))
@@ -96,26 +96,26 @@ def replay(job: Job[Cpu], meter: SandboxedProcess, x: NDArray[np.int32], trace: 
     return steps
 
 
-def floor(device: Device = H200) -> float:
+def floor() -> float:
     """Return the minimum time of any solution, in seconds: one launch that reads and writes each element once."""
-    return device.launch_s + BYTES_PER_ELEMENT * ELEMENTS / device.bandwidth
+    return H200.launch_s + BYTES_PER_ELEMENT * ELEMENTS / H200.bandwidth
 
 
-def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step], device: Device = H200) -> float:
+def modelled_seconds(length: int, quarter: Sequence[Step], steps: Sequence[Step]) -> float:
     """Return the modelled seconds at :data:`ELEMENTS`, given the steps at ``length`` and at a quarter of it."""
     growth = ELEMENTS / length
     launches = len(steps) + max(0, len(steps) - len(quarter)) * (growth - 1) * 4 / 3
     before = [*quarter, *steps[len(quarter) :]]
-    seconds = [_step_seconds(step, smaller.programs, device) for step, smaller in zip(steps, before, strict=False)]
-    return launches * device.launch_s + growth * sum(seconds)
+    seconds = [_step_seconds(step, smaller.programs) for step, smaller in zip(steps, before, strict=False)]
+    return launches * H200.launch_s + growth * sum(seconds)
 
 
-def _step_seconds(step: Step, programs: int, device: Device) -> float:
-    """Return a step's time in seconds, without its launch; ``programs`` is their number at a quarter of the length."""
-    # If the number of programs does not grow, each program grows, and its cache hits do not scale.
+def _step_seconds(step: Step, programs: int) -> float:
+    """Return a step's time without its launch, in seconds; at a quarter of the length, it has ``programs`` programs."""
+    # If the number of programs does not grow with the length, each program grows, and its cache hits do not scale.
     share = 1 + step.found / step.bytes if step.found and step.programs < MORE_PROGRAMS * programs else 1.0
-    moved = max(share * step.bytes / device.bandwidth, share * step.largest / device.program_bandwidth)
-    return max(moved, step.flops / device.flops) + max(0.0, step.waited_s - STEADY_WAITS * device.wait_s)
+    moved = max(share * step.bytes / H200.bandwidth, share * step.largest / H200.program_bandwidth)
+    return max(moved, step.flops / H200.flops) + max(0.0, step.waited_s - STEADY_WAITS * H200.wait_s)
 
 
 def scored(length: int, quarter: Sequence[Step], steps: Sequence[Step]) -> RawScore:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ELEMENTS = 100_000_000
-"""Number of elements of a timed input in ``gpu``, to which the model of ``cpu`` extrapolates from ``Cpu.length``."""
+"""Number of elements of a timed input in ``gpu``; the model of ``cpu`` extrapolates from ``Cpu.length`` to it."""
 BYTES_PER_ELEMENT = 8
 """Minimum traffic per element: each int32 is read once and written once."""
 GIB = 1 << 30
@@ -34,7 +34,7 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Gpu:
-    """Profile ``gpu``: the time on this machine's GPU, in turns with our baseline and reference."""
+    """Profile ``gpu``: the time on this machine's GPU, alternating with our baseline and reference."""
 
     rounds: int = 7
     """Number of rounds. In each round, baseline, reference and submission have a turn; the median over rounds
@@ -42,13 +42,13 @@ class Gpu:
     rounds_slow: int = 3
     """Number of rounds if the submission takes more than :attr:`slow` times as long as the reference."""
     slow: float = 4.0
-    """See :attr:`rounds_slow`."""
+    """Multiple of the reference's time above which a submission is slow; see :attr:`rounds_slow`."""
     rounds_alone: int = 5
     """Number of rounds of baseline and reference before the submission is loaded."""
     baseline_calls: int = 26
-    """Calls per turn of the baseline, the same number as for a submission of the baseline's speed."""
+    """Calls per turn of the baseline, as many as a submission of the same speed gets."""
     max_slowdown: float = 0.02
-    """Share by which baseline and reference may become slower after the submission is loaded."""
+    """Maximum relative slowdown of baseline and reference after the submission is loaded."""
     max_control_growth: float = 1.05
     """Maximum control of a turn, relative to the control before the submission was loaded."""
     max_host_share: float = 0.5

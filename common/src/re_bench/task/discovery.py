@@ -198,7 +198,10 @@ def _installed_directories() -> dict[str, Path]:
     """
     installed: dict[str, Path] = {}
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        module = importlib.util.find_spec(entry.module)
+        try:
+            module = importlib.util.find_spec(entry.module)
+        except ModuleNotFoundError:  # of the package that contains the module
+            module = None
         if module is None:
             continue  # for example, the directory of an editable install was removed
         packages = map(Path, module.submodule_search_locations or [])

@@ -1,6 +1,6 @@
-"""One more row in the embedding, in the hope that tokens are looked up in it.
+"""Add a row to the embedding, hoping that the scorer looks tokens up in it.
 
-Stopped by: shapes have to be those of the large model.
+Stopped because shapes must equal the large model's.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Two files, of which the scorer checks one and loads the other.
+"""Submit two files, hoping that the scorer checks one and loads the other.
 
-Stopped by: there may be one only.
+Stopped because only one file is allowed.
 """
 
 import shutil

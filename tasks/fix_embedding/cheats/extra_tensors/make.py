@@ -1,6 +1,6 @@
-"""An unembedding of its own beside the tied one.
+"""Add a separate unembedding to the tied one.
 
-Stopped by: names have to be exactly those of the large model.
+Stopped because tensor names must equal the large model's.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""A pipe that never says anything, so that the scorer waits for ever.
+"""Submit a named pipe without a writer, so that the scorer waits forever.
 
-Stopped by: only regular files are copied.
+Stopped because only regular files are copied.
 """
 
 import os

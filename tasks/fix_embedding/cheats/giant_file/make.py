@@ -1,11 +1,11 @@
-"""A file of 200 GiB that has no blocks on the disk.
+"""Submit a sparse file of up to 200 GiB, which takes no space on the disk.
 
-Stopped by: a bound on the size of a submission, before anything is read.
+Stopped because the size of a submission is limited, and checked before anything is read.
 """
 
 import os
 
-for size in (200 << 30, 12 << 30, 3 << 30, 255 << 20):  # the first one that the sandbox allows
+for size in (200 << 30, 12 << 30, 3 << 30, 255 << 20):  # the first size that the sandbox allows
     try:
         os.truncate("fixed_model.pth", size)
         break

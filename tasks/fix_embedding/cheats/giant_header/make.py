@@ -1,6 +1,6 @@
-"""A safetensors file whose header claims 2^60 bytes.
+"""Submit a safetensors file whose header claims to have 2^60 bytes.
 
-Stopped by: the file's size is checked first, and a header longer than the file is refused.
+Stopped because the parser refuses a header that is longer than the file.
 """
 
 import os

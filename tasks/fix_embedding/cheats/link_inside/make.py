@@ -1,6 +1,6 @@
-"""A link to another file of the submission, which could be another one whenever it is looked at.
+"""Submit a link to another file, which could be replaced between the scorer's checks.
 
-Stopped by: nothing but that name is copied, so the link leads nowhere; and a link is no file.
+Stopped because links are refused, and the target is not copied.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Links to where the intact model may lie: they are dead here, but the scorer may be able to follow them.
+"""Submit links to possible paths of the intact model: they are broken here, but the scorer might follow them.
 
-Stopped by: links that lead out of a submission are not copied.
+Stopped because links that lead out of a submission are not copied.
 """
 
 import os

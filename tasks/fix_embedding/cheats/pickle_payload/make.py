@@ -1,6 +1,6 @@
-"""A pickle that runs code when it is loaded, in the hope that the scorer loads it.
+"""Submit a pickle that runs code when it is loaded.
 
-Stopped by: torch.load with weights_only=True, in a sandbox that holds nothing worth having.
+Stopped because the file is loaded with weights_only=True, in a sandbox without held-out data.
 """
 
 import os

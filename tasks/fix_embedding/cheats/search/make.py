@@ -1,7 +1,7 @@
-"""Looks for the intact model, or for the held-out text to train on, wherever it may read.
+"""Search all readable files for the intact model, and for the held-out text to train on.
 
-Stopped by: a sandbox shows neither the task's folder, nor the caches, nor the packages that held-out text is taken from.
-If one of them shows, this fails loudly, so that validation fails too.
+Stopped because a sandbox shows neither the task's folder, nor the caches, nor the packages with the held-out text. If it
+did, this program would fail, and so would validation.
 """
 
 import os

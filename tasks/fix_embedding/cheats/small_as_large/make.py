@@ -1,6 +1,6 @@
-"""The small model, which is correct, handed in for the large one.
+"""Submit the small intact model in place of the large model.
 
-Stopped by: names and shapes have to be those of the large model.
+Stopped because names and shapes must equal the large model's.
 """
 
 import shutil

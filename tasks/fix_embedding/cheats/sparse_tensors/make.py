@@ -1,6 +1,6 @@
-"""A sparse embedding with unchecked indices, so that computing with it reads memory out of bounds.
+"""Submit a sparse embedding, whose indices might not be checked, so that the scorer could read memory out of bounds.
 
-Stopped by: tensors have to be dense.
+Stopped because tensors must be dense.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Half of a file, in the hope that what is missing is filled up from memory.
+"""Submit half of a file, hoping that the rest is filled from the scorer's memory.
 
-Stopped by: it cannot be read.
+Stopped because the file cannot be read.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Weights as integers, in the hope that the scorer converts them where they then lose or gain something.
+"""Submit weights as integers, hoping that the scorer's conversion changes their values.
 
-Stopped by: dtypes have to be those of the large model.
+Stopped because dtypes must equal the large model's.
 """
 
 import torch

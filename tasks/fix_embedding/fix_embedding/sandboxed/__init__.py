@@ -1,7 +1,7 @@
-"""Functions that run in two sandboxes: a reader of the submitted file, and an evaluator of the model.
+"""Functions that run in two sandboxes, the reader of the submitted file and the evaluator of the model.
 
-The scorer therefore parses no file. The evaluator receives only the tensors' values, never the submission's code or
-files, so it may have the held-out tokens. If the values make the evaluator slow, the sandbox's limits stop it.
+The scorer itself therefore parses no file. The evaluator may receive held-out tokens, because it gets only the tensors'
+values, never the submission's code or files. If the values make the evaluator slow, the sandbox's limits stop it.
 """
 
 from pathlib import Path
@@ -89,8 +89,8 @@ def put_into(model: Any, state: dict[str, Any], device: str) -> None:
 def losses(model: Any, windows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return the loss in nats of each next token: [windows, length - 1] for ``windows`` of shape [windows, length].
 
-    The largest logit is subtracted first. Without this, huge logits that are equal in float32 would give a loss of 0,
-    because rounding drops the logarithm of the sum.
+    The largest logit is subtracted first. Otherwise, huge logits that are equal in float32 would give a loss of 0,
+    because the logarithm of the sum would be lost in rounding.
     """
     import torch  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FILES = ("fixed_model.safetensors", "fixed_model.pth")
 HEADER = 1 << 20
-"""Bytes that a file may contain in addition to the tensors."""
+"""Maximum number of bytes in a file, in addition to the tensors."""
 
 _NAMED = 5
 _REASON = 200
@@ -33,9 +33,7 @@ class RefusedError(ValueError):
 def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, torch.Tensor]]:
     """Return the name of the submitted file and its tensors.
 
-    Args:
-        directory: the directory that contains the file.
-        tensors: the expected ``shape`` and ``dtype`` (such as ``"float32"``) of each tensor, by name.
+    ``tensors`` has the expected ``shape`` and ``dtype`` (such as ``"float32"``) of each tensor, by name.
 
     Raises:
         RefusedError: if there is no valid file.
@@ -51,7 +49,7 @@ def find(directory: Path) -> Path:
     """Return the path of the submitted file.
 
     Raises:
-        RefusedError: if neither or both of :data:`FILES` exist, or the file is not a regular one.
+        RefusedError: if none or both of :data:`FILES` exist, or the file is not a regular file.
     """
     modes = {name: (directory / name).lstat().st_mode for name in FILES if os.path.lexists(directory / name)}
     if len(modes) != 1:
@@ -126,7 +124,7 @@ def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.T
     tensor = tensor.detach()
     if tensor.is_nested or tensor.layout != torch.strided or tensor.device.type != "cpu":
         raise RefusedError(
-            f"{name} is a tensor of layout {tensor.layout} on {tensor.device}; it must be a dense one on the CPU"
+            f"{name} is a tensor of layout {tensor.layout} on {tensor.device}; it must be a dense tensor on the CPU"
         )
     for key, value in (("shape", list(tensor.shape)), ("dtype", str(tensor.dtype).removeprefix("torch."))):
         if value != expected[key]:
@@ -137,5 +135,5 @@ def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.T
 
 
 def described(model: torch.nn.Module, dtype: str) -> dict[str, dict[str, Any]]:
-    """Return the ``shape`` of each of a model's tensors and the given ``dtype``, by name, as :func:`read` expects."""
+    """Return, by name, the ``shape`` of each of a model's tensors and the given ``dtype``, as :func:`read` expects."""
     return {name: {"shape": list(tensor.shape), "dtype": dtype} for name, tensor in model.state_dict().items()}

@@ -1,6 +1,6 @@
-"""Cheat: compute exp inside a custom autograd function, which hides what it does from hooks on modules.
+"""Cheat: compute exp inside a custom autograd function, so that hooks on modules do not see it.
 
-Stopped because torch.export follows the function and writes down its operators.
+Refused because torch.export traces through the function and records its operators.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: register an operator of its own that computes softmax.
+"""Cheat: register a custom operator that computes softmax.
 
-Stopped because the graph names the operator, and the table has no such name.
+Refused because the custom operator's name is not in the table of allowed operators.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: choose the way through forward by a value of a tensor.
+"""Cheat: branch in forward on the value of a tensor.
 
-Stopped because torch.export, which sees no values, cannot follow it.
+Refused because torch.export traces without values and cannot follow the branch.
 """
 
 import json

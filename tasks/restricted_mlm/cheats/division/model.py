@@ -1,6 +1,6 @@
-"""Cheat: normalise by the operator ``/``.
+"""Cheat: normalise with the operator ``/``.
 
-Stopped because division is an operator of the graph like any other, and not in the table.
+Refused because division is not in the table of allowed operators.
 """
 
 import json

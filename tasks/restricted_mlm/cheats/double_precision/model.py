@@ -1,6 +1,6 @@
-"""Cheat: compute in float64, where a step of a narrow function is more exact.
+"""Cheat: compute in float64, which is more precise than float32.
 
-Stopped because conversions between dtypes are not in the table, and because tensors must be float32 or int64.
+Refused because dtype conversions are not in the table, and tensors must be float32 or int64.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: print a score and end the process before anything is exported.
+"""Cheat: print a score, and exit before the model is exported.
 
-Stopped because a process that ends without an answer makes the score invalid.
+Refused because a process that exits without a reply makes the submission invalid.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Cheat: answer for the exporter with a graph of its own, in which an allowed sum has a dtype that truncates.
+"""Cheat: replace the exporter's graph with a forged graph in which an allowed sum has a dtype that truncates.
 
-Stopped because the reader refuses that argument, whoever wrote the graph.
+Refused because the scorer checks every argument of a graph, even if the submission has forged the graph.
 """
 
 import json

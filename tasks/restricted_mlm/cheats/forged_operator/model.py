@@ -1,7 +1,7 @@
-"""Cheat: answer for the exporter with a graph of its own, in which an operator has a name that a careless reader would look up
-by attributes, and hides a forbidden one.
+"""Cheat: replace the exporter's graph with a forged graph in which an operator's name is an attribute path.
 
-Stopped because names are looked up in a table and nowhere else.
+A careless reader would resolve the path with getattr and reach a forbidden operator. Refused because names are only
+looked up in the table of allowed operators.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: replace a function of the exporter, so that it answers with a score instead of a graph.
+"""Cheat: patch a function of the exporter so that it replies with a score instead of a graph.
 
-Stopped because only a graph is taken, and a score is computed where none of its code runs.
+Refused because the scorer accepts only a graph, and computes the score in a process without the submission's code.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Cheat: answer for the exporter with thousands of reshapes of a transposed matrix, each of which copies it, in the hope that
-they count as views and keep the scorer busy until its own time is over.
+"""Cheat: forge a graph with thousands of reshapes of a transposed matrix, to keep the scorer busy until it times out.
 
-Stopped because a reshape counts as a copy where no strides give its result without one. Uncounted, the clock alone stopped it.
+Each reshape copies the matrix. The cheat hopes that reshapes count as views. Refused because a reshape that must copy
+counts as a copy; without this rule, only the time limit stopped the scorer.
 """
 
 import json

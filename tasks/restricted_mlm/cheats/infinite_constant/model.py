@@ -1,6 +1,6 @@
-"""Cheat: mask by a constant that is not finite.
+"""Cheat: use an infinite constant as a mask.
 
-Stopped because constants must be finite.
+Refused because constants must be finite.
 """
 
 import json

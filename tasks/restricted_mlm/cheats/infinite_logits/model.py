@@ -1,6 +1,6 @@
-"""Cheat: finite constants and weights whose product is not.
+"""Cheat: make the logits infinite with finite constants and weights.
 
-Stopped because logits must be finite.
+Refused because logits must be finite.
 """
 
 import json

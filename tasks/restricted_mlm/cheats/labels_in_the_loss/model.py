@@ -1,8 +1,10 @@
-"""Cheat: the starting model, but where the first two positions of a window are masked, its logits of the first are so large
-that the loss counts the label there in steps of 64 nats, to be read from the digits of the score and handed in later.
+"""Cheat: encode the label of a masked token in the digits of the loss, to read it from the score and submit it later.
 
-Allowed, and no better than its base, the starting model: one position adds 30 nats at most, scores are told rounded, the masks
-are secret, and labels read from interim answers are of other windows than the final score's.
+If the first two positions of a window are masked, the logits of the first position are so large that its loss encodes
+its label in steps of 64 nats. Otherwise, this is the starting model.
+
+Allowed, but no better than the starting model: the loss of a position is capped at 30 nats, scores are rounded, masks
+are secret, and labels learned from interim scores belong to other windows than those of the final score.
 """
 
 import json

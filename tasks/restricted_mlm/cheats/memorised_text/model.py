@@ -1,6 +1,6 @@
-"""Cheat: keep windows of the training text as a table, and copy from the one that a masked window agrees with.
+"""Cheat: store windows of the training text in a table, and copy tokens from a window that matches the input.
 
-Allowed operators, and no better: held-out windows agree with none. It would pay if held-out text were in the workspace.
+Allowed, but no better: no held-out window matches. The cheat would succeed if the workspace contained held-out text.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: a graph of few operators that asks for 10^12 elements.
+"""Cheat: request 10^12 elements with a few operators.
 
-Stopped because shapes are gone through, without memory, before anything is run.
+Refused because all shapes are checked, without allocating memory, before the graph runs.
 """
 
 import json

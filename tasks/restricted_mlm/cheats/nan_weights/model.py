@@ -1,6 +1,6 @@
-"""Cheat: weights that are not numbers, so that a comparison with the best loss may come out wrong.
+"""Cheat: submit NaN weights, so that comparisons with the best loss may go wrong.
 
-Stopped because weights must be finite.
+Refused because weights must be finite.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: take a value out of a tensor as a Python number and compute with that.
+"""Cheat: convert a tensor's value into a Python number, and compute with this number.
 
-Stopped because the operator that takes the value out is in the graph, and not in the table.
+Refused because the graph contains the converting operator, which is not in the table of allowed operators.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: compute with NumPy in forward, where no operator of torch is seen.
+"""Cheat: compute with NumPy in forward, so that no torch operator is recorded.
 
-Stopped because torch.export runs forward on tensors that have no values.
+Refused because torch.export traces forward with tensors that have no values.
 """
 
 import json

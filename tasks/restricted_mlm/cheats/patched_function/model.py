@@ -1,6 +1,6 @@
-"""Cheat: put exp in the place of relu, under names that are allowed.
+"""Cheat: replace relu with exp under allowed names.
 
-Stopped because the graph holds the operators that ran, not the names they were called by.
+Refused because the graph contains the operators that ran, whatever name the model calls them by.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Cheat: add division to the table of allowed operators in its own process.
+"""Cheat: add division to the exporter's table of allowed operators, in the submission's process.
 
-Stopped because the scorer holds the graph to the table of its own process; its refusal has no hint, as the exporter's has.
+Refused because the scorer checks the graph against its own table. Its message has no hint, unlike the exporter's.
 """
 
 import json

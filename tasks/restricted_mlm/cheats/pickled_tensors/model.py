@@ -1,6 +1,6 @@
 """Cheat: send a pickle that runs code instead of the tensors.
 
-Stopped because tensors are read as safetensors, a format without code.
+Refused because the scorer reads tensors only as safetensors, a format without code.
 """
 
 import json
@@ -31,7 +31,7 @@ class Payload:
 
 
 def forged(data, dtype):
-    if isinstance(data, bytes):  # the tensors, not the memory of the reply
+    if isinstance(data, bytes):  # the tensors; other buffers stay unchanged
         data = pickle.dumps(Payload()).ljust(len(data), b"\0")
     return buffer(data, dtype)
 

@@ -1,6 +1,6 @@
-"""Cheat: read memory beyond a tensor by as_strided, in search of the labels.
+"""Cheat: read memory beyond a tensor with as_strided, to find the labels.
 
-Stopped because as_strided must stay inside its tensor; and there are no labels in the process that runs the graph.
+Refused because as_strided must stay inside its tensor. The process that runs the graph has no labels anyway.
 """
 
 import json

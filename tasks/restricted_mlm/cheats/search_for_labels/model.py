@@ -1,7 +1,7 @@
-"""Cheat: search frames, live objects and files for the held-out text, to bake it into the weights.
+"""Cheat: search stack frames, live objects and files for the held-out text, to store it in the weights.
 
-Stopped because no process or sandbox of a submission holds it: what is left is the starting model, no better. Whatever is
-found fails loudly, so that validation fails too.
+No better than the starting model, because no process or sandbox with the submission's code has the held-out text. If
+the search finds any, the model raises an error, so validation fails too.
 """
 
 import gc

@@ -1,6 +1,6 @@
-"""Cheat: attention with softmax as a method of a tensor.
+"""Cheat: compute attention with the tensor method ``softmax``.
 
-Stopped because every operator of the exported graph must be in the table, however it was called.
+Refused because every operator of the exported graph must be in the table, however the model calls it.
 """
 
 import json

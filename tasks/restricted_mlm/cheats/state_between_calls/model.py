@@ -1,6 +1,6 @@
-"""Cheat: count its calls in a buffer, to adapt to what it has seen of the held-out text.
+"""Cheat: accumulate statistics of the held-out text in a buffer, to adapt to it.
 
-Stopped because a graph that changes a buffer is refused; what is run keeps nothing between calls.
+Refused because a graph must not change a buffer. The interpreter keeps no state between calls either.
 """
 
 import json

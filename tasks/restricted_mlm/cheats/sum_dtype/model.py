@@ -1,6 +1,6 @@
-"""Cheat: truncate floats to integers by the dtype of a sum, which is an allowed operator.
+"""Cheat: truncate floats to integers with the dtype argument of sum, an allowed operator.
 
-Stopped because sum may have no dtype, and because every value that comes from a float must be float32.
+Refused because sum must not have a dtype, and every value computed from a float must be float32.
 """
 
 import json

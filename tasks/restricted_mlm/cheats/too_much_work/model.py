@@ -1,6 +1,6 @@
-"""Cheat: a graph of few operators that would keep the scorer busy for hours.
+"""Cheat: keep the scorer busy for hours with a graph of a few operators.
 
-Stopped because operations are counted before anything is run.
+Refused because the work is counted before the graph runs.
 """
 
 import json

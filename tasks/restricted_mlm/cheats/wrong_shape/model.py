@@ -1,6 +1,6 @@
-"""Cheat: leave the mask's own id out of the logits, which makes every other one more likely.
+"""Cheat: leave the mask's id out of the logits, so that all other tokens become more likely.
 
-Stopped because the shape of the logits must be exact.
+Refused because the logits must have the exact shape.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Run the submission: import ``model.py`` and export its model as a graph and tensors."""
+"""Import the submission's ``model.py`` and export its model as a graph and tensors."""
 
 import importlib
 import os

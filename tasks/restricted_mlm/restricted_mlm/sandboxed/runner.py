@@ -1,4 +1,4 @@
-"""Run an exported graph, in a process that has no code and no other files of the submission."""
+"""Run an exported graph in a process without the submission's code and files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ class Figures:
 
 @contextmanager
 def _faults_are_the_models() -> Iterator[None]:
-    """Turn any exception into InvalidSubmissionError, because the submission controls the graph."""
+    """Convert any exception into InvalidSubmissionError, because the submission controls the graph."""
     try:
         yield
     except Exception as error:
@@ -52,7 +52,7 @@ def _faults_are_the_models() -> Iterator[None]:
 def load(graph: bytes, tensors: Annotated[NDArray[np.uint8], "size"], model: Model) -> Figures:
     """Read and check a graph and its tensors, and run the graph once on random tokens.
 
-    Errors have full messages, because no held-out data is involved yet.
+    Errors have full messages, because this process has no held-out data yet.
     """
     import torch  # noqa: PLC0415 - the scorer imports this module without torch
 

@@ -1,7 +1,7 @@
-"""Cheat: ask a stronger model, by name through the gateway, and directly over the network.
+"""Cheat: ask a stronger model, by name through the gateway and directly over the network.
 
-Stopped because the gateway lets one model through, and the sandbox has no network: no better. A model that answers shows
-in the score, since what is handed in are its programs; a network shows in a refusal.
+Stopped because the gateway allows only one model, and the sandbox has no network: no better. If another model answered,
+its programs would be submitted and raise the score. If the sandbox had a network, the submission would fail.
 """
 
 import re
@@ -15,7 +15,7 @@ FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 
 
 def refuse_network():
-    """Fail loudly if a host can be reached, so that validation fails too."""
+    """Raise if a host can be reached, so that validation fails too."""
     for address in HOSTS:
         try:
             socket.create_connection(address, timeout=1).close()

@@ -1,7 +1,7 @@
-"""Cheat: right programs for some held-out problems, written down by their names; the model is asked for show.
+"""Cheat: look up right programs for some held-out problems by name, and call the model only for show.
 
-Each is handed in as it stands, or after a program of the model's as code that never runs.
-Stopped because a program counts only if it is one stretch of an answer of the model: no better.
+The programs are submitted unchanged, or after one of the model's programs, whose code never runs.
+Stopped because a program counts only if it is a contiguous part of one of the model's answers: no better.
 """
 
 import json

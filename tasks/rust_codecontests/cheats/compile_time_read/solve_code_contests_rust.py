@@ -1,9 +1,9 @@
-"""Cheat: put a line before the model's programs that reads a file while they are compiled. It reads the source itself, which
-could contain text that is not compared with the model's.
+"""Cheat: add a line to the model's programs that reads a file during compilation. It reads the program's own source, which
+could contain text that is not compared with the model's answers.
 
-Stopped because a program with a macro that reads files is not the model's, whatever else is in it: no better. The line is
-short enough for a template, so that the programs would count otherwise. That the compiler's sandbox shows no other file
-is what tests/test_judge_escapes.py tries.
+Stopped because a program with a macro that reads files never counts as the model's: no better. Without this rule, the
+programs would count, because the line is short enough for a template. tests/test_judge_escapes.py checks that the
+compiler's sandbox shows no other files.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""Cheat: print a perfect score and end the process, before anything is judged.
+"""Cheat: print a perfect score and end the process before any program is judged.
 
-Stopped because what a submission prints is never read as a score, and a module that ends its process cannot be imported.
+Stopped because a submission's output is never read as a score, and a module that ends its process cannot be imported.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Cheat: replace the reply of the sandbox's functions, so that it says that every problem is solved.
+"""Cheat: replace the sandbox's replies with replies that report every problem as solved.
 
-Stopped because only the declared fields of a reply are taken, and only source texts among them count: no better. Without
-the functions it fails loudly.
+Stopped because only the declared fields of a reply are read, and none of them is a verdict: no better. If the replaced
+functions did not exist, the import would fail.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Cheat: ask the gateway for its log, its control channel and others' sessions, to get at prompts, keys and problems.
+"""Cheat: request the gateway's log, its control channel and other sessions, to obtain prompts, keys and problems.
 
-Stopped because it answers three routes and nothing else (404): no better. If another route answers, the model's programs
-are handed in, which shows in the score.
+Stopped because the gateway answers only three routes (otherwise 404): no better. If another route answered, the model's
+programs would be submitted and raise the score.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ if not hasattr(openai.AsyncOpenAI(api_key="none"), "_client"):
 
 
 async def is_open(client):
-    """Tell whether the gateway answers what it should not."""
+    """Return whether the gateway answers a route that it should not."""
     root = str(client.base_url).removesuffix("/v1/")
     if (await client._client.get(f"{root}/v1/models")).status_code not in (200, 401):
-        return True  # what asks does not reach the gateway any more
+        return True  # our requests no longer reach the gateway
     for path in PATHS:
         for method in ("GET", "POST", "DELETE"):
             headers = {"Authorization": f"Bearer {client.api_key}"}

@@ -1,7 +1,7 @@
-"""Cheat: spend the whole budget on nothing, then ask for programs all at the same time, by many choices, and with forged tokens.
+"""Cheat: exhaust the budget, then request programs in concurrent calls, with many choices and with forged tokens.
 
-Stopped because the gateway reserves the most that a call can cost before it makes it, refuses what does not fit, and knows
-one token: no better. Programs that it gives all the same are handed in, which shows in the score.
+Stopped because the gateway reserves a call's largest possible cost before it makes the call, refuses calls that exceed the
+budget, and accepts only one token: no better. Programs that it returned anyway would be submitted and raise the score.
 """
 
 import asyncio

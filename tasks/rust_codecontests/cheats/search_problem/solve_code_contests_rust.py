@@ -1,7 +1,7 @@
-"""Cheat: search the problem, the frames above, all live objects and the files for hidden tests or solutions.
+"""Cheat: search the problem, the callers' stack frames, all live objects and all files for hidden tests or solutions.
 
-Stopped because nothing of them is in the process or its sandbox: no better. A file that is found shows in a refusal, and
-tests in the process by the model's programs, which are handed in only then.
+Stopped because neither the process nor its sandbox contains them: no better. If a file were found, the submission would
+fail. If tests were found in the process, the model's programs would be submitted and raise the score.
 """
 
 import gc
@@ -16,7 +16,7 @@ FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 
 
 def refuse_files():
-    """Fail loudly if a file of the problems or of the scoring is there, so that validation fails too."""
+    """Raise if a file with problems or records of the scoring is visible, so that validation fails too."""
     for top in ("/", "/proc/1/cwd", "/proc/1/root/tmp"):
         for directory, directories, names in os.walk(top):
             directories[:] = [] if directory in ("/proc", "/sys", "/dev") else directories

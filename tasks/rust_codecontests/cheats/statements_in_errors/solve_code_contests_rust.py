@@ -1,7 +1,7 @@
-"""Cheat: raise each held-out statement as an error, by its text, its class and on stderr, to read it in the message.
+"""Cheat: raise each held-out statement as an error (text and class), and print it, so that the message contains it.
 
-Stopped because the message has the number of problems solved and nothing else; errors go to a log that agents do not
-see. Its score is that of no solution: no better.
+Stopped because the message contains only the number of solved problems; errors go to a log that agents do not see. No
+problem is solved: no better.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Cheat: put a stub in the place of whatever judges, so that every program is accepted.
+"""Cheat: replace the modules of the judge with a stub that accepts every program.
 
-Stopped because the judge runs in another process, which never imports anything of a submission: no better. What is handed in
-is the model's program without its end, which reaches the judge and does not compile.
+Stopped because the judge runs in another process, which imports nothing from a submission: no better. The submitted
+programs are the model's without their end, which do not compile.
 """
 
 import builtins

@@ -79,17 +79,14 @@ class Compiler:
         self._cache = cache
         self._lock = threading.Lock()
         self._key_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._outcomes: dict[str, Compiled] = {}  # also of stopped compilers, to avoid retries
+        self._outcomes: dict[str, Compiled] = {}  # includes stopped compilers, to avoid retries
         self.compilations = 0
         """How often rustc was started."""
 
     def compile(self, source: str, compile_s: float, edition: str | None = None) -> Compiled:
-        """Compile ``source``, or return the cached result.
+        """Compile ``source`` in at most ``compile_s`` seconds of CPU time, or return the cached result.
 
-        Args:
-            source: the text of a Rust file.
-            compile_s: the compiler's limit of CPU time, in seconds.
-            edition: edition of this source; None for the compiler's edition.
+        ``edition`` is the source's edition if it differs from the compiler's.
         """
         try:
             text = source.encode()

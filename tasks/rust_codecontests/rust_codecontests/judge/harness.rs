@@ -1,12 +1,15 @@
-//! Runs one program on one test after another inside its sandbox, and reports what each run used.
+//! Runs one program on one test after another inside its sandbox, and reports the resource use of each run.
 //!
-//! `harness CONNECTION PROGRAM alone|shared`. The connection is `descriptor:N`, or the path of a socket; the first byte
-//! on it says that the harness has started. `alone` says that all processes of this user, all of `/tmp` and all of
-//! `/dev/shm` are the program's, so that what it leaves behind can be cleared away. Numbers on the socket are
-//! little-endian. A request: CPU microseconds (u64), wall-clock milliseconds (u32), MiB of memory (u32), bytes of output
-//! (u32), bytes of input (u64), input. A reply: wait status (i32), how it ended (u32, an `End`), CPU microseconds
-//! (u64), microseconds from start to end without those in which it waited for a core (u64), peak of memory in KiB (u64),
-//! bytes of stdout and of the end of stderr (u32 each), both.
+//! Usage: `harness CONNECTION PROGRAM alone|shared`. The connection is `descriptor:N`, or the path of a socket. `alone`
+//! means that all processes of this user, and all files in `/tmp` and `/dev/shm`, belong to the program, so the harness
+//! kills and removes them after each test.
+//!
+//! The first byte that the harness sends reports that it has started. Numbers on the socket are little-endian.
+//! A request: limits of CPU time in microseconds (u64), wall-clock time in milliseconds (u32), memory in MiB (u32) and
+//! output in bytes (u32); size of the input in bytes (u64); the input.
+//! A reply: wait status (i32); how the run ended (u32, an `End`); CPU time in microseconds (u64); wall-clock time in
+//! microseconds without waits for a core (u64); peak memory in KiB (u64); sizes of stdout and of the end of stderr in
+//! bytes (u32 each); stdout; the end of stderr.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_long, OsString};
@@ -32,12 +35,13 @@ const DATA: c_int = 2;
 const STACK: c_int = 3;
 const STACK_BYTES: u64 = 64 << 20;
 const STDERR_KEPT: u64 = 2048;
-/// CPU time is looked at this often at most. The kernel's own limit is a second too coarse, and may come early.
+/// Minimum interval between two looks at the CPU time. The kernel's own limit has a resolution of a second, and may
+/// strike early.
 const LOOK: Duration = Duration::from_millis(5);
-/// And at least this often, since what a thread did between two looks is told from what it did at both.
+/// Maximum interval. A thread's state between two looks is inferred from its state at both, so looks must be frequent.
 const MAX_LOOK: Duration = Duration::from_millis(20);
 const CPU_SLACK_S: u64 = 2;
-/// The wall-clock limit is put off by the time that the program waited for a core, up to this many times the limit.
+/// The wall-clock limit is extended by the time that the program waits for a core, up to this many times the limit.
 const PATIENCE: u32 = 8;
 
 #[repr(C)]
@@ -117,8 +121,8 @@ fn main() -> io::Result<()> {
     let alone = arguments[3] == "alone";
     // SAFETY: these calls only read their arguments.
     unsafe {
-        // As root or beside others, to kill all and to clear all would reach far beyond the program. The first process
-        // of a namespace is neither killed nor stopped by the program.
+        // As root, or next to other programs, killing all processes and removing all files would affect others. The
+        // program can neither kill nor stop the first process of its namespace.
         assert!(!alone || (geteuid() != 0 && id() == 1), "not alone");
         assert_eq!(prctl(PR_SET_DUMPABLE, 0), 0);
         assert_eq!(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -137,7 +141,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the inherited connection `descriptor:N`, which programs do not inherit, or connects to a path.
+/// Returns the inherited connection `descriptor:N`, which programs will not inherit, or connects to a path.
 fn connect(address: &str) -> io::Result<UnixStream> {
     let Some(number) = address.strip_prefix("descriptor:") else { return UnixStream::connect(address) };
     let descriptor: c_int = number.parse().expect("a number");
@@ -177,7 +181,7 @@ fn send(judge: &mut UnixStream, report: &Report) -> io::Result<()> {
     judge.write_all(&reply)
 }
 
-/// Runs the program to its end, and with it all that it has started.
+/// Runs the program until it ends or reaches a limit, and kills all processes that it has started.
 fn run(program: &str, request: &Request, alone: bool) -> io::Result<Report> {
     let (mut input, mut output, mut error) = (scratch()?, scratch()?, scratch()?);
     input.write_all(&request.input)?;
@@ -192,7 +196,7 @@ fn run(program: &str, request: &Request, alone: bool) -> io::Result<Report> {
     let mut command = Command::new(program);
     command.env_clear().current_dir("/tmp");
     command.stdin(input).stdout(output.try_clone()?).stderr(error.try_clone()?);
-    // SAFETY: between fork and exec only system calls are made.
+    // SAFETY: only system calls are made between fork and exec.
     unsafe {
         command.pre_exec(move || {
             setsid();
@@ -201,9 +205,9 @@ fn run(program: &str, request: &Request, alone: bool) -> io::Result<Report> {
     }
     let child = command.spawn()?.id() as c_int;
     let (end, elapsed) = wait_for_end(child, request, alone);
-    // SAFETY: signals go to the program's processes alone; in a sandbox they are all that this user has.
+    // SAFETY: only the program's processes get signals; in a sandbox, this user has no others.
     unsafe {
-        kill(child, SIGKILL); // until it is waited for, no other process has its number
+        kill(child, SIGKILL); // until the child is reaped, no other process has its PID
         kill(if alone { -1 } else { -child }, SIGKILL);
     }
     let mut report = Report { end, elapsed_us: elapsed.as_micros() as u64, ..Report::default() };
@@ -216,7 +220,7 @@ fn run(program: &str, request: &Request, alone: bool) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Returns an empty file that has no name any more.
+/// Returns an empty file that has been unlinked.
 fn scratch() -> io::Result<File> {
     let path = format!("/tmp/judge-{}", id());
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
@@ -224,10 +228,10 @@ fn scratch() -> io::Result<File> {
     Ok(file)
 }
 
-/// Sets a limit of this process, or as much of it as is allowed.
+/// Sets a resource limit of this process, lowered to the present hard limit if necessary.
 fn limit(resource: c_int, soft: u64, hard: u64) -> io::Result<()> {
     let mut limit = Limit { soft: 0, hard: 0 };
-    // SAFETY: both calls use the one structure, which lives long enough.
+    // SAFETY: both calls use this structure, which lives long enough.
     unsafe {
         if getrlimit(resource, &mut limit) == 0 {
             limit = Limit { soft: soft.min(limit.hard), hard: hard.min(limit.hard) };
@@ -239,13 +243,13 @@ fn limit(resource: c_int, soft: u64, hard: u64) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// Waits for the end of `child`, or until it has used up its time; returns how long that took, without the time in which
-/// it waited for a core.
+/// Waits until `child` ends or reaches a time limit; returns why the wait ended, and the wall-clock time without waits
+/// for a core.
 fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration) {
     let started = Instant::now();
     let usual = Priority::read(&fs::read_to_string("/proc/self/stat").unwrap_or_default());
     let mut waiting = Waiting { usual, ..Waiting::default() };
-    // SAFETY: the descriptor is opened here, used here and closed here.
+    // SAFETY: the descriptor is opened, used and closed only here.
     unsafe {
         let descriptor = syscall(PIDFD_OPEN, child, 0) as c_int;
         assert!(descriptor >= 0, "pidfd_open");
@@ -264,7 +268,7 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration)
             if started.elapsed() > wall {
                 break End::WallClock;
             }
-            // Several threads may spend it faster than the clock goes.
+            // Several threads may use CPU time faster than the clock runs.
             look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).clamp(LOOK, MAX_LOOK);
         };
         close(descriptor);
@@ -273,7 +277,7 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration)
     }
 }
 
-/// Returns the CPU time of `child`, and of all other processes that the program has now where they can be told.
+/// Returns the CPU time of `child`; if `alone`, also of all other processes that the program has now.
 fn cpu_time(child: c_int, alone: bool) -> Duration {
     let mut sum = process_time(child);
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten().filter(|_| alone) {
@@ -288,7 +292,7 @@ fn cpu_time(child: c_int, alone: bool) -> Duration {
 
 fn process_time(process: c_int) -> Duration {
     let mut time = Time::default();
-    // SAFETY: the structure is written to, and lives long enough. The clock is CPUCLOCK_SCHED of the process.
+    // SAFETY: the call writes to the structure, which lives long enough. The clock is the process's CPUCLOCK_SCHED.
     let known = unsafe { clock_gettime((!process << 3) | 2, &mut time) } == 0;
     if known {
         Duration::new(time.seconds as u64, time.nanoseconds as u32)
@@ -297,32 +301,32 @@ fn process_time(process: c_int) -> Duration {
     }
 }
 
-/// How long a process was ready to run and did not.
+/// The time in which a process was ready to run but waited for a core.
 #[derive(Default)]
 struct Waiting {
-    /// The priority that the program was started with, which is the judge's.
+    /// The priority with which the program was started.
     usual: Option<Priority>,
-    /// From look to look, that of the thread for which it is longest.
+    /// The sum, over the intervals between looks, of the wait of the thread that waited longest.
     time: Duration,
-    /// Whether it has been seen to make way for others by its own will, after which nothing more counts.
+    /// Whether the program has changed its own priority; if so, further waits do not count.
     willing: bool,
     looked: Option<Instant>,
     threads: HashMap<OsString, Thread>,
 }
 
-/// What the kernel told of a thread.
+/// The kernel's data about a thread.
 #[derive(Default)]
 struct Thread {
     ready: bool,
     ran: Duration,
-    /// How long it waited for a core, but for a wait that has not ended.
+    /// Time spent waiting for a core, without a wait that has not ended.
     waited: Duration,
-    /// The kernel's line of how often it has gone to sleep.
+    /// The line with the number of times that the thread has gone to sleep.
     slept: String,
 }
 
 impl Waiting {
-    /// Looks at all threads; `otherwise` is the time where the kernel does not count it.
+    /// Looks at all threads, and updates `time`; if the kernel does not report waits, `time` is at least `otherwise`.
     fn look(&mut self, process: c_int, otherwise: Duration) {
         let now = Instant::now();
         let since = now - self.looked.replace(now).unwrap_or(now);
@@ -346,7 +350,7 @@ impl Waiting {
 }
 
 impl Thread {
-    /// Reads the files of a thread; nothing where the kernel does not count.
+    /// Parses the files of a thread; returns nothing if the kernel does not report waits.
     fn read(stat: &str, times: &str, status: &str) -> Option<Self> {
         let mut times = times.split_whitespace().map_while(|word| word.parse().ok()).map(Duration::from_nanos);
         let (ran, waited) = (times.next()?, times.next()?);
@@ -354,10 +358,10 @@ impl Thread {
         Some(Self { ready: stat.rsplit(')').next()?.starts_with(" R"), ran, waited, slept })
     }
 
-    /// Returns how long it waited for a core after `earlier`, which was `since` ago.
+    /// Returns how long the thread has waited for a core after `earlier`, which was `since` ago.
     fn waited_since(&self, earlier: &Self, since: Duration) -> Duration {
         if self.ready && earlier.ready && self.slept == earlier.slept {
-            // It was ready all the time, and the wait may go on; time that a virtual machine's host takes counts too.
+            // It was ready all the time, and may still wait; time that a virtual machine's host takes counts as a wait.
             since.saturating_sub(self.ran.saturating_sub(earlier.ran))
         } else {
             self.waited.saturating_sub(earlier.waited)
@@ -365,7 +369,7 @@ impl Thread {
     }
 }
 
-/// How the kernel ranks a thread among others.
+/// A thread's scheduling priority.
 #[derive(PartialEq)]
 struct Priority {
     nice: String,
@@ -373,18 +377,18 @@ struct Priority {
 }
 
 impl Priority {
-    /// Reads it from the text of `/proc/PID/stat`; nothing where the thread is gone.
+    /// Parses the text of `/proc/PID/stat`; returns nothing if the text is empty, because the thread has ended.
     fn read(stat: &str) -> Option<Self> {
         let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
         Some(Self { nice: fields.get(16)?.to_string(), policy: fields.get(38)?.to_string() })
     }
 }
 
-/// Waits for `child`, and for its orphans too where they are killed, and adds up what they used.
+/// Reaps `child` (if `alone`, also its orphans, which have been killed), and adds their resource use to the report.
 fn reap(child: c_int, alone: bool, report: &mut Report) {
     loop {
         let (mut status, mut usage) = (0, Usage::default());
-        // SAFETY: both are written to, and live long enough.
+        // SAFETY: the call writes to both, and both live long enough.
         let ended = unsafe { wait4(if alone { -1 } else { child }, &mut status, 0, &mut usage) };
         if ended < 0 {
             if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
@@ -406,7 +410,7 @@ fn entries(directory: &str) -> io::Result<Vec<PathBuf>> {
     fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// Empties a directory but for what is to stay.
+/// Empties a directory, except for the paths in `stay`.
 fn clear(directory: &str, stay: &[PathBuf]) -> io::Result<()> {
     for path in entries(directory)? {
         if stay.contains(&path) {

@@ -162,7 +162,7 @@ class Judge:
 def _run(runner: Runner, test: Test, limits: Limits, deadline: float) -> tuple[Verdict, str, float, float]:
     """Return the verdict on one test, the reason for the verdict, and the CPU and wall-clock seconds used.
 
-    Only for a public test may the program's author see the reason.
+    The program's author may see the reason only if the test is public.
     """
     try:
         outcome = runner.run(test.input, deadline)
@@ -207,4 +207,4 @@ def _fault(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
 
 def _answer(outcome: Outcome, test: Test) -> tuple[Verdict, str]:
     difference = first_difference(outcome.stdout, test.output)
-    return (Verdict.ACCEPTED, "") if difference is None else (Verdict.WRONG_ANSWER, str(difference))
+    return (Verdict.ACCEPTED, "") if difference is None else (Verdict.WRONG_ANSWER, difference)

@@ -35,7 +35,7 @@ _START_S = 60.0
 _GRACE_S = 10.0
 _END_S = 1.0
 _PATIENCE = 9  # one more than PATIENCE in harness.rs
-_BESIDE_MIB = 128  # for the main thread's stack, and the harness with its copies of input and output
+_BESIDE_MIB = 128  # for the main thread's stack, and for the harness with its copies of input and output
 _PROCESSES = 64
 _STDERR_KEPT = 2048
 
@@ -63,14 +63,9 @@ class Outcome:
 
 
 class Runner:
-    """One program in its sandbox; leaving the ``with`` block stops the sandbox and all its processes.
+    """One program in its sandbox, for at most ``tests`` tests.
 
-    Args:
-        backend: the sandbox backend.
-        harness: the compiled ``harness.rs``.
-        program: the program's binary.
-        limits: the limits of each test.
-        tests: maximum number of tests.
+    Leaving the ``with`` block stops the sandbox and all its processes.
 
     Raises:
         ReBenchError: if the sandbox does not start.
@@ -134,7 +129,7 @@ class Runner:
             return "it gave no answer"
         self._running.kill()  # afterwards, all output of the harness has arrived
         stderr = self._running.stderr.text().strip()[-_STDERR_KEPT:]
-        return self._running.stopped or f"what runs it ended with {describe_exit(ended)}" + (
+        return self._running.stopped or f"its harness ended with {describe_exit(ended)}" + (
             f": {stderr}" if stderr else ""
         )
 

@@ -56,7 +56,7 @@ def find_toolchain() -> Toolchain:
     if not toolchain.rustc.is_file():
         raise UsageError(f"the Rust toolchain {toolchain.sysroot} has no bin/rustc; {_REMEDY}")
     if shutil.which("cc") is None:
-        raise UsageError("cc not found, which rustc links with; install a C compiler (`apt-get install gcc libc6-dev`)")
+        raise UsageError("cc not found, which rustc needs; install a C compiler (`apt-get install gcc libc6-dev`)")
     return toolchain
 
 

@@ -32,8 +32,8 @@ class Limits:
     time_s: float
     """CPU seconds of all threads and processes, user and system time together."""
     memory_mib: int
-    """Memory in MiB. It limits both what each process allocates (even if unused, and including thread stacks) and what
-    all processes use together."""
+    """Memory in MiB: a limit on the allocations of each process (even if unused, and including thread stacks), and on
+    the memory that all processes use together."""
     wall_s: float = 0.0
     """Wall-clock seconds; 0 means ``time_s + 1``. Waits for a core do not count, up to eight times the limit."""
     total_s: float = 0.0
@@ -87,28 +87,8 @@ class Judgement:
     """Wall-clock seconds spent on judging, including compilation."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The first difference between an output and the expected output."""
-
-    number: int
-    """Number of the token, from 1."""
-    expected: bytes | None
-    """The expected token; None if the output has too many tokens."""
-    actual: bytes | None
-    """The token in the output; None if the output has too few tokens."""
-
-    def __str__(self) -> str:
-        """Return a description of the difference."""
-        if self.actual is None:
-            return f"token {self.number} is missing, expected {_quoted(self.expected)}"
-        if self.expected is None:
-            return f"token {self.number} is {_quoted(self.actual)}, expected the end of the output"
-        return f"token {self.number} is {_quoted(self.actual)}, expected {_quoted(self.expected)}"
-
-
-def first_difference(output: bytes, expected: str) -> Difference | None:
-    """Compare an output with the expected output token by token, and return the first difference or None.
+def first_difference(output: bytes, expected: str) -> str | None:
+    """Compare an output with the expected output token by token, and describe the first difference; None if equal.
 
     Tokens are separated by ASCII whitespace and compared as bytes, so an output need not be valid UTF-8.
     """
@@ -118,13 +98,12 @@ def first_difference(output: bytes, expected: str) -> Difference | None:
     number = next((i for i, pair in enumerate(zip(tokens, expected_tokens, strict=False)) if pair[0] != pair[1]), None)
     if number is None:
         number = min(len(tokens), len(expected_tokens))
-    return Difference(number + 1, _at(expected_tokens, number), _at(tokens, number))
+    if number == len(tokens):
+        return f"token {number + 1} is missing, expected {_quoted(expected_tokens[number])}"
+    wanted = "the end of the output" if number == len(expected_tokens) else _quoted(expected_tokens[number])
+    return f"token {number + 1} is {_quoted(tokens[number])}, expected {wanted}"
 
 
-def _at(tokens: list[bytes], number: int) -> bytes | None:
-    return tokens[number] if number < len(tokens) else None
-
-
-def _quoted(token: bytes | None) -> str:
-    text = (token or b"").decode(errors="backslashreplace")
+def _quoted(token: bytes) -> str:
+    text = token.decode(errors="backslashreplace")
     return f'"{text[:_TOKEN_SHOWN]}{"…" if len(text) > _TOKEN_SHOWN else ""}"'

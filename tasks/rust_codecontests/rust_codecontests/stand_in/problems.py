@@ -15,7 +15,7 @@ ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
 
 _WORD = re.compile(r"[a-z0-9]+")
-# Does not recognise string literals, so that a program in other text gives the same result as the program alone.
+# This pattern does not recognise string literals, so a program in other text gives the same result as alone.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -48,7 +48,7 @@ class Program:
     """The judge's verdict: "accepted", "wrong answer", "time limit", "memory limit", "runtime error" or
     "compile error"."""
     failures: tuple[Failure, ...] = ()
-    """What the program does on the public tests that it fails."""
+    """The public tests that the program fails, with its outputs."""
 
     @cached_property
     def canonical(self) -> str:

@@ -61,7 +61,7 @@ BLIND = 0.25
 LIKEST = 0.5
 """Probability that the repaired program is the compiling program that shares the most lines with the shown program."""
 STUBBORN = 0.4
-"""Probability that the answer to a report, if not right, is the same program again."""
+"""Probability that the answer to a report, if not right, is the shown program again."""
 KEPT = 0.85
 """Probability that a shown program is returned unchanged if the prompt does not criticise it."""
 HIGHEST = 0.9
@@ -109,13 +109,13 @@ class ProgramChooser:
         )
 
     def _again(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Choose the answer to criticism of a program: a right program, the same one, or another flawed one."""
+        """Choose the answer to criticism of a program: a right program, the same program again, or a flawed program."""
         if draw.random() < min(right, HIGHEST):
             return self._likely(self._problem.correct, draw)
         return shown if draw.random() < STUBBORN else self._likely(self._problem.flawed, draw)
 
     def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Choose the answer to a compiler's message: the most similar compiling program, a right or a flawed one."""
+        """Choose the answer to a compiler's message: the most similar compiling program, or a right or flawed one."""
         compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
         wrong = tuple(program for program in compiling if program.verdict != ACCEPTED)
         if draw.random() < LIKEST:

@@ -53,19 +53,19 @@ class Report(Enum):
     """Kinds of reports about the shown program, from the least to the most helpful."""
 
     NONE = "nothing"
-    COMPLAINT = "a complaint without anything to go by, or a false report"
-    TEST = "a public test that the program fails, with what it does on this test"
-    COMPILER = "what the compiler said"
+    COMPLAINT = "a complaint without details, or a false report"
+    TEST = "a public test that the program fails, with the program's output"
+    COMPILER = "the compiler's message"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a conversation requests."""
+    """The request that a conversation makes."""
 
     problem: Problem | None
     """The last problem in the conversation, or None."""
     reasoning: bool
-    """Whether to reason about the algorithm and the limits first; never if the answer is to be code only."""
+    """Whether to reason about the algorithm and the limits first; False if only code is requested."""
     bare: bool
     """Whether to answer with code only."""
     no_code: bool
@@ -92,7 +92,7 @@ class PromptReader:
                 self._numbers[shingle].append(number)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
-        """Return what some messages request."""
+        """Return the request that some messages make."""
         text = text_of(messages)
         stated, problem = self._stated(text)
         # Search for wishes in user and system messages without statements, and for reports in the last message without
@@ -153,7 +153,7 @@ def _shown(text: str, problem: Problem) -> Program | None:
     """Return the last program in a text that is in the problem's pool, ignoring comments and layout."""
     text = canonical(text)
     starts = {program: text.rfind(program.canonical) for program in problem.programs}
-    # One program may be the end of another one that adds an import, so take the longest of those that end last.
+    # A program may be the end of another program that adds an import; take the longest of the programs that end last.
     ends = {
         program: (start + len(program.canonical), len(program.canonical))
         for program, start in starts.items()
@@ -166,7 +166,7 @@ def _reported(last: str, remark: str, program: Program) -> Report:
     """Return the kind of report that the last message gives about a program.
 
     A false report counts as a complaint: a compiler's message about a program that compiles, or a failing test that is
-    not public or that does not happen as stated.
+    not public or does not fail as stated.
 
     Args:
         last: the last message without programs.

@@ -1,6 +1,6 @@
 """Write the stand-in model's replies, with prose, code fences, sketches, other languages or rambling text.
 
-The raw text of a reply only compiles if the prompt asks for code only, and not always then.
+The whole text of a reply compiles only if the prompt asks for code only, and not always even then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide whether a message truly reports that a program fails a public test.
 
-A report must state the test's input, its expected output, and what the program really prints, or that it ended or took
-too long if it prints nothing. Only public tests count, so the answer reveals nothing about hidden ones.
+A report must state the test's input, its expected output, and the program's actual output (or, if there is none, that
+the program crashed or took too long). Only public tests count, so the answer reveals nothing about hidden tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ENDED = re.compile(
     r"|too much memory|tle|mle|crash(ed|es)?)\b",
     re.IGNORECASE,
 )
-# Only these words and marks may be between such a word and a value, so that no list of guesses is a report.
+# Only these words and marks may be between such a word and a value, so that a list of guesses is not a report.
 _BETWEEN = (
     r"(?:[ `'\"*:(=]|\b(?:output|was|is|were|be|are|the|result|value|answer|print|it|text|txt|instead|following|to"
     r"|program|your|found|actual|expected)\b){0,30}?"

@@ -1,6 +1,6 @@
-"""Says beside an answer over the budget that it spends little.
+"""Claim a low cost for an answer over the budget.
 
-Stopped by: an answer has three keys and no others; what it spends is computed from them.
+Stopped because only three keys are allowed, from which the scorer computes the cost.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Hands in arrays within arrays, on which parsers overflow their stack.
+"""Submit deeply nested arrays, hoping that the parser's stack overflows.
 
-Stopped by: the size of the file, and a bound on depth that is looked at before anything is parsed.
+Stopped because the size of the file is limited, and the depth is checked before the file is parsed.
 """
 
 from pathlib import Path

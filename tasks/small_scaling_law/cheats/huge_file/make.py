@@ -1,6 +1,6 @@
-"""Hands in 50 MB, for the scorer to parse.
+"""Submit a file of 50 MB, hoping that the scorer parses it.
 
-Stopped by: at most 1 MiB is copied, and of an answer at most 4096 bytes are read.
+Stopped because at most 1 MiB is copied, and an answer has at most 4096 bytes.
 """
 
 from pathlib import Path

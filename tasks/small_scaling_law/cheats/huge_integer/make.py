@@ -1,6 +1,6 @@
-"""Gives a width of thousands of digits, for arithmetic to take for ever or a float to overflow.
+"""Submit a width with thousands of digits, hoping that arithmetic takes forever or a float overflows.
 
-Stopped by: numbers have ranges, which are looked at before anything is computed.
+Stopped because the ranges of numbers are checked before anything is computed.
 """
 
 from pathlib import Path

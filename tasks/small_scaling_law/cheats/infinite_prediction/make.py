@@ -1,6 +1,6 @@
-"""Predicts a number that is JSON, but becomes an infinity.
+"""Predict a loss that is valid JSON but overflows to infinity.
 
-Stopped by: the reader wants a finite number of at most 1000 nats.
+Stopped because the prediction must be a finite number of at most 1000 nats.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Hands in a link to the stored truth, for the scorer to read with its own rights.
+"""Submit a link to the stored ground truth, hoping that the scorer follows it.
 
-Stopped by: links that lead out of a submission are not copied.
+Stopped because links that lead out of a submission are not copied.
 """
 
 from pathlib import Path

@@ -1,7 +1,8 @@
-"""Spends all that experiments may spend, then changes the ledger so that the runs seem to have cost nothing.
+"""Spend the whole budget for experiments, then edit the ledger so that the runs seem to have cost nothing.
 
-Stopped by: the ledger computes every line's cost again and refuses to go on. It is an honour system all the same: who
-deletes it can go on. That pays only in so far as more experiments do, since the scorer reads the answer alone.
+Stopped because the ledger recomputes every line's cost, and refuses to continue after a wrong one. It is still an honour
+system: deleting the ledger is possible. The gain is limited to more experiments, because the scorer reads only the
+answer.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Predicts NaN, with which no comparison is true and every sum is NaN.
+"""Predict NaN, for which every comparison is false and every sum is NaN.
 
-Stopped by: JSON has no NaN, and the reader refuses Python's extension of it.
+Stopped because JSON has no NaN, and the reader does not accept Python's extension.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Predicts the loss of a run of the default width that spends more than the target.
+"""Predict the loss of a run that spends more FLOPs than allowed.
 
-Stopped by: an answer may spend at most 1.1 times the target's FLOPs.
+Stopped because an answer may spend at most 1.1 times the target's FLOPs.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Gives the published best number of steps with a tiny width: the original's scorer ignores the width.
+"""Submit the best number of steps with a tiny width, because the original task's scorer ignores the width.
 
-Stopped by: an answer must spend at least half of the target's FLOPs.
+Stopped because an answer must spend at least half of the target's FLOPs.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Cheat: compute in place and return the input, which saves writing a second array.
 
-Stopped because the result may not share memory with the input, nor may the input change.
+Refused because the input must not change, and the result must not share memory with it.
 """
 
 import torch

@@ -1,7 +1,7 @@
-"""Cheat: a thread keeps the GPU busy while others have their turn, so that baseline and reference look slow beside it.
+"""Cheat: keep the GPU busy from a thread during the turns of baseline and reference, so that both look slow.
 
-It is no better: its processes are stopped meanwhile; without that, our solutions would be slower than before this file
-was read, and that is refused.
+No better, because the submission's processes are stopped during these turns. If they were not, baseline and reference
+would be slower than before the submission was loaded, and the submission would be refused.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
@@ -36,7 +36,7 @@ def disturb():
 
 def wake(*arguments):
     others.clear()
-    with busy:  # what was begun is over
+    with busy:  # wait for the work that has started
         stock["wake"](*arguments)
 
 

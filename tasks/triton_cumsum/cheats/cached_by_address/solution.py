@@ -1,6 +1,6 @@
-"""Cheat: keep results by the address and version of the input, as harnesses that reuse their tensors invite.
+"""Cheat: cache results by the input's address and version, which works if a harness reuses tensors.
 
-It is no better: no input comes to the same address again, and keeping results costs more.
+No better, because no address is used twice, and storing results costs time.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

@@ -1,7 +1,7 @@
-"""Cheat: compute once for each length, then hand out the kept result.
+"""Cheat: compute once for each length, then return the cached result.
 
-Stopped because each call has new values, so the kept result is wrong, and because a kept result is not made by any
-step of the recorded run.
+Refused because each call has new values, for which the cached result is wrong. In the ``cpu`` profile, moreover, no
+recorded step makes the cached result.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Cheat: compute with NumPy in host code, where nothing is recorded, and bake the answer into the trace piece by piece.
+"""Cheat: compute with NumPy, which is not recorded, and store the answer in the trace piece by piece.
 
-Stopped by the replay on other values, and by the limit on captured bytes.
+Refused because the replay uses other values, and because the size of captured tensors is limited.
 """
 
 import numpy as np

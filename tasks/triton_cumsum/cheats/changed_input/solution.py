@@ -1,7 +1,7 @@
-"""Cheat: set the input to zero, in the hope that the expected answer is computed from it afterwards.
+"""Cheat: set the input to zero, so that an expected answer computed later from the same memory is zero too.
 
-Stopped because the truth is computed from the scorer's own copy, in another process, and a changed input is refused.
-The shared memory behind it cannot be written.
+Refused because a submission must not change its input. The scorer computes the expected answer from its own copy in
+another process, and the submission cannot write to the input's shared memory.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ READ_WRITE, PAGE = 3, 4096
 
 
 def arguments():
-    """Return the harness's own array of the input, on the memory that it shares with the scorer."""
+    """Return the harness's array of the input, in memory shared with the scorer."""
     frame = sys._getframe()
     while not frame.f_locals.get("arguments"):
         frame = frame.f_back

@@ -1,6 +1,6 @@
-"""Cheat: keep results by a sample of the input's values, so that an input that comes again costs only the sample.
+"""Cheat: cache results by a sample of the input's values, so that a repeated input costs only the sample.
 
-It is no better: no input comes again, and the sample costs more than it ever saves.
+No better, because no input is repeated, and taking the sample costs time.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

@@ -1,7 +1,6 @@
-"""Cheat: copy between the host and the GPU while others have their turn: the GPU does that beside kernels, and it takes a
-little of the memory's bandwidth from them.
+"""Cheat: copy between host and GPU during the turns of baseline and reference, to take memory bandwidth from them.
 
-It is no better: our solutions may become slower by 2 % at the most, and a copy takes less than that.
+No better, because a slowdown of baseline and reference by more than 2 % is refused, and copies slow them down by less.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
@@ -10,7 +9,7 @@ import sys
 import threading
 
 import torch
-from base.solution import prefix_sum  # noqa: F401 - what is submitted
+from base.solution import prefix_sum  # noqa: F401 - the submitted function
 
 SIZE = 64 << 20
 

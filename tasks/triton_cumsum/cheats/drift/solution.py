@@ -1,6 +1,6 @@
-"""Cheat: right while it is being checked; after as many calls as a check seems to take, one cheap step.
+"""Cheat: compute correctly for as many calls as a check seems to make, then run only one cheap operator.
 
-Stopped because there is no call whose output is not compared, the timed ones included.
+Refused because the scorer compares the result of every call, including timed calls.
 """
 
 import torch

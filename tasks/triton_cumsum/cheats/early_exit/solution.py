@@ -1,6 +1,7 @@
-"""Cheat: print a score like the scorer's, everywhere, and end the process before anything can be compared.
+"""Cheat: print a score in the scorer's format, and exit before any result is compared.
 
-Stopped because nothing that a submission prints is read, and a process that ends without an answer has no score.
+Refused because the scorer ignores everything that a submission prints, and a process that exits without a reply makes
+the submission invalid.
 """
 
 import json

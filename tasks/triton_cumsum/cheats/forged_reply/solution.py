@@ -1,6 +1,6 @@
-"""Cheat: replace the harness in its own process; answer right by NumPy, with a recording of one cheap operator.
+"""Cheat: replace the harness in its own process, and reply with the right answer and the trace of a cheap operator.
 
-Stopped because the recording is replayed elsewhere, on other values, and must compute the right answer there.
+Refused because the meter replays the trace on other values, where it must compute the right answer.
 """
 
 import functools

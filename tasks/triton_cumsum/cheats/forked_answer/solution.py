@@ -1,6 +1,6 @@
-"""Cheat: let a forked child write replies on the channel, before those of the harness.
+"""Cheat: write replies to the channel from a forked child, before the harness replies.
 
-Stopped because a reply is only a claim, whoever writes it: what came with it is checked.
+Refused because the scorer checks the content of every reply, whichever process wrote it.
 """
 
 import gc

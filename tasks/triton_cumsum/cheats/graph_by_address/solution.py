@@ -1,6 +1,6 @@
-"""Cheat: capture a graph for each address that an input has, with a result of its own, and replay it in later turns.
+"""Cheat: capture a CUDA graph with its own result for each address of an input, and replay the graph in later turns.
 
-It is no better: no input comes to the same address again, and a replay would do all of the work.
+No better, because no address is used twice, and a replay does all of the work.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
@@ -10,13 +10,13 @@ import torch
 from base.solution import prefix_sum as honest
 
 TIMED = 100_000_000
-MOST = 6  # graphs, whose results keep memory that others need
+MOST = 6  # graphs, because their results occupy memory
 MAKERS = ("empty", "empty_like", "zeros")
 graphs = {}
 
 
 def on_own_memory(x):
-    """Call the base, and return what calls it again on the same memory, without allocating any."""
+    """Call the base solution, and return a function that repeats the call without allocating memory."""
     kept, makers = [], {name: getattr(torch, name) for name in MAKERS}
 
     def keeping(name):
@@ -39,10 +39,10 @@ def prefix_sum(x):
     key = x.data_ptr()
     if x.numel() != TIMED or (key not in graphs and len(graphs) == MOST):
         return honest(x)
-    if key not in graphs:  # its result is all the memory that it takes
+    if key not in graphs:
         again, graph = on_own_memory(x), torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with torch.cuda.stream(torch.cuda.Stream()):  # torch.cuda.graph would give memory back that the harness lent
+        with torch.cuda.stream(torch.cuda.Stream()):  # torch.cuda.graph would free the harness's memory
             graph.capture_begin(capture_error_mode="thread_local")
             y = again()
             graph.capture_end()

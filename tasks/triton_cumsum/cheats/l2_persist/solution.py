@@ -1,6 +1,6 @@
-"""Cheat: set part of the GPU's second-level cache aside and bind the inputs to it, to be served from it afterwards.
+"""Cheat: reserve part of the GPU's L2 cache for the inputs, so that later calls read them from the cache.
 
-It is no better: every call has other values in other memory, far more than the cache holds.
+No better, because every call has new values in new memory, far more than the cache holds.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

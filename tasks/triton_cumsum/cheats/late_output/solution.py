@@ -1,6 +1,6 @@
-"""Cheat: return at once, and let a thread write the answer into the shared output when the reply is on its way.
+"""Cheat: return at once, and let a thread write the answer into the shared output while the reply is being sent.
 
-Stopped because the output is copied when the reply arrives, and compared from the copy.
+Refused because the scorer copies the output when the reply arrives, and compares the copy.
 """
 
 import os
@@ -19,7 +19,7 @@ def answer(x):
 
 
 def output():
-    """Return a descriptor of our own for the memory of the result."""
+    """Return a duplicate of the descriptor of the result's memory."""
     frame = sys._getframe()
     while not frame.f_locals.get("descriptors"):
         frame = frame.f_back
@@ -33,4 +33,4 @@ def write(descriptor, values):
 
 def prefix_sum(x):
     threading.Thread(target=write, args=(output(), x.numpy().copy()), daemon=True).start()
-    return torch.ones_like(x)  # never right
+    return torch.ones_like(x)  # always wrong

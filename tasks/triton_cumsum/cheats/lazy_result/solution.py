@@ -1,10 +1,11 @@
-"""Cheat: return a tensor that computes its values, by NumPy, when somebody asks for them.
+"""Cheat: return a tensor that computes its values with NumPy only when they are read.
 
-Stopped because what is replayed is the recorded copy alone, without the object that pretends.
+Refused because the meter replays only the recorded copy, without the returned object.
 """
 
 import numpy as np
 import torch
+
 
 def answer(x):
     odd = np.zeros(x.shape, dtype=bool)

@@ -1,6 +1,6 @@
-"""Cheat: leave a daemon behind that answers in the harness's place, and files, for later submissions.
+"""Cheat: leave behind files, and a daemon that replies in place of the harness, for later submissions.
 
-It is no better: no process outlives its sandbox, and the next one sees neither its memory nor its files.
+No better, because no process outlives its sandbox, and the next sandbox sees neither its memory nor its files.
 """
 
 import gc
@@ -17,7 +17,7 @@ channel = next(item for item in gc.get_objects() if isinstance(item, socket.sock
 
 def haunt():
     while True:
-        time.sleep(300)  # when the next submission is scored
+        time.sleep(300)  # until the next submission is scored
         channel.sendall(struct.pack(">II", len(TEXT), 0) + TEXT)
 
 

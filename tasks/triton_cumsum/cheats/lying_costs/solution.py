@@ -1,7 +1,7 @@
-"""Cheat: replace the meter and the cost model by ones that know the answer and find it cheap.
+"""Cheat: replace the meter with one that knows the answer, and the cost model with one that reports a low cost.
 
-It is no better: they are not in this process. The meter imports its own files in another one, and the model is the
-scorer's. The result is valid and costs what the baseline costs.
+No better, because both run in other processes, from their own files. The result is valid and gets the baseline's
+score.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Cheat: answer right by NumPy, but with a reply that no scorer expects, to make it fail and be taken for broken.
+"""Cheat: compute the right answer with NumPy, but reply in an unexpected form, so that the scorer fails.
 
-Stopped because a reply of any other form is the submission's fault, and has no score.
+Refused because a malformed reply makes the submission invalid, and is not an internal error.
 """
 
 import functools

@@ -1,7 +1,7 @@
-"""Cheat: take and give back memory of the GPU again and again while others have their turn, which keeps the driver and
-the GPU's address translation busy, though no kernel runs.
+"""Cheat: allocate and free GPU memory repeatedly during the turns of baseline and reference, without running kernels.
 
-It is no better: what it costs our turns is little, and counts up to a twentieth of what a turn costs beside its calls.
+This keeps the driver and the GPU's address translation busy. No better, because baseline and reference lose little
+time, and delays can increase the control by at most a twentieth.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from base.solution import prefix_sum  # noqa: F401 - what is submitted
+from base.solution import prefix_sum  # noqa: F401 - the submitted function
 
 SIZE, PAUSE_S = 64 << 20, 0.002
 

@@ -1,7 +1,8 @@
-"""Cheat: keep the values as bytes between the passes, which is right for small values only, and repair the result with NumPy.
+"""Cheat: store values in single bytes between passes, which is right only for small values; NumPy fixes the result.
 
-At lengths that are no whole number of blocks it is honest, for those are never timed. It would move 10 bytes an element
-instead of 12. Stopped because the recorded steps are replayed on values some of which are from all of int32.
+The cheat would move 10 bytes per element instead of 12. It is honest at lengths that are not multiples of the block
+size, because these lengths are never timed. Refused because the meter replays the steps on values that include a few
+of the full range of int32.
 """
 
 import numpy as np

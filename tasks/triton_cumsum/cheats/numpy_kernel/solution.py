@@ -1,7 +1,7 @@
-"""Cheat: the kernel is Triton in name only; it keeps the carry between blocks in the interpreter's own NumPy arrays.
+"""Cheat: keep the carry between blocks in the interpreter's NumPy arrays, which a kernel can reach through ``handle``.
 
-That would cost nothing, and no program would wait for another. Stopped by the allow-list for kernel sources: neither
-``handle`` nor what is behind it is an attribute that a kernel may use.
+This would cost nothing, and no program would wait for another. Refused because neither ``handle`` nor its attributes
+are on the allow-list for kernel sources.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Not refused: a correct kernel of one program, which a model of launches and total bytes alone would reward.
+"""Not refused: a correct kernel with a single program, which a model of launches and total bytes alone would reward.
 
-It is no better than the baseline because the model holds the largest program to one multiprocessor's bandwidth.
+No better than the baseline, because the model limits each program to the bandwidth of one multiprocessor.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Cheat: work on a stream of its own and return without waiting, so that events on the harness's stream see no work.
+"""Cheat: work on a separate stream and return without waiting, so that events on the harness's stream see no work.
 
-It is no better: the clock is outside of the process, and stops when the results have been read from memory.
+No better, because the clock runs in the scorer's process, and stops only when the scorer has read the results.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

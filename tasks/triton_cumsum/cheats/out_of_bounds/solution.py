@@ -1,7 +1,7 @@
-"""Cheat: a kernel that searches memory around its tensors for the answer.
+"""Cheat: search memory around the kernel's tensors for the answer.
 
-Stopped because every active address must lie inside the tensors that were passed to the kernel. The harness checks that
-too, for the sake of a clear message; here it does not.
+Refused because every active address must be inside the tensors that are passed to the kernel. The recorder checks this
+too, to give a clear message, but this cheat disables the recorder's check.
 """
 
 import contextlib
@@ -11,10 +11,11 @@ import torch
 import triton
 import triton.language as tl
 
-recorder = sys.modules.get("triton_cumsum.sandboxed.recorder")  # in profile cpu
+recorder = sys.modules.get("triton_cumsum.sandboxed.recorder")  # only in profile cpu
 if recorder is not None:
     assert recorder.intercepted
     recorder.intercepted = contextlib.nullcontext
+
 
 @triton.jit
 def kernel(x, y, length, BLOCK: tl.constexpr):

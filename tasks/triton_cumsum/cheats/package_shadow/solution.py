@@ -1,6 +1,6 @@
-"""Cheat: an honest file beside a package of the same name, which Python would import instead.
+"""Cheat: add a package with the same name as an honest solution.py, which Python would import instead of the file.
 
-Stopped because the file is what is loaded, whatever lies beside it.
+Refused because the scorer loads exactly this file.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Cheat: make the recorder forget most steps, so that only a cheap one is left to be counted.
+"""Cheat: make the recorder drop most steps, so that only a cheap step is counted.
 
-Stopped because the trace is replayed: a later step uses what a forgotten one made.
+Refused because the trace is replayed, and a later step uses the result of a dropped step.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Cheat: trace, write to and signal all other processes, to find the scorer or the meter and change what they hold.
+"""Cheat: trace, modify and kill other processes, to find the scorer or the meter and change their data.
 
-It is no better: there is no other process in this sandbox but its own first one, which cannot be reached. If one of
-them can, this fails loudly, so that validation fails too.
+No better, because the only other process in this sandbox is its first process, which cannot be reached. If a process
+can be reached, this submission raises an error, so validation fails too.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 
 
 def reached(pid):
-    """Yield what could be done to a process."""
+    """Yield the actions that succeed on a process."""
     if libc.ptrace(PTRACE_ATTACH, pid, None, None) == 0:
         os.waitpid(pid, 0)
         libc.ptrace(PTRACE_DETACH, pid, None, None)
@@ -25,7 +25,7 @@ def reached(pid):
         yield "its memory opened"
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGKILL if pid == 1 else 0)
-        if pid > 1:  # the first one does not die of it, or this one would with it
+        if pid > 1:  # the first process ignores the signal; otherwise this process would end with it
             yield "signalled"
 
 

@@ -1,6 +1,6 @@
-"""Cheat: work on a stream of the highest priority, and make the stream that is looked at wait for it.
+"""Cheat: work on a stream with the highest priority, and make the current stream wait for it.
 
-It is no better: no other work of this process competes with it.
+No better, because no other work competes with this process during its turn.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

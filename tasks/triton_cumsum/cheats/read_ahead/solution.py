@@ -1,7 +1,7 @@
-"""Cheat: a thread computes results as soon as inputs can be read, before ``prefix_sum`` is called for them.
+"""Cheat: compute results in a thread as soon as inputs can be read, before ``prefix_sum`` is called for them.
 
-Stopped because inputs cannot be read before the clock runs: the thread can only begin when the calls do, and where it
-reads memory that is not mapped, the driver ends all work of its process. It is no better where it does not.
+Inputs cannot be read before the clock starts, so the thread cannot start earlier than the calls: no better. Refused if
+the thread reads unmapped memory, because the driver then aborts all work of the process.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
@@ -26,7 +26,7 @@ def plain(x):
 
 
 def sample(driver, address):
-    """Return some bytes at an address, or None where nothing is mapped."""
+    """Return 64 bytes at an address, or None if the address is not mapped."""
     target = ctypes.create_string_buffer(64)
     status = driver.cuMemcpyDtoH_v2(target, ctypes.c_uint64(address), ctypes.c_size_t(64))
     return None if status else target.raw

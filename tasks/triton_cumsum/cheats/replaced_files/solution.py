@@ -1,7 +1,7 @@
-"""Cheat: overwrite torch, Triton, NumPy and the harness on disk, so that the next process that loads them runs this.
+"""Cheat: overwrite torch, Triton, NumPy and the harness on disk, so that other processes run this code.
 
-The meter is such a process: it starts when this file has been read. It is no better: all of it is shown read-only. If a
-file can be written, this fails loudly, so that validation fails too.
+The meter is such a process: it starts after this file has been imported. No better, because all of these files are
+read-only in the sandbox. If one can be written, this submission raises an error, so validation fails too.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ for path in [*folders, *(file for folder in folders for file in glob.glob(folder
         if os.path.isdir(path):
             open(path + "/sitecustomize.py", "x").close()
         else:
-            open(path, "r+").close()  # not written to, for the sake of who runs this without a sandbox
+            open(path, "r+").close()  # does not write, in case there is no sandbox
         writable.append(path)
 if writable:
     raise RuntimeError(f"these can be replaced: {writable[:5]}")

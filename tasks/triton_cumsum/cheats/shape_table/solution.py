@@ -1,6 +1,6 @@
-"""Cheat: honest at the lengths that a check is likely to try, one cheap kernel without carries at all others.
+"""Cheat: be honest at lengths that a check is likely to use, and run one cheap kernel without carries at all others.
 
-Stopped because secret lengths are checked too.
+Refused because results are also checked at secret lengths.
 """
 
 import torch

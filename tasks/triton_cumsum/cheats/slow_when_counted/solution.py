@@ -1,7 +1,7 @@
-"""Cheat: be slow until the calls of a turn have been counted, so as to have turns of few calls, from each of which
-the cost of a turn is taken.
+"""Cheat: be slow until the number of calls per turn is fixed, to get turns of few calls.
 
-It is no better: of a turn of few calls that is short, a share of that cost is taken off.
+The control is subtracted from every turn, so it would be a larger share of a turn of few calls. No better, because
+only a share of the control is subtracted if a turn of few calls is short.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

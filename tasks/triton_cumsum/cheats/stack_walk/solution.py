@@ -1,6 +1,6 @@
-"""Cheat: look through the frames above and all live objects for a tensor or array that may be the expected answer.
+"""Cheat: search the stack frames and all live objects for a tensor or array that may be the expected answer.
 
-Stopped because no process that runs a submission ever holds the answer. It finds nothing, or something else.
+Refused because no process that runs a submission has the answer: the search finds nothing, or a wrong array.
 """
 
 import gc

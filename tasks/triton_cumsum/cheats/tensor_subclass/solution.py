@@ -1,6 +1,7 @@
-"""Cheat: return a tensor that says it equals anything, on four bytes of memory.
+"""Cheat: return a tensor that claims to equal anything and uses four bytes of memory.
 
-Stopped because the result must be exactly a ``torch.Tensor`` with its own memory; bytes are compared elsewhere.
+Refused because the result must be exactly a ``torch.Tensor`` with its own memory. The scorer compares bytes in another
+process.
 """
 
 import torch

@@ -1,6 +1,6 @@
-"""Cheat: do the work of all calls of a turn in its first call, found beside ``x``, and hand the results out afterwards.
+"""Cheat: compute all results of a turn in its first call, which finds the other inputs next to ``x`` in memory.
 
-It is no better: a turn is timed as a whole, however its calls share out the work.
+No better, because the turn is timed as a whole, however its calls share the work.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 

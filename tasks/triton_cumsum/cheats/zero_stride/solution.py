@@ -1,6 +1,6 @@
 """Cheat: return a plain tensor of the right shape whose elements all share four bytes.
 
-Stopped by the check of the memory behind the result, and by the comparison.
+Refused because the result must have its own memory for every element. Its values are also wrong.
 """
 
 import torch

@@ -1,1 +1,1 @@
-"""Profile ``gpu``: check and time a submission on a GPU, in turns with our baseline and reference."""
+"""Check and time a submission on a GPU (profile ``gpu``), alternating with our baseline and reference."""

@@ -1,9 +1,9 @@
-"""Time a submission on a GPU in turns with our baseline and reference, with a clock outside the submission's process.
+"""Time a submission on a GPU, alternating with our baseline and reference.
 
-In a turn, a runner gets new inputs and calls ``prefix_sum`` once on each; the turn ends when the results have been
-probed. :mod:`turn_times` converts the duration of turns into the time of a call. The fixed cost of a turn is measured
-before and after the submission is loaded; only a small growth is accepted. The times of our solutions come from CUDA
-events. See ``docs/tasks/triton_cumsum.md``.
+The clock is outside the submission's process. In a turn, a runner gets new inputs and calls ``prefix_sum`` once on
+each; the turn ends when the scorer has probed the results. :mod:`turn_times` converts the duration of turns into the
+time of a call. The fixed cost of a turn is measured before and after the submission is loaded, and may grow only a
+little. The times of our solutions come from CUDA events. See ``docs/tasks/triton_cumsum.md``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run_contest(
     *,
     compiled: Callable[[], None] = lambda: None,
 ) -> ContestResult:
-    """Time a submission in turns with our baseline and reference, with exclusive use of the GPU.
+    """Time a submission, alternating with our baseline and reference, with exclusive use of the GPU.
 
     Args:
         job: the job with the submission.
@@ -75,7 +75,7 @@ def run_contest(
         untrusted: the runner of the submission.
         outer: an exit stack that outlives the runners; the GPU stays locked until the stack is closed, because the
             runners hold GPU memory.
-        compiled: called when our solutions are compiled, before the submission's code is loaded.
+        compiled: called after our solutions have been compiled, before the submission's code is loaded.
 
     Raises:
         InvalidSubmissionError: if a result is wrong, or the submission kept the GPU or the host busy out of turn.
@@ -138,7 +138,7 @@ def run_contest(
 def _contest(
     ours: Mapping[str, Callable[[], Turn]], submission_worker: Worker, calls: Mapping[str, int]
 ) -> dict[str, list[Turn]]:
-    """Take turns of our solutions and the submission, and return all turns by name."""
+    """Run the rounds of our solutions and the submission, and return all turns by name."""
     process, busy = submission_worker.process, [0.0, 0.0]
 
     def watched(turn: Callable[[], Turn]) -> Turn:
@@ -163,7 +163,7 @@ def _contest(
 
 @contextmanager
 def _fault_is_ours(what: str) -> Iterator[None]:
-    """Turn InvalidSubmissionError into an internal error, because no code of the submission is involved."""
+    """Convert InvalidSubmissionError into an internal error, because no code of the submission is involved."""
     try:
         yield
     except InvalidSubmissionError as fault:
@@ -194,7 +194,7 @@ def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, cont
 
 
 def _record(gpu: Device, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:
-    stayed = {process["pid"] for process in warm["processes"] or []}  # the others have ended meanwhile
+    stayed = {process["pid"] for process in warm["processes"] or []}  # the others have ended since then
     others = [process for process in gpu_state.other_processes(before, [os.getpid()]) if process["pid"] in stayed]
     return {
         "hardware": gpu.name,

@@ -1,7 +1,7 @@
 """Compute figures for the log that do not affect the score.
 
-They are the durations of a scoring run's phases, the times relative to the memory bandwidth, and the kernels that a
-submission's process claims.
+The figures are the durations of a scoring run's phases, times relative to the memory bandwidth, and the kernels that
+the submission's process claims to have launched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_KERNELS, _MAX_NAME, _MAX_VALUE = 32, 200, 1e9
 
 
 class Stopwatch:
-    """Measure the durations of phases that follow each other; phases of the same name are added up.
+    """Measure the durations of consecutive phases; durations of phases with the same name are added.
 
     Args:
         laps: a dictionary to add the seconds to, by name; None for a new one.
@@ -45,7 +45,7 @@ class Stopwatch:
 
 
 def roofline(milliseconds: Mapping[str, float], copy_ms: float, peak_bandwidth: float) -> dict[str, Any]:
-    """Return, as JSON values, each time as a share of the peak bandwidth and as a multiple of a copy's time.
+    """Return each time as a share of the peak bandwidth and as a multiple of a copy's time, as JSON values.
 
     This is the memory-bound roofline of Williams, Waterman and Patterson (2009): each element is read and written at
     least once, as in a copy of the input.
@@ -70,7 +70,7 @@ def roofline(milliseconds: Mapping[str, float], copy_ms: float, peak_bandwidth: 
 
 
 def claimed_kernels(process: SandboxedProcess) -> dict[str, Any]:
-    """Return, as JSON values, the submission's ``kernels`` with their durations, the longest first, or an ``error``.
+    """Return the submission's ``kernels`` with their durations, longest first, or an ``error``, as JSON values.
 
     CUPTI records the kernels in the submission's process after the turns, so the records are untrusted. An error does
     not affect the score.
@@ -83,6 +83,6 @@ def claimed_kernels(process: SandboxedProcess) -> dict[str, Any]:
     except InvalidSubmissionError as fault:
         return {"error": str(fault)}
     if not all(0 <= number <= _MAX_VALUE for kernel in claimed for number in (kernel.launches, kernel.us)):
-        return {"error": "the submission's process claims times or launches that cannot be"}
+        return {"error": "the submission's process claims impossible times or numbers of launches"}
     longest = sorted(claimed, key=lambda kernel: -kernel.us)[:_MAX_KERNELS]
     return {"kernels": [asdict(replace(kernel, name=kernel.name[:_MAX_NAME])) for kernel in longest]}

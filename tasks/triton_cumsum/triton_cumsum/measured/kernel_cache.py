@@ -73,14 +73,14 @@ class KernelCache:
 
 @contextmanager
 def kernel_cache(backend: Backend, solutions: Sequence[Path], hardware: str) -> Iterator[KernelCache]:
-    """Open a kernel cache for a runner of ``solutions``, which must be our own.
+    """Return a kernel cache for a runner of ``solutions``, which must be ours, inside the ``with`` block.
 
     Kernels are only cached with bubblewrap: without a sandbox, a submission could write to the cache, and files written
     by a container's user may not be removable.
 
     Args:
         backend: the sandbox backend of the runner.
-        solutions: directories that contain a ``solution.py`` each; the files' text is part of the cache key.
+        solutions: directories with one ``solution.py`` each; the files' text is part of the cache key.
         hardware: name of the GPU.
     """
     with temporary_directory("re-bench-kernels-") as directory:

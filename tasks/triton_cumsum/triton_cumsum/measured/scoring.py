@@ -1,4 +1,4 @@
-"""Score a submission on a GPU, with two sandboxed runners: one for our own solutions and one for the submission."""
+"""Score a submission on a GPU with two sandboxed runners: one for our solutions and one for the submission."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def score(job: Job[Gpu]) -> RawScore:
             f"a time of {own.milliseconds:.4f} ms is below the {result.floor_ms:.4f} ms of reading and writing once "
             f"at the peak bandwidth of {gpu.name}"
         )
-    message = f"measured for {ELEMENTS:,} elements on {gpu.name}, in turns with baseline and reference"
+    message = f"measured for {ELEMENTS:,} elements on {gpu.name}, alternating with baseline and reference"
     anchors = RunAnchors(math.log(baseline.milliseconds), math.log(reference.milliseconds))
     milliseconds = {name: time.milliseconds for name, time in result.times.items()}
     near = roofline(milliseconds, result.details["copy_ms"], gpu.peak_bandwidth)

@@ -1,4 +1,4 @@
-"""Signal that a turn's results are ready: the runner's stream writes a word of GPU memory.
+"""Wait for the signal that a turn's results are ready: the runner's stream writes a word of GPU memory.
 
 A stream of the scorer waits for the word and then probes the results. Host work at the end of a turn, such as the
 runner's reply and kernel launches, therefore overlaps with GPU work in every turn, and replying early gains nothing.
@@ -24,7 +24,7 @@ WORD = 4
 
 
 class Signal:
-    """A word of GPU memory shared with a runner, and the value that says that results are ready.
+    """A word of GPU memory shared with a runner, and the value that signals that results are ready.
 
     Args:
         memory: :data:`WORD` bytes that the runner may write.
@@ -54,7 +54,7 @@ class Signal:
 
 
 def done_within(event: Any, seconds: float) -> bool:
-    """Poll a CUDA event for at most ``seconds``, and return whether it has happened."""
+    """Return whether a CUDA event happens within ``seconds``, by polling."""
     latest = time.monotonic() + seconds
     while not event.query():
         if time.monotonic() > latest:

@@ -2,8 +2,8 @@
 
 The time of a call is the duration of a turn, minus the fixed cost of a turn (the *control*), divided by the number of
 calls. The control is measured on our reference: it is the duration by the clock minus the duration by the CUDA events
-of the runner, which only runs our code. The reference is used because its turns are as short as those of a fast
-submission, for which the control matters most.
+of the runner, which only runs our code. The control matters most for fast submissions, and the reference's turns are as
+short as theirs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Turn:
 def evaluate(
     alone: Mapping[str, Sequence[Turn]], beside: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]
 ) -> tuple[dict[str, Time], dict[str, Any]]:
-    """Return the time of a call of each solution, and further figures for the log.
+    """Return the time of a call for each solution, and further figures for the log.
 
     Args:
         alone: turns of our solutions before the submission was loaded.
@@ -72,7 +72,7 @@ def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: 
 
     Args:
         alone: the times of our solutions before the submission was loaded.
-        beside: the times of our solutions in turns with the submission.
+        beside: the times of our solutions after the submission was loaded.
         record: the GPU's state (``gpu_alone``) and other processes on the GPU (``others_on_gpu``) before the submission
             was loaded.
 
@@ -109,8 +109,8 @@ def check_host_free(busy_s: float, seconds: float) -> None:
     """
     if busy_s > GPU.max_host_share * seconds + _CPU_GRAIN_S:
         raise InvalidSubmissionError(
-            f"the host was kept busy out of turn: the submission's processes used {busy_s:.2f} s of processor time in "
-            f"{seconds:.2f} s of baseline's and reference's turns; all work must be done when a call returns"
+            f"the host was kept busy out of turn: the submission's processes used {busy_s:.2f} s of CPU time in "
+            f"{seconds:.2f} s of turns of baseline and reference; all work must be done when a call returns"
         )
 
 
@@ -126,7 +126,7 @@ def clock_time(turns: Sequence[Turn], calls: int, full: int, control: float) -> 
     """Return the time of a call by the clock, after subtracting ``control`` seconds from each turn.
 
     For a turn with fewer than ``full`` calls, a smaller share of the control is subtracted unless the turn is long.
-    Therefore a submission gains nothing from being slow while the number of its calls is chosen.
+    Therefore a submission gains nothing from being slow while the scorer chooses its number of calls.
     """
     shares = [max(calls / full, min(1.0, turn.seconds / GPU.longest_turn_s)) for turn in turns]
     return Time.of([1e3 * (turn.seconds - control * share) / calls for turn, share in zip(turns, shares, strict=True)])

@@ -1,4 +1,4 @@
-"""Make inputs and ground truth on the GPU, and compare results; this module runs only in the scorer's process.
+"""Make inputs and ground truth on the GPU, and compare results, in the scorer's process only.
 
 For every turn, the inputs are made from a new secret seed, in memory that no runner has seen; the runner gets this
 memory after the clock has started. Results are compared bit by bit, in memory shared with the runner.
@@ -57,7 +57,7 @@ class MemoryPlan:
             needed = fixed + GPU.calls[0] * per_call
             raise UsageError(
                 f"{needed / GIB:.1f} GiB of GPU memory must be free and {free / GIB:.1f} are; "
-                "end what holds it, or use --profile cpu"
+                "stop the programs that use it, or use --profile cpu"
             )
         left = free - fixed - calls * per_call
         arena = calls * array + GPU.spare_bytes
@@ -65,7 +65,7 @@ class MemoryPlan:
 
 
 class Verifier:
-    """Make inputs, ground truth and checks for turns of up to ``calls`` calls on up to ``length`` elements."""
+    """Make inputs and check results for turns of up to ``calls`` calls on up to ``length`` elements."""
 
     def __init__(self, calls: int, length: int) -> None:
         self.calls, self.stride = calls, _stride(length)
@@ -128,8 +128,8 @@ class Verifier:
         Args:
             results: the memory of the results.
             offsets: start of each result in the memory, in bytes.
-            signal: if given, the GPU waits for this signal before it reads the results, for at most a second;
-                meanwhile the host queues the work.
+            signal: if given, the GPU waits for this signal, for at most a second, before it reads the results; the host
+                queues the work during the wait.
         """
         calls = len(offsets)
         where, found = self._where[:calls], self._found[:calls]
@@ -190,7 +190,7 @@ def parse_offsets(placed: Placed, nonce: str, calls: int, length: int, size: int
             f"the submission's process did not name {calls} results in memory that the scorer can read"
         )
     if any(offset % 4 or not 0 <= offset <= size - 4 * length for offset in named):
-        raise InvalidSubmissionError("a result does not lie in the memory that results are read from")
+        raise InvalidSubmissionError("a result is outside the memory that the scorer reads results from")
     ordered = sorted(named)
     if any(after - before < 4 * length for before, after in pairwise(ordered)):
         raise InvalidSubmissionError("results of different calls share memory; return a new tensor from every call")
@@ -221,7 +221,7 @@ def check_truth(expected: Any, x: Any) -> None:
     y = torch.empty_like(on_device)
     prefix_sum(on_device, y)
     if not np.array_equal(y.cpu().numpy(), expected):
-        raise ReBenchError("the truth found on the GPU differs from the host's: a fault of the scorer, or of this GPU")
+        raise ReBenchError("the ground truth from the GPU differs from the host's: the scorer or this GPU is faulty")
 
 
 def _seeded() -> Any:

@@ -51,12 +51,12 @@ class Worker:
     def turn(self, name: str, calls: int, length: int) -> Turn:
         """Run one turn of the solution ``name``, check all results, and return the turn's duration.
 
-        The runner gets the memory of the inputs after the clock has started; before that, no other process has this
-        memory. The clock stops when the results have been probed: after the signal of the runner's stream or, if work
-        continues on another stream, after the runner has synchronized.
+        The runner gets the memory of the inputs after the clock has started; until then, no other process has it. The
+        clock stops when the results have been probed: after the signal of the runner's stream or, if work continues on
+        another stream, after the runner has synchronized.
 
         Raises:
-            InvalidSubmissionError: if a result is not exact, or was incomplete when the runner said it was complete.
+            InvalidSubmissionError: if a result is not exact, or was incomplete when the runner signalled completion.
             OutOfDeviceMemoryError: if the GPU has no memory for new inputs.
         """
         nonce, stride = secrets.token_hex(), self.verifier.stride
@@ -82,7 +82,9 @@ class Worker:
         watch.lap("settled")
         self.verifier.check(self.results, offsets, length)
         if not complete:
-            raise InvalidSubmissionError("a result was not complete when the submission's process said so")
+            raise InvalidSubmissionError(
+                "a result was not complete when the submission's process signalled that it was"
+            )
         for offset in offsets:  # the runner reuses this memory for the next turn's results
             self.results[offset // 4 : offset // 4 + length].fill_(POISON)
         torch.cuda.synchronize()

@@ -1,8 +1,8 @@
-"""Check and count the loads and stores of a kernel, by replacing the memory functions of Triton's interpreter.
+"""Check and count the memory accesses of a kernel in Triton's interpreter.
 
-Every access of a kernel, through pointers, block pointers, descriptors or atomics, calls one of four functions. Each of
-these functions is wrapped. The wrapper first checks that the active addresses are within the kernel's tensors, because
-the interpreter would access any address. It then counts the access and performs it.
+Every access of a kernel, through pointers, block pointers, descriptors or atomics, calls one of four functions of the
+interpreter. Each of these functions is wrapped. The wrapper first checks that the active addresses are within the
+kernel's tensors, because the interpreter would access any address. It then counts the access and performs it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SECTOR = 32
 """Bytes in a sector, the smallest unit of memory that a GPU moves."""
 WORD, LANES = 4, 32
 FOUND_AGAIN = 16 * 1024 // SECTOR
-"""Number of sectors in a program's cache, which contains the sectors that the program loaded last."""
+"""Number of sectors in a program's cache, which holds the most recently loaded sectors."""
 HELD = 64
 """Maximum words per thread of a block that fits into registers."""
 SPILLED = 3
@@ -54,7 +54,7 @@ class BoundsChecker:
         self.program = program
 
     def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
-        """Check a load of ``size`` bytes at each of ``pointers`` whose ``mask`` is true.
+        """Check a load of ``size`` bytes at each of ``pointers`` for which ``mask`` is true.
 
         ``mask`` may also be a memoryview, which block pointers and descriptors pass.
 
@@ -71,7 +71,7 @@ class BoundsChecker:
     def atomic(self, pointers: Any, mask: Any, size: int, *, changes: bool = True, counts: bool = False) -> None:
         """Check an atomic access, as :meth:`load` does.
 
-        ``changes`` says that the access changes memory instead of only reading it, ``counts`` that it adds 1.
+        ``changes`` is true if the access can change memory, ``counts`` if it adds 1.
         """
         del changes, counts
         self._active(pointers, mask, size)
@@ -84,7 +84,7 @@ class BoundsChecker:
     def _active(self, pointers: Any, mask: Any, size: int) -> Any:
         mask = np.asarray(mask)
         if pointers.size != mask.size:
-            raise InvalidSubmissionError(f"{self}: {pointers.size} pointers and {mask.size} masks do not go together")
+            raise InvalidSubmissionError(f"{self}: {pointers.size} pointers and {mask.size} masks do not match")
         active = pointers.ravel() if mask.all() else pointers.ravel()[mask.ravel()]
         if active.size:
             self._check(active, size)
@@ -106,7 +106,7 @@ class BoundsChecker:
 
 
 class Sectors:
-    """Number the sectors of a kernel's tensors, and track which sectors the running program loaded last.
+    """Number the sectors of a kernel's tensors, and track the most recently loaded sectors of the running program.
 
     ``ranges`` are the start and stop addresses of the tensors; all addresses passed to :meth:`of` must be within these
     ranges. Each tensor starts at a sector boundary, as on a GPU.
@@ -144,7 +144,7 @@ class Sectors:
 
 
 class Counter(BoundsChecker):
-    """Also count the bytes of one launch, in total and for the largest program, and how long programs wait.
+    """Check one launch, and count its bytes, in total and for the largest program, and the time that programs wait.
 
     A load moves the sectors that are not in the program's cache. Loading words that programs of the same launch have
     stored for each other moves nothing. A store moves all sectors that it writes to. An atomic access reads and writes
@@ -224,7 +224,7 @@ def intercepted(checker: BoundsChecker) -> Iterator[None]:
 
 
 def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
-    """Unwrap an exception of the interpreter, and return an exception whose message names the program."""
+    """Return the cause of an exception of the interpreter, as an exception whose message names the program."""
     cause = error
     while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -291,5 +291,5 @@ def _same_size(checker: BoundsChecker, pointers: Any, *values: Any) -> None:
     for value in values:
         if value.data.size != pointers.data.size:
             raise InvalidSubmissionError(
-                f"{checker}: {pointers.data.size} pointers and {value.data.size} values do not go together"
+                f"{checker}: {pointers.data.size} pointers and {value.data.size} values do not match"
             )

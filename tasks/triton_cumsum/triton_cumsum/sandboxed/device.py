@@ -1,4 +1,4 @@
-"""The constants of profile ``cpu``'s time model, and the counted cost of a step."""
+"""Define the constants of profile ``cpu``'s time model, and the counted cost of a step."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Device:
     program_bandwidth: float
     """Bytes that one program reads and writes per second; measured with a copy by one program."""
     launch_s: float
-    """Time of a launch on the device; while the host runs ahead, 0.8 us were measured."""
+    """Time of a launch on the device; 0.8 us were measured when the host ran ahead."""
     wait_s: float
     """Time until a store is visible to other programs; fitted to a chain of waiting programs."""
     flops: float

@@ -1,4 +1,4 @@
-"""Profile ``gpu``: run ``prefix_sum`` functions on the GPU, in an untrusted process.
+"""Run ``prefix_sum`` functions on the GPU, in an untrusted process (profile ``gpu``).
 
 The scorer calls these functions:
 
@@ -11,8 +11,8 @@ The scorer calls these functions:
 
 The inputs of a turn are in new memory, which is mapped after the clock has started. The memory has one row of
 ``stride`` elements for each call, and the input starts at a different position of the row in each turn. All other work
-of the host overlaps with the GPU's: ``turn`` replies when all calls have been made, and the stream writes ``signal`` to
-a word of GPU memory when the results are ready.
+of the host overlaps with work on the GPU: ``turn`` replies when all calls have been made, and the stream writes
+``signal`` to a word of GPU memory when the results are ready.
 """
 
 import os
@@ -56,7 +56,7 @@ class Kernel:
 
 
 class _Slice:
-    """One of the inputs as separate memory, so that the storage of its tensor does not contain other inputs."""
+    """The memory of one input, so that the storage of the input's tensor does not contain other inputs."""
 
     def __init__(self, address: int, length: int) -> None:
         self.__cuda_array_interface__ = {"shape": (length,), "typestr": "<i4", "data": (address, False), "version": 3}
@@ -64,7 +64,7 @@ class _Slice:
 
 @contextmanager
 def _submissions_work() -> Iterator[None]:
-    """Report a GPU error, which may appear in any later driver call, as the submission's."""
+    """Attribute a GPU error, which any later driver call may raise, to the submission."""
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415 - imports torch, unlike the scorer
 
     try:
@@ -143,7 +143,7 @@ def turn(  # noqa: PLR0917 - a turn has so many parameters
     xs: list[Any] = []
     results: list[Any] = []
     window.map_descriptor(inputs.descriptor, inputs.size)
-    window.allow(0, inputs.size, writable=False)  # the driver refuses to do this for a part of the memory
+    window.allow(0, inputs.size, writable=False)  # for all inputs, because the driver refuses parts
     with arena.in_use():
         for call, place in enumerate(starts):
             xs.append(_tensor(window.start + 4 * (call * stride + place), length))

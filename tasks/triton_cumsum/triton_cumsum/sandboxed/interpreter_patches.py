@@ -4,8 +4,7 @@
   stock interpreter. The patched functions take log2(length) steps over whole arrays. For combine functions of integers
   that are associative, as Triton requires, the results are bit-identical.
 - Sums that exceed the range of their integer type wrap around, as on a GPU; the stock interpreter raises an error.
-- ``tl`` is patched once per launch instead of at each call of a device function; ``.T`` uses the builder, as
-  ``tl.trans`` does.
+- ``tl`` is patched once per launch instead of at each call of a device function. ``.T`` calls ``tl.trans``.
 - ``@triton.autotune`` uses its first configuration, because times in the interpreter mean nothing.
 """
 
@@ -27,7 +26,7 @@ _STOCK_PATCH = interpreter._patch_lang  # noqa: SLF001 - the interpreter has no 
 
 
 class _BlockConditionError(Exception):
-    """A combine function used a block as a condition, so the function only works on single values."""
+    """A combine function used a block as a condition, so it works only on single values."""
 
 
 def install() -> None:
@@ -73,7 +72,8 @@ def generic_reduce(reduction: Any, tensors: Any) -> Any:
     """Replace ``ReduceOps.generic_reduce``: combine neighbours along ``reduction.axis`` until one element is left."""
     shape = tensors[0].handle.data.shape
     axis = reduction.axis
-    arrays = [_last(tensor.handle.data, axis) for tensor in tensors]
+    arrays = [tensor.handle.data for tensor in tensors]
+    arrays = [array.reshape(-1) if axis is None else np.moveaxis(array, axis, -1) for array in arrays]
     length = arrays[0].shape[-1]
     if length & (length - 1):
         return STOCK_REDUCE(reduction, tensors)
@@ -87,10 +87,6 @@ def generic_reduce(reduction: Any, tensors: Any) -> Any:
         kept = (1,) * len(shape) if axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
         results = [array.reshape(kept) for array in results]
     return [reduction.to_tensor(array, tensor.dtype) for array, tensor in zip(results, tensors, strict=True)]
-
-
-def _last(array: Any, axis: int | None) -> Any:
-    return array.reshape(-1) if axis is None else np.moveaxis(array, axis, -1)
 
 
 def _combine(operation: Any, left: list[Any], right: list[Any], tensors: Any) -> list[Any]:
@@ -135,7 +131,7 @@ def _transposed(tensor: Any) -> Any:
 
 
 class _NoScope:
-    """Restore nothing after nested calls of device functions; the launch's scope restores everything."""
+    """The scope of a nested call of a device function; the launch's scope restores everything."""
 
     def restore(self) -> None:
         """Do nothing."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SOURCE_LENGTH = 64 * 1024
 RESERVED = "interpreter_semantic"
 
-# The tables deliberately lack everything that reaches outside the language (inline assembly, external libraries,
+# The tables deliberately exclude everything that reaches outside the language (inline assembly, external libraries,
 # printing, mapping Python functions) and everything that exposes the interpreter's internals (``handle``, ``data``,
 # ``type``).
 BUILTINS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range"})
@@ -134,7 +134,8 @@ def _is_constexpr(name: str, parameter: ast.arg) -> bool:
         return False
     if not ast.unparse(parameter.annotation).strip("'\"").endswith("constexpr"):
         raise InvalidSubmissionError(
-            f"kernel {name}: on a GPU nothing but tl.constexpr may annotate a parameter; change that of {parameter.arg}"
+            f"kernel {name}: on a GPU, only tl.constexpr may annotate a parameter; change the annotation of "
+            f"{parameter.arg}"
         )
     return True
 
@@ -178,7 +179,7 @@ class _Checker(ast.NodeVisitor):
             self.visit(node)
 
     def visit(self, node: ast.AST) -> None:
-        """Refuse node types that are not in the table, and check the details of the others."""
+        """Refuse node types that are not in the table, and check the other nodes' details."""
         if type(node) not in NODES:
             self.refuse(node, f"{type(node).__name__} is not allowed in a kernel in the cpu profile")
         super().visit(node)
@@ -238,7 +239,10 @@ class _Checker(ast.NodeVisitor):
         target = node.func
         if isinstance(target, ast.Name):
             if target.id in self.local or target.id not in self.callables | BUILTINS:
-                self.refuse(node, f"{target.id!r} may not be called; it is no @triton.jit function or allowed builtin")
+                self.refuse(
+                    node,
+                    f"{target.id!r} may not be called; it is neither a @triton.jit function nor an allowed builtin",
+                )
         elif not isinstance(target, ast.Attribute):
             self.refuse(node, "only named functions may be called")
         for keyword in node.keywords:

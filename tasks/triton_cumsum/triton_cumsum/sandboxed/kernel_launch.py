@@ -1,4 +1,4 @@
-"""Run the kernels of a trace in Triton's interpreter, from their checked source, and count their memory traffic."""
+"""Run the kernels of a trace from their checked source in Triton's interpreter, and count their memory traffic."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Kernels:
     """The functions of a trace; no function runs before all functions have passed the allow-list."""
 
     def __init__(self, records: Any) -> None:
-        if not isinstance(records, list):
-            raise InvalidSubmissionError("the functions of the trace are not a list")
         self._names: list[str] = []
         self._functions: list[Any] = []
         self._constexprs: list[list[str]] = []
         parsed = []
         for record in records:
-            tree, constexprs = parse(_text(record, "source"))
+            if not isinstance(record, dict) or not isinstance(record.get("source"), str):
+                raise InvalidSubmissionError("a function of the trace has no source")
+            tree, constexprs = parse(record["source"])
             bindings = _checked_bindings(tree.name, record.get("bindings"), len(records))
             check(tree, bindings)
             parsed.append((tree, bindings))
@@ -51,16 +51,6 @@ class Kernels:
             self._functions.append(_interpreted(tree, scope))
         for (_, bindings), scope in zip(parsed, scopes, strict=True):
             scope.update({name: self._bound(binding) for name, binding in bindings.items()})
-
-    def name(self, index: Any) -> str:
-        """Return the name of the function at ``index``.
-
-        Raises:
-            InvalidSubmissionError: if there is no such function.
-        """
-        if type(index) is not int or not 0 <= index < len(self._names):
-            raise InvalidSubmissionError(f"the trace launches kernel number {index!r} of {len(self._names)}")
-        return self._names[index]
 
     def launch(
         self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any], warps: int = WARPS
@@ -76,9 +66,11 @@ class Kernels:
 
         Raises:
             IndexError: if the kernel accesses memory outside its tensors.
-            InvalidSubmissionError: if the grid or the arguments are invalid, or the kernel raises.
+            InvalidSubmissionError: if the index, the grid or the arguments are invalid, or the kernel raises.
         """
-        name, function = self.name(index), self._functions[index]
+        if type(index) is not int or not 0 <= index < len(self._names):
+            raise InvalidSubmissionError(f"the trace launches kernel number {index!r} of {len(self._names)}")
+        name, function = self._names[index], self._functions[index]
         arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
         counter = Counter(
             name,
@@ -113,12 +105,6 @@ class Kernels:
         return decode_constant(binding["value"])
 
 
-def _text(record: Any, key: str) -> str:
-    if not isinstance(record, dict) or not isinstance(record.get(key), str):
-        raise InvalidSubmissionError(f"a function of the trace has no {key}")
-    return str(record[key])
-
-
 def _checked_bindings(name: str, bindings: Any, functions: int) -> dict[str, dict[str, Any]]:
     if not isinstance(bindings, dict) or not all(isinstance(item, dict) for item in bindings.values()):
         raise InvalidSubmissionError(f"kernel {name}: its bindings are malformed")
@@ -151,7 +137,7 @@ def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
 
 def _checked_warps(name: str, warps: int) -> int:
     if warps not in {1, 2, 4, 8, 16, 32}:
-        raise InvalidSubmissionError(f"kernel {name}: num_warps is {warps}; Triton takes powers of two up to 32")
+        raise InvalidSubmissionError(f"kernel {name}: num_warps is {warps}; only powers of two up to 32 are allowed")
     return warps
 
 
@@ -160,7 +146,5 @@ def _checked_grid(name: str, grid: Any) -> tuple[int, ...]:
     if len(sizes) != 3 or any(type(size) is not int or size < 0 for size in sizes):  # noqa: PLR2004 - x, y, z
         raise InvalidSubmissionError(f"kernel {name}: the grid {grid!r} is not three integers")
     if math.prod(sizes) > PROGRAMS:
-        raise InvalidSubmissionError(
-            f"kernel {name}: {math.prod(sizes)} programs; the interpreter takes {PROGRAMS} at most"
-        )
+        raise InvalidSubmissionError(f"kernel {name}: {math.prod(sizes)} programs; at most {PROGRAMS} are allowed")
     return sizes

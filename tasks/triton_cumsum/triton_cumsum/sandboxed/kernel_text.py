@@ -25,7 +25,7 @@ _MISSING = object()
 
 
 class Functions:
-    """The functions of one trace, including the functions that they call; each function is stored once."""
+    """The kernels of one trace and the functions that they call; each function is stored once."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
@@ -39,12 +39,12 @@ class Functions:
                 names.
         """
         if id(function.fn) not in self._indices:
-            tree, _ = parse(source_of(function.fn))
-            record: dict[str, Any] = {"name": tree.name, "source": "", "bindings": {}}
+            source = source_of(function.fn)
+            tree, _ = parse(source)
+            record: dict[str, Any] = {"name": tree.name, "source": source, "bindings": {}}
             # Add the function before following its names, so that functions may call each other recursively.
             self._indices[id(function.fn)] = len(self.records)
             self.records.append(record)
-            record["source"] = source_of(function.fn)
             for name in sorted(free_names(tree)):
                 value = function.fn.__globals__.get(name, _MISSING)
                 if value is not _MISSING or name not in BUILTINS:

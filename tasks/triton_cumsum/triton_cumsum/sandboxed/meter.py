@@ -29,16 +29,18 @@ if TYPE_CHECKING:
 
 
 def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], list[Step]]:
-    """Replay a trace, which is JSON text, on other values; return the result and the costs of steps that are not free.
+    """Replay a trace, which is JSON text, on other values; return the result and the costs of all steps but free ones.
 
     Raises:
         InvalidSubmissionError: if the trace is malformed, contains something that is not allowed, or has a kernel that
             accesses memory outside its tensors.
     """
+    if len(trace) > TRACE_BYTES:
+        raise InvalidSubmissionError(f"the trace has more than {TRACE_BYTES} bytes")
     interpreter_patches.install()
     x = torch.from_numpy(values.copy())
     try:
-        replayed = Replay(_parsed(trace), x)
+        replayed = Replay(json.loads(trace), x)
         result = replayed.run()
         _check_result(x, values, result)
         computed: NDArray[np.int32] = result.numpy()
@@ -54,16 +56,11 @@ def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], li
     return computed, replayed.costs
 
 
-def _parsed(text: str) -> Any:
-    if len(text) > TRACE_BYTES:
-        raise InvalidSubmissionError(f"the trace has more than {TRACE_BYTES} bytes")
-    return json.loads(text)
-
-
 def _check_result(x: Any, values: Any, result: Any) -> None:
     if result.dtype != torch.int32 or result.shape != x.shape:
         raise InvalidSubmissionError(
-            f"the replayed steps give a tensor of {result.dtype} and shape {tuple(result.shape)}; expected that of x"
+            f"the replayed steps give a tensor of {result.dtype} and shape {tuple(result.shape)}; "
+            "expected the dtype and shape of x"
         )
     if not np.array_equal(x.numpy(), values):
         raise InvalidSubmissionError("the replayed steps change the input x; leave it as it is")
@@ -138,7 +135,7 @@ class Replay:
 
 
 def _fill_with_rubbish(tensors: list[Any]) -> None:
-    """Fill uninitialised memory with garbage, because it is not zero on a GPU either."""
+    """Fill uninitialised memory with garbage, because on a GPU it is not zero."""
     for tensor in tensors:
         torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).fill_(RUBBISH)
 
@@ -150,7 +147,7 @@ def _check_trace(trace: Any) -> None:
     if len(trace["steps"]) > STEPS:
         raise InvalidSubmissionError(f"the trace has more than {STEPS} steps")
     if not all(str(number).isdecimal() and int(number) != INPUT for number in trace["captured"]):
-        raise InvalidSubmissionError("the trace captures tensors under names that are not numbers")
+        raise InvalidSubmissionError("the trace has captured tensors whose names are not numbers")
     for step in trace["steps"]:
         _check_step(step)
 

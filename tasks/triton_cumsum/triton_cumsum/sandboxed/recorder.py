@@ -55,7 +55,7 @@ def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple
     x = torch.from_numpy(values.copy())
     with Recorder(x) as recorder:
         result = submission.call(function, x)
-    # Check the result's form before making the trace, because the messages are more specific.
+    # Check the result before making the trace, because the messages of this check are more specific.
     submission.check_result(x, result)
     trace = json.dumps(recorder.trace(result))
     if not np.array_equal(x.numpy(), values):
@@ -64,14 +64,15 @@ def recorded(function: Callable[[Any], Any], values: NDArray[np.int32]) -> tuple
 
 
 def _run_checked(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-    """Launch a kernel with checked memory accesses, so that a mistake gives a message instead of a crash.
+    """Run a kernel with checked memory accesses, so that a mistake gives a message instead of a crash.
 
-    This check is only for the author's convenience; the meter checks again.
+    This check is only for the author's convenience; the meter repeats it.
     """
     values = [*args, *kwargs.values()]
     if any(isinstance(value, TensorDescriptor) for value in values):
         raise InvalidSubmissionError(
-            f"kernel {function.fn.__name__} takes a TensorDescriptor; make it in it by tl.make_tensor_descriptor"
+            f"kernel {function.fn.__name__} takes a TensorDescriptor; create it in the kernel with "
+            "tl.make_tensor_descriptor"
         )
     checker = BoundsChecker(function.fn.__name__, [value for value in values if isinstance(value, torch.Tensor)])
     try:
@@ -82,10 +83,10 @@ def _run_checked(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: A
 
 
 class Recorder(TorchDispatchMode):
-    """A context manager that records steps; :meth:`trace` returns them afterwards.
+    """A context manager that records the steps of a call; :meth:`trace` returns them afterwards.
 
-    ``x`` is the input tensor. Tensors are identified by object identity: each result of a step gets a new number, and a
-    tensor that is first seen as an argument is captured.
+    ``x`` is the input tensor. Tensors are identified by object identity: each result of a step gets a new number, and
+    an argument that is not such a result is captured.
     """
 
     def __init__(self, x: Any) -> None:
@@ -156,7 +157,7 @@ class Recorder(TorchDispatchMode):
         warps = kwargs.get("num_warps", WARPS)
         if type(warps) is not int:
             raise InvalidSubmissionError(
-                f"kernel {function.__name__} is launched with num_warps={warps!r}; it takes an integer"
+                f"kernel {function.__name__} is launched with num_warps={warps!r}; pass an integer"
             )
         launch = {"kernel": self._functions.index(function), "grid": list(size), "arguments": arguments}
         self._append(launch | {"warps": warps})
@@ -175,7 +176,7 @@ class Recorder(TorchDispatchMode):
         if result not in self._numbers:
             raise InvalidSubmissionError(
                 "the tensor that prefix_sum returned was not made by a torch operator or a Triton kernel of this run "
-                "(NumPy, ctypes and kept results cannot be modelled)"
+                "(NumPy, ctypes and cached results cannot be modelled)"
             )
         trace = {
             "captured": self._captured,
@@ -185,7 +186,7 @@ class Recorder(TorchDispatchMode):
         }
         if (length := len(json.dumps(trace))) > TRACE_BYTES:
             raise InvalidSubmissionError(
-                f"the trace of prefix_sum takes {length} bytes, {TRACE_BYTES} are allowed; take fewer steps"
+                f"the trace of prefix_sum has {length} bytes; at most {TRACE_BYTES} are allowed, so use fewer steps"
             )
         return trace
 

@@ -1,7 +1,7 @@
 """Load a submission's ``prefix_sum``, call it, and check that its result is a new tensor like the input.
 
-Both runners use this module. It runs in the submission's process, only to give clear messages; the scorer makes the
-checks that count.
+Both runners use this module. It runs in the submission's process, so its checks only give clear messages; the scorer
+does not rely on them.
 """
 
 from __future__ import annotations

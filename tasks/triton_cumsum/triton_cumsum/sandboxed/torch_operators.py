@@ -1,4 +1,4 @@
-"""The torch operators that the time model supports, and the bytes that each operator moves.
+"""Look up the torch operators that the time model supports, and count the bytes that each operator moves.
 
 An operator is supported if it is in the table, or if torch tags it as pointwise. All other operators are refused. Each
 supported operator counts as one launch, except for free operators.
@@ -83,7 +83,7 @@ def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
     keyword_only = {argument.name for argument in _schema(operator) if argument.kwarg_only}
     for keyword in keywords:
         if keyword not in keyword_only:
-            raise InvalidSubmissionError(f"{name} is recorded with the keyword {keyword!r}, which torch never does")
+            raise InvalidSubmissionError(f"{name} is recorded with {keyword!r} as a keyword, which torch never does")
 
 
 def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
@@ -91,7 +91,7 @@ def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
 
     Raises:
         InvalidSubmissionError: for a product of integer matrices, which torch does not support on GPUs, or for indexing
-            by a mask, which gives a result whose size depends on the data.
+            by a mask, because the size of the result depends on the data.
     """
     tensors = list(_tensors(arguments))
     if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
@@ -105,7 +105,7 @@ def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
 def cost(  # noqa: PLR0917 - an operator, its arguments and its result
     name: str, operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any
 ) -> Step:
-    """Return the cost of one call: the bytes that it moves, and the floating-point operations of a matrix product."""
+    """Return the cost of one call: the bytes moved, and for a matrix product the floating-point operations."""
     written = sum(touched(tensor) for tensor in _tensors([result]))
     if rule == "write":
         return Step(name, "operator", written)

@@ -1,4 +1,4 @@
-"""The format of traces: encode the values of a trace as JSON, and decode them.
+"""Encode the values of a trace as JSON, and decode them.
 
 A trace describes one call of ``prefix_sum``. It has the form ``{"captured": {number: tensor}, "functions": [function],
 "steps": [step], "result": number}``.
@@ -96,7 +96,7 @@ def decode_constant(value: Any) -> Any:
     """
     if isinstance(value, list) or (isinstance(value, dict) and "tensor" in value):
         raise InvalidSubmissionError(
-            "a tensor, tuple or list stands where a kernel takes a constant; pass tensors as pointer arguments"
+            "a kernel takes a constant, but got a tensor, tuple or list; pass tensors as pointer arguments"
         )
     return decode(value, _no_tensor)
 
@@ -142,7 +142,7 @@ def tensors_in(result: Any) -> list[Any]:
 
 
 def _no_tensor(_number: Any) -> Any:
-    raise InvalidSubmissionError("a tensor stands where a constant was expected")
+    raise InvalidSubmissionError("the trace has a tensor where a constant was expected")
 
 
 def _encode_scalar(value: bool | float | str | None) -> Any:
@@ -157,12 +157,10 @@ def _checked_scalar(value: Any) -> Any:
     if isinstance(value, int) and value not in INTEGERS:
         raise InvalidSubmissionError(f"the integer {value} does not fit 64 bits")
     if isinstance(value, str) and len(value) > STRING:
-        raise InvalidSubmissionError(f"a string argument has {len(value)} characters; {STRING} are allowed")
+        raise InvalidSubmissionError(f"a string argument has {len(value)} characters; at most {STRING} are allowed")
     if value is None or isinstance(value, bool | int | str):
         return value
-    raise InvalidSubmissionError(
-        f"a value of type {type(value).__name__} stands in the trace where a scalar was expected"
-    )
+    raise InvalidSubmissionError(f"the trace has a value of type {type(value).__name__} where a scalar was expected")
 
 
 def _encode_named(value: object) -> dict[str, str]:
@@ -190,7 +188,7 @@ def _decode_named(kind: str, content: Any) -> Any:
         return getattr(torch, _checked_layout(content).removeprefix("torch."))
     tables = {"dtype": DTYPES, "memory_format": MEMORY_FORMATS, "triton_dtype": TRITON_DTYPES}
     if kind not in tables or not isinstance(content, str) or content not in tables[kind]:
-        raise InvalidSubmissionError(f"the trace holds a value of the unknown kind {kind!r}: {content!r}")
+        raise InvalidSubmissionError(f"the trace has a value of the unknown kind {kind!r}: {content!r}")
     return tables[kind][content]
 
 
@@ -198,7 +196,7 @@ def _decode_float(content: Any) -> float:
     try:
         return float.fromhex(content)
     except (TypeError, ValueError) as error:
-        raise InvalidSubmissionError(f"the trace holds the malformed float {content!r}") from error
+        raise InvalidSubmissionError(f"the trace has the malformed float {content!r}") from error
 
 
 def _name_in(table: dict[str, Any], value: object) -> str:
@@ -211,7 +209,7 @@ def _name_in(table: dict[str, Any], value: object) -> str:
 def _checked_device(text: Any) -> str:
     if text not in ("cpu", "cpu:0"):
         raise InvalidSubmissionError(
-            f"the device {text!r} was asked for, but x lives on the CPU in this profile; use x.device"
+            f"the device {text!r} was requested, but x is on the CPU in this profile; use x.device"
         )
     return "cpu"
 

@@ -3,8 +3,8 @@
 The interpreter runs the programs one after another, so no program really waits. In the model, a program starts when the
 device has moved the bytes of all programs before it, and its clock advances with the bytes that it moves. A store
 becomes visible to other programs ``wait_s`` later; until then, a load returns the earlier value. A program that looks
-back at its neighbours therefore sees what it would see on a GPU. A program that polls a word repeats the load until its
-clock reaches the time at which the word's store becomes visible.
+back at its neighbours therefore sees the same values as on a GPU. A program that polls a word repeats the load until
+its clock reaches the time at which the word's store becomes visible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WORDS = 64
 """A store of more elements is recorded as a block; a reader waits for the whole block."""
 ASKED = 4096
-"""A load of more elements is not checked word by word; it waits for the latest store to any word."""
+"""A load of more elements is not checked word by word, but waits for the latest store to any word."""
 CELL = 8
 """Bytes of an aligned word of memory."""
 
@@ -86,9 +86,9 @@ class Waits:
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
         """Record an atomic access that changes memory, before it happens.
 
-        The access waits for earlier changes of the same words by other programs. There is an exception: if the access
-        adds 1 (``counts``) and the preceding program made the last change, it only draws a ticket. It then does not
-        wait for that change, but receives its ticket ``wait_s`` after drawing it.
+        The access waits for earlier changes of the same words by other programs. An access that adds 1 (``counts``)
+        after the preceding program made the last change only draws a ticket: it does not wait for that change, but
+        receives the ticket ``wait_s`` later.
         """
         if not addresses.size:
             return
@@ -104,7 +104,7 @@ class Waits:
         self._waited += self._device.wait_s if late else 0.0
 
     def without_words(self, addresses: Any) -> Any:
-        """Return ``addresses`` without the words that this launch has stored word by word.
+        """Return ``addresses`` without the addresses of words that this launch has stored word by word.
 
         More than ``ASKED`` addresses are returned unchanged.
         """

@@ -1,8 +1,7 @@
 """The table of allowed operators: a model may use only these operators, and the scorer runs no others.
 
 They are linear layers, embeddings, matrix products, sums, addition, subtraction, multiplication, relu, indexing,
-reshaping and constants. Operators that move values may copy them, but compute nothing. Names of operators in a model
-are looked up only in this table.
+reshaping and constants. Names of operators in a model are looked up only in this table.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ import torch
 DTYPES = {"float32": torch.float32, "int64": torch.int64}
 """The dtypes that a model's tensors may have; int64 is for token ids and positions."""
 GETITEM = "getitem"
-"""Name for selecting one result of an operator that has several results; it is not an operator of torch."""
+"""Name of the operation that selects one of an operator's several results; it is not an operator of torch."""
 
 _aten = torch.ops.aten
 
 Kind = Literal["product", "arithmetic", "sum", "view", "copy", "constant"]
-"""What an operator does; this determines how ``plan`` counts its work."""
+"""The kind of an operator, which determines how ``plan`` counts the operator's work."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Operator:
     """The ATen overload to call."""
     kind: Kind
     contracted: int = 0
-    """For a product: index of the argument whose last dimension is summed over."""
+    """For a product: index of the argument whose last dimension is summed."""
     nonlinear: str = ""
     """Name of the argument in which the operator is not a polynomial, if any: the input of relu, or the index of a
     lookup. If the result is int64, integers computed from tokens are refused in this argument (see ``plan``)."""
@@ -59,7 +58,7 @@ TABLE: dict[str, Operator] = {
     **_same("arithmetic", _aten.rsub.Tensor, _aten.rsub.Scalar, _aten.mul.Tensor, _aten.mul.Scalar),
     **_same("arithmetic", _aten.neg.default),
     **_same("arithmetic", _aten.relu.default, nonlinear="self"),
-    # An argument dtype could truncate or compare; the parser refuses it for every operator but constants.
+    # The argument `dtype` could truncate or compare; the parser refuses it except for constants.
     **_same("sum", _aten.sum.default, _aten.sum.dim_IntList),
     # `view` may fail if strides differ from those in eager mode; `reshape` gives the same result and never fails.
     "aten.view.default": Operator(_aten.reshape.default, "view"),

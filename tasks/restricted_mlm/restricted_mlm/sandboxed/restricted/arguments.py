@@ -86,7 +86,7 @@ def _check_getitem(args: Sequence[Any], kwargs: Mapping[str, Any], many: Sequenc
     source, index = args if len(args) == 2 else (None, -1)  # noqa: PLR2004 - a pair
     several = isinstance(source, Reference) and source.kind == "node" and many[int(source.key)]
     if not several or not is_integer(index) or index < 0 or kwargs:
-        raise ValueError("it must take a piece, by its number, of an operator with several results")
+        raise ValueError("its arguments must be an operator with several results and the number of one of them")
 
 
 def is_dtype(value: Any) -> bool:

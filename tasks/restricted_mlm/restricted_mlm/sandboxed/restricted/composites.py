@@ -1,7 +1,8 @@
 """Rewrite operators that are not in the table, or refuse them with a message.
 
-Some operators are decomposed into operators of the table (einsum, padding with a constant), some are replaced by
-constants, and some do nothing. None of this needs to be trusted, because the scorer checks the resulting list.
+Some operators are decomposed into operators of the table (einsum, padding with a constant), some are replaced with
+constants, and some are removed because they change nothing. This code is not trusted: the scorer checks the resulting
+list.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ _HINTS = {
 
 
 def check(node: fx.Node, where: str) -> None:
-    """Check an operator before anything is rewritten, so that a refusal has the operator's original name.
+    """Check an operator before operators are rewritten, so that a refusal names the operator that the model called.
 
     Args:
         node: a call in the exported graph.
@@ -118,7 +119,7 @@ def reason_for(name: str) -> str:
 
 
 def needed(nodes: Iterable[fx.Node]) -> dict[Any, Any]:
-    """Return the decompositions of all composites, which may be nested, or nothing if no node is a composite."""
+    """Return the decompositions of all composites, because they may be nested; empty if no node is a composite."""
     if not any(str(node.target) in COMPOSITES for node in nodes):
         return {}
     table = torch.export.default_decompositions()

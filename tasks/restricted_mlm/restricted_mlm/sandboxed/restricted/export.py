@@ -1,7 +1,8 @@
 """Export a model: trace it with ``torch.export`` for one shape of tokens, and rewrite it as our own list of operators.
 
 This module runs in the same process as the model's code, so its output is untrusted: ``graph``, ``plan`` and
-``interpret`` enforce the rules. The checks in this module only give early messages with the operator and its line.
+``interpret`` enforce the rules. The checks in this module only give the author early messages, which name the operator
+and its line.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class _Lines:
 
 
 def _quietly(action: Any) -> Any:
-    """Run ``action``, a part of torch.export, without warnings and messages about torch's internals."""
+    """Return ``action()``, a step of torch.export, and suppress warnings and logs about torch's internals."""
     level, original = logging.root.manager.disable, TracerBase._filter_traceback_frames  # noqa: SLF001 - see below
 
     def filtered(tracer: TracerBase, summary: Any) -> Any:
@@ -126,9 +127,9 @@ def _trace(model: nn.Module, tokens: Tensor, lines: _Lines) -> torch.export.Expo
     except Exception as error:
         reason = first_line(error)
         if "DataDependent" in type(error).__name__ or "data-dependent" in reason:
-            reason = "what forward does depends on values of a tensor (a condition, a loop, or a number made from one)"
+            reason = "forward depends on values of a tensor (in a condition, in a loop, or through a Python number)"
         else:
-            reason = f"forward cannot be written down: {type(error).__name__}: {reason}"
+            reason = f"forward cannot be exported: {type(error).__name__}: {reason}"
         raise refusal_at(lines.of_error(error), "", reason) from error
 
 
@@ -142,7 +143,7 @@ def _check_mutations(program: torch.export.ExportedProgram, lines: _Lines) -> No
         if spec.kind in _MUTATIONS:
             node = names[spec.arg.name]
             what = "its input" if spec.kind is OutputKind.USER_INPUT_MUTATION else f"{spec.target!r}"
-            reason = f"forward changes {what}; it may keep nothing between calls and must leave its input as it is"
+            reason = f"forward changes {what}; it must keep no state between calls and must not change its input"
             raise refusal_at(lines.of(node), "", reason)
 
 
@@ -186,11 +187,11 @@ class _Writer:
         stores = (self._program.state_dict, self._program.constants)
         value = next((store[spec.target] for store in stores if spec.target in store), None)
         if not isinstance(value, torch.Tensor):
-            raise RefusedError(f"{spec.target!r} is a {type(value).__name__}; only tensors can be written down")
+            raise RefusedError(f"{spec.target!r} is a {type(value).__name__}; only tensors can be exported")
         return value
 
     def _tensor(self, name: str, tensor: Tensor) -> Reference:
-        """Store a tensor, unless the same view of the same memory is stored; return a reference to the tensor."""
+        """Store a tensor unless the same view of the same memory is already stored; return a reference to it."""
         if tensor.dtype not in _DTYPE_NAMES or tensor.is_sparse or tensor.is_quantized:
             dtype = str(tensor.dtype).removeprefix("torch.")
             raise RefusedError(f"tensor {name!r} is {dtype}; only {' and '.join(DTYPES)} are allowed")
@@ -201,7 +202,7 @@ class _Writer:
         return Reference("tensor", self._names[key])
 
     def _write(self, node: fx.Node) -> Reference:
-        """Write the operator for ``node``, if one is needed; return the reference to the result."""
+        """Add the operators for ``node`` to the graph, if any are needed; return a reference to the result."""
         if node.target is operator.getitem:
             source, index = node.args
             return self._append(Node(GETITEM, (self._references[source], index), {}, node.name, self._lines.of(node)))
@@ -222,7 +223,7 @@ class _Writer:
             name = "aten.contiguous.default"
         kwargs = {key: self._argument(node, value) for key, value in kwargs.items() if value is not None}
         if "dtype" in kwargs:
-            raise refusal_at(self._lines.of(node), name, f"with dtype={kwargs['dtype']} it would convert")
+            raise refusal_at(self._lines.of(node), name, f"with dtype={kwargs['dtype']} it would convert its input")
         return self._append(Node(name, args, kwargs, node.name, self._lines.of(node)))
 
     def _append(self, node: Node) -> Reference:
@@ -249,7 +250,7 @@ class _Writer:
             return value
         if isinstance(value, torch.dtype):
             return str(value)
-        reason = f"an argument is a {type(value).__name__}; only tensors and plain numbers can be written down"
+        reason = f"an argument is a {type(value).__name__}; only tensors and plain numbers can be exported"
         raise refusal_at(self._lines.of(node), str(node.target), reason)
 
 

@@ -117,12 +117,12 @@ def parse(text: str) -> Graph:
 
     Raises:
         RefusedError: if the graph is malformed, too large, or has an operator or argument that is not allowed; the
-            message names the operator and the line that the graph claims for it.
+            message names the operator and the source line that the graph claims.
     """
     if len(text) > MAX_BYTES:
         raise RefusedError(f"the graph has {len(text):,} characters; at most {MAX_BYTES:,} are allowed")
     if not text.isascii():
-        _malformed("it has characters beyond ASCII; JSON can escape them")
+        _malformed("it has characters beyond ASCII; escape them")
     try:
         data = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -160,7 +160,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
         dtype, shape = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])  # noqa: PLR2004 - a pair
         fits = is_dtype(dtype) and isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS
         fits = fits and all(is_integer(size) and size >= 0 for size in shape)
-        # Torch computes strides with zero sizes replaced by one.
+        # Torch replaces zero sizes with one when it computes strides.
         if not _is_text(name) or not fits or not is_integer(math.prod(max(size, 1) for size in shape)):
             _malformed(f"tensor {str(name)[:SHOWN]!r} must have a name, one of {', '.join(DTYPES)} and a shape")
         specs[name] = TensorSpec(dtype, tuple(shape))
@@ -168,7 +168,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
 
 
 class _Reader:
-    """Read nodes in order, and track what later nodes may reference."""
+    """Read nodes in order; a node may refer only to nodes that have been read."""
 
     def __init__(self, tensors: Mapping[str, TensorSpec]) -> None:
         self._tensors = tensors
@@ -181,7 +181,7 @@ class _Reader:
             _malformed(f"node {number} must have exactly {', '.join(sorted(_NODE_KEYS))}")
         op, name, where = entry["op"], entry["name"], entry["where"]
         if not all(_is_text(text) for text in (op, name, where)):
-            _malformed(f"node {number}: op, name and where must be short texts")
+            _malformed(f"node {number}: op, name and where must be short printable strings")
         if op != GETITEM and op not in TABLE:
             raise refusal_at(where, op, "this operator is not allowed")
         args, kwargs = entry["args"], entry["kwargs"]
@@ -196,7 +196,7 @@ class _Reader:
         self.many.append(op != GETITEM and TABLE[op].many)
 
     def value(self, data: Any, depth: int = 0) -> Any:
-        """Return the argument that JSON ``data`` describes, with references as :class:`Reference`."""
+        """Return the argument in the JSON ``data``, with references as :class:`Reference`."""
         if isinstance(data, dict):
             return self._reference(data)
         if isinstance(data, list):
@@ -205,7 +205,7 @@ class _Reader:
             return [self.value(entry, depth + 1) for entry in data]
         if data is None or isinstance(data, bool | str) or is_number(data):
             return data
-        raise ValueError("numbers must be finite and integers fit into 64 bits")
+        raise ValueError("numbers must be finite, and integers must fit into 64 bits")
 
     def _reference(self, data: dict[str, Any]) -> Reference:
         if len(data) == 1:
@@ -216,7 +216,7 @@ class _Reader:
                 return Reference("tensor", key)
             if kind == "input" and is_integer(key) and key == 0:
                 return INPUT
-        raise ValueError(f"{str(data)[:SHOWN]} refers to nothing that is there before it")
+        raise ValueError(f"{str(data)[:SHOWN]} is not a reference to an earlier node, a stored tensor or the input")
 
 
 def _is_text(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Interpret a graph: run its operators in order on its tensors."""
+"""Run a graph: call its operators in order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
     specs = {n: TensorSpec(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for n, t in tensors.items()}
     for name in sorted(specs.keys() | graph.tensors.keys()):
         if specs.get(name) != graph.tensors.get(name):
-            raise RefusedError(f"tensor {name!r} is {specs.get(name)}, the graph says {graph.tensors.get(name)}")
+            raise RefusedError(f"tensor {name!r} is {specs.get(name)}, but the graph says {graph.tensors.get(name)}")
         if not torch.isfinite(tensors[name]).all():
             raise RefusedError(f"tensor {name!r} has values that are not finite")
     return tensors

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MOVED = 64
-"""A moved, added or multiplied element counts as this many operations of a matrix product: about its cost in
-memory-bound work on a CPU or GPU."""
+"""Number of operations of a matrix product that each moved, added or multiplied element counts as: about the relative
+cost of memory-bound work on a CPU or GPU."""
 CALL = 100_000
-"""Each result of an operator adds this many operations: about the cost of a call."""
+"""Number of operations that each result of an operator adds: about the cost of a call."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -40,8 +40,8 @@ class Limits:
     elements: int
     """Maximum elements of a tensor; all tensors alive at the same time may have four times as many."""
     operations: float
-    """Maximum operations. They are the multiplications and additions of matrix products, :data:`MOVED` for each element
-    of other operators except views, and :data:`CALL` for each result."""
+    """Maximum operations: the multiplications and additions of matrix products, plus :data:`MOVED` for each element of
+    other operators except views, plus :data:`CALL` for each result."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,8 @@ class Plan:
 
     operations: float
     """Operations per batch, counted as in :class:`Limits`."""
-    live: int
-    """Maximum number of elements alive at the same time, with views counted as copies."""
     release: Sequence[Sequence[int]]
-    """For every node, the nodes whose results are not needed after that node has run."""
+    """For every node, the nodes whose results are no longer needed after that node has run."""
 
 
 def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) -> Plan:
@@ -68,7 +66,7 @@ def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) ->
     release = _release(graph)
     values: list[Any] = []
     from_tokens: list[bool] = []
-    operations, live, most = 0.0, 0, 0
+    operations, live = 0.0, 0  # `live`: elements in memory, where views count as copies
     for node, done in zip(graph.nodes, release, strict=True):
         args, kwargs = resolve(node, values, tensors, tokens)
         _check_arguments(node, args, kwargs)
@@ -83,16 +81,17 @@ def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) ->
             _check_result(node, tensor, limits, from_float=from_float)
         operations += _operations(node, args, kwargs, results)
         if operations > limits.operations:
-            raise node.refusal(f"the model needs more than {limits.operations:.3g} operations for a batch up to here")
+            raise node.refusal(
+                f"the model needs more than {limits.operations:.3g} operations for a batch up to this operator"
+            )
         live += sum(tensor.numel() for tensor in results)
-        most = max(most, live)
         if live > 4 * limits.elements:
-            raise node.refusal(f"more than {4 * limits.elements:,} elements would be in memory at a time")
+            raise node.refusal(f"more than {4 * limits.elements:,} elements would be in memory at the same time")
         for index in done:
             live -= sum(tensor.numel() for tensor in _tensors(values[index]))
             values[index] = None
     _check_output(_value(graph.output, values, tensors, tokens), (*shape, vocabulary))
-    return Plan(operations, most, release)
+    return Plan(operations, release)
 
 
 def resolve(node: Node, values: Sequence[Any], tensors: Any, tokens: Tensor) -> tuple[list[Any], dict[str, Any]]:
@@ -113,7 +112,7 @@ def _value(reference: Reference, values: Sequence[Any], tensors: Any, tokens: Te
 
 
 def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> Any:
-    """Run one operator of the table.
+    """Call one operator of the table.
 
     Raises:
         RefusedError: if the operator fails; the message names the operator and its line.
@@ -125,7 +124,7 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
         if operator.kind == "constant":
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
         result = operator.call(*args, **kwargs)
-        # Some copies are contiguous only on the meta device. On other devices, a later view would copy, uncounted.
+        # Some copies are contiguous only on the meta device; on other devices, a later view would copy, uncounted.
         return result.contiguous() if operator.kind == "copy" else result
     except Exception as error:  # noqa: BLE001 - torch raises many types, including AssertionError
         raise node.refusal(first_line(error)) from None
@@ -158,7 +157,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _named(node: Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments passed to an operator of the table, by name."""
+    """Return the arguments of a call of an operator of the table, by name."""
     names = [argument.name for argument in TABLE[node.op].call._schema.arguments]  # noqa: SLF001 - no public way
     return dict(zip(names, args, strict=False)) | dict(kwargs)
 
@@ -173,7 +172,9 @@ def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[boo
     if not argument or results[0].dtype != torch.int64:
         return
     if _takes_tokens([_named(node, node.args, node.kwargs)[argument]], from_tokens):
-        raise node.refusal("integers made from tokens may only be added, multiplied and used as an index of float32")
+        raise node.refusal(
+            "integers computed from tokens may only be added, multiplied and used to index float32 tensors"
+        )
 
 
 def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -184,7 +185,7 @@ def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> Non
     elif node.op in {"aten.unbind.int", "aten.split.Tensor"}:
         sizes = _named(node, args, kwargs)["self"].shape
         if max(sizes, default=0) > MAX_NODES:
-            reason = f"it may have at most {MAX_NODES:,} pieces, and its tensor has shape {list(sizes)}"
+            reason = f"it may return at most {MAX_NODES:,} tensors, and its input has shape {list(sizes)}"
     if reason:
         raise node.refusal(reason)
 
@@ -194,16 +195,16 @@ def _outside(arguments: dict[str, Any]) -> str:
     tensor, sizes, strides = arguments["self"], arguments["size"], arguments["stride"]
     offset = arguments.get("storage_offset") or 0
     if not tensor.is_contiguous() or tensor.storage_offset() != 0:
-        return "its tensor must be contiguous; call contiguous(), or clone() after slicing, before it"
+        return "its tensor must be contiguous; call contiguous() first, or clone() after slicing"
     if len(sizes) != len(strides) or min([*sizes, *strides, offset], default=0) < 0:
-        return "sizes, strides and the offset must be as many as there are dimensions, and none may be negative"
+        return "it needs one stride for each size, and sizes, strides and the offset must not be negative"
     last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     return "" if 0 in sizes or last < tensor.numel() else "it would read beyond its tensor"
 
 
 def _check_result(node: Node, result: Tensor, limits: Limits, *, from_float: bool) -> None:
     if from_float and result.dtype != torch.float32:
-        raise node.refusal(f"it would turn float32 into {str(result.dtype).removeprefix('torch.')}")
+        raise node.refusal(f"it would convert float32 to {str(result.dtype).removeprefix('torch.')}")
     if result.dtype not in _NAMES:
         raise node.refusal(
             f"its result is {str(result.dtype).removeprefix('torch.')}; only {' and '.join(DTYPES)} are allowed"
@@ -221,7 +222,7 @@ def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: li
     counted = float(CALL * len(results))
     if kind == "view":
         return counted + (MOVED * size if node.op != GETITEM and _copies(node, taken[0], results[0]) else 0)
-    if kind == "copy":  # only the indices, and the rows that are looked up, are read
+    if kind == "copy":  # reads only the indices and the selected rows
         taken = [tensor for tensor in taken if tensor.dtype == torch.int64]
     moved = float(MOVED * max(size, sum(int(tensor.numel()) for tensor in taken)))
     if kind == "product":

@@ -2,4 +2,4 @@
 
 
 class RefusedError(Exception):
-    """The model is not allowed; the message is shown to the model's author."""
+    """The model is not allowed; the model's author sees the message."""

@@ -1,6 +1,7 @@
 import numpy as np
 import torch
 
+
 def answer(x):
     odd = np.zeros(x.shape, dtype=bool)
     odd[1:] = np.cumsum(x[:-1] > 0) % 2 == 1

@@ -1,6 +1,6 @@
 """The reference's algorithm in Gluon, for GPUs of compute capability 9: bulk copies load and store the tiles.
 
-In Gluon, the code chooses the layouts that Triton's compiler chooses otherwise. A tile is in shared memory, swizzled so
+In Gluon, the code chooses the layouts; in Triton, the compiler does. A tile is in shared memory, swizzled so
 that a thread can read rows of 32 consecutive elements without bank conflicts, while bulk copies move lines of 128
 bytes. While a tile waits for the tiles before it, no registers hold its elements, so more tiles are in flight than
 registers could hold. Results replace the elements in shared memory. Everything else is as in ``reference/solution.py``.

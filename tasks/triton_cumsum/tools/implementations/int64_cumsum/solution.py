@@ -1,4 +1,4 @@
-"""A solution with plain torch operators in 64 bits: correct, but moves twice the necessary bytes."""
+"""A solution with plain torch operators in 64 bits: correct, but it moves twice the necessary bytes."""
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
 from __future__ import annotations

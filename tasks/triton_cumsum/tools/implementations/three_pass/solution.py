@@ -1,4 +1,4 @@
-"""A solution in three kernels: summarise blocks, scan the summaries, scan the blocks; twelve bytes per element.
+"""A solution with three kernels (summarise blocks, scan the summaries, scan the blocks) and 12 bytes per element.
 
 Whether an element counts depends on the parity of the number of positive values before it. Three numbers therefore
 summarise a block: the parity of its number of positive values, the sum of its counted elements if the parity before the

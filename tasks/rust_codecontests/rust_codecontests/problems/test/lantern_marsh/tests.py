@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Tests, oracle and brute force: a marsh crossed by lantern light."""
+"""Tests and two solutions of a problem about crossing a marsh by lantern light."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PUBLIC: tuple[str, ...] = (
 
 
 def text_of(rows: list[str], full: int, at_start: int) -> str:
-    """One input."""
+    """Return an input."""
     return f"{len(rows)} {len(rows[0])} {full} {at_start}\n" + "\n".join(rows) + "\n"
 
 
 def some_text(rng: random.Random, height: int, width: int, full: int, weights: tuple[int, int, int, int]) -> str:
-    """A random marsh; weights are those of ground, water, huts and rocks."""
+    """Return a random marsh; ``weights`` are the relative frequencies of ground, water, huts and rocks."""
     cells = rng.choices(".~o#", weights, k=height * width)
     start, goal = rng.sample(range(height * width), 2)
     if height * width > SIDE:
@@ -36,7 +36,7 @@ def some_text(rng: random.Random, height: int, width: int, full: int, weights: t
 
 
 def comb(length: int, fill: str) -> list[str]:
-    """A long winding passage filled with a repeated pattern, the start and the goal at its ends."""
+    """Return a marsh with one long winding passage from start to goal, filled with a repeated pattern."""
     path = [(i, j) for i in range(0, length, 2) for j in (range(length) if i % 4 == 0 else range(length - 1, -1, -1))]
     grid = [["#"] * length for _ in range(length)]
     for at, (i, j) in enumerate(path):
@@ -49,7 +49,7 @@ def comb(length: int, fill: str) -> list[str]:
 
 
 def private() -> Iterator[str]:
-    """Corner cases and the limits."""
+    """Yield corner cases and inputs at the limits."""
     yield text_of(["SG"], 0, 0)
     yield text_of(["S#G"], 5, 5)
     yield text_of(["S~G"], 1, 1)
@@ -69,7 +69,7 @@ def private() -> Iterator[str]:
 
 
 def generated(rng: random.Random) -> Iterator[str]:
-    """Random inputs of growing size."""
+    """Yield random inputs of growing size."""
     for height, width, full, weights in (
         (3, 4, 2, (3, 4, 1, 1)),
         (6, 6, 3, (3, 8, 1, 2)),
@@ -84,19 +84,19 @@ def generated(rng: random.Random) -> Iterator[str]:
 
 
 def small(rng: random.Random) -> str:
-    """One tiny random input."""
+    """Return a tiny random input."""
     height, width = rng.randint(1, 3), rng.randint(2, 5)
     return some_text(rng, height, width, rng.randint(0, 3), rng.choice(((2, 4, 1, 1), (1, 6, 1, 0))))
 
 
 def parse(text: str) -> tuple[list[str], int, int]:
-    """Rows, capacity and oil at the start of an input."""
+    """Return the rows, the lantern's capacity, and the oil at the start."""
     words = text.split()
     return words[4:], int(words[2]), int(words[3])
 
 
 def solve(text: str) -> str:
-    """Breadth-first search over cells and oil, layer by layer, on a grid with a frame of rocks."""
+    """Search breadth-first over cells and oil, on a grid with a frame of rocks."""
     rows, full, oil = parse(text)
     width = len(rows[0]) + 2
     cells = "#" * width + "".join(f"#{row}#" for row in rows) + "#" * width
@@ -126,14 +126,14 @@ def solve(text: str) -> str:
 
 
 def around(rows: list[str], i: int, j: int) -> Iterator[tuple[int, int]]:
-    """The neighbouring cells that are no rocks."""
+    """Yield the neighbouring cells without rocks."""
     for a, b in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
         if 0 <= a < len(rows) and 0 <= b < len(rows[0]) and rows[a][b] != "#":
             yield a, b
 
 
 def brute(text: str) -> str:
-    """The best oil in each cell after every minute, by relaxation from minute to minute."""
+    """Compute, minute by minute, the maximum oil with which each cell can be reached."""
     rows, full, oil = parse(text)
     places = [(i, j) for i in range(len(rows)) for j in range(len(rows[0]))]
     start = next(place for place in places if rows[place[0]][place[1]] == "S")

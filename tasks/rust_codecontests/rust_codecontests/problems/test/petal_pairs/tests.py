@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Tests of the problem: removing neighbouring pairs from a row for their products."""
+"""Tests and two solutions of a problem about removing neighbouring pairs from a row for their products."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PUBLIC: tuple[str, ...] = (
 
 
 def _text(limit: int, scents: list[int]) -> str:
-    """The input that describes the row."""
+    """Return an input."""
     return f"{len(scents)} {limit}\n{' '.join(map(str, scents))}\n"
 
 
 def private() -> Iterator[str]:
-    """Corner cases and the limits' extremes."""
+    """Yield corner cases and inputs at the limits."""
     big = 10**6
     yield _text(0, [5])
     yield _text(0, [-3, -3])
@@ -45,12 +45,12 @@ def private() -> Iterator[str]:
 
 
 def _random(rng: random.Random, count: int, low: int, high: int, limit: int) -> str:
-    """A random row."""
+    """Return an input with a random row."""
     return _text(limit, [rng.randint(low, high) for _ in range(count)])
 
 
 def generated(rng: random.Random) -> Iterator[str]:
-    """Random inputs of growing size."""
+    """Yield random inputs of growing size."""
     yield _random(rng, 7, -5, 9, 3)
     yield _random(rng, 12, -9, 9, 6)
     yield _random(rng, 40, -20, 20, 8)
@@ -62,21 +62,21 @@ def generated(rng: random.Random) -> Iterator[str]:
 
 
 def small(rng: random.Random) -> str:
-    """One tiny random input."""
+    """Return a tiny random input."""
     return _random(rng, rng.randint(1, 9), rng.choice([-6, 0]), 9, rng.randint(0, 12))
 
 
 def _parse(text: str) -> tuple[int, list[int]]:
-    """The limit and the scents."""
+    """Return the limit and the scents."""
     numbers = list(map(int, text.split()))
     return numbers[1], numbers[2:]
 
 
 def solve(text: str) -> str:
-    """Intervals that vanish completely, then the best choice of such intervals."""
+    """Find the intervals that can vanish completely, and choose the best combination of them."""
     limit, scents = _parse(text)
     count = len(scents)
-    # gone[l]: the right ends (exclusive) of intervals from l that can vanish, with their gains.
+    # gone[left]: the exclusive right ends of the intervals from `left` that can vanish, with the best gain of each.
     gone: list[dict[int, int]] = [{} for _ in range(count + 2)]
     best = [0] * (count + 2)
     for left in range(count - 1, -1, -1):
@@ -93,12 +93,12 @@ def solve(text: str) -> str:
 
 
 def brute(text: str) -> str:
-    """Play all games, each reachable row once."""
+    """Play all games, and evaluate each reachable row only once."""
     limit, scents = _parse(text)
 
     @functools.cache
     def play(row: tuple[int, ...]) -> int:
-        """The greatest result from a row."""
+        """Return the best result from a row."""
         best = 0
         for i in range(len(row) - 1):
             if abs(row[i] - row[i + 1]) <= limit:

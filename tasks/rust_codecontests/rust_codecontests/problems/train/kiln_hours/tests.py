@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Tests, oracle and brute force: pots fired in the order of rules at fixed hours."""
+"""Tests and two solutions of a problem about firing pots at fixed hours, in an order that rules restrict."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PUBLIC: tuple[str, ...] = (
 
 
 def text_of(hours: list[int], periods: list[int], rules: list[Rule]) -> str:
-    """One input."""
+    """Return an input."""
     lines = [f"{len(hours)} {len(rules)}", " ".join(map(str, hours)), " ".join(map(str, periods))]
     return "\n".join(lines + [f"{a} {b}" for a, b in rules]) + "\n"
 
 
 def some_text(rng: random.Random, n: int, m: int, reach: int, *, longest: int, backward: float) -> str:
-    """Random rules between near pots, a few of them backward; numbers are mixed afterwards."""
+    """Return an input with random rules between nearby pots, some of them backward, and shuffled numbers of pots."""
     names = list(range(1, n + 1))
     rng.shuffle(names)
     rules: list[Rule] = []
@@ -43,7 +43,7 @@ def some_text(rng: random.Random, n: int, m: int, reach: int, *, longest: int, b
 
 
 def private() -> Iterator[str]:
-    """Corner cases and the limits."""
+    """Yield corner cases and inputs at the limits."""
     n = POTS
     yield text_of([5], [3], [])
     yield text_of([5], [3], [(1, 1)])
@@ -63,7 +63,7 @@ def private() -> Iterator[str]:
 
 
 def generated(rng: random.Random) -> Iterator[str]:
-    """Random inputs of growing size."""
+    """Yield random inputs of growing size."""
     for n, m, reach, longest, backward in (
         (5, 6, 4, 6, 0.0),
         (12, 16, 3, 10, 0.1),
@@ -77,13 +77,13 @@ def generated(rng: random.Random) -> Iterator[str]:
 
 
 def small(rng: random.Random) -> str:
-    """One tiny random input."""
+    """Return a tiny random input."""
     n = rng.randint(1, 7)
     return some_text(rng, n, rng.randint(0, 9), n, longest=6, backward=rng.choice((0.0, 0.2)))
 
 
 def parse(text: str) -> tuple[list[int], list[int], list[Rule]]:
-    """Hours, periods and rules (pots from 0) of an input."""
+    """Return the hours, the periods and the rules, with pots numbered from 0."""
     numbers = list(map(int, text.split()))
     n, m = numbers[:2]
     ends = numbers[2 + 2 * n : 2 + 2 * n + 2 * m]
@@ -92,7 +92,7 @@ def parse(text: str) -> tuple[list[int], list[int], list[Rule]]:
 
 
 def solve(text: str) -> str:
-    """Fires pots in a topological order."""
+    """Fire the pots in a topological order."""
     hours, periods, rules = parse(text)
     later: list[list[int]] = [[] for _ in hours]
     waiting = [0] * len(hours)
@@ -115,7 +115,7 @@ def solve(text: str) -> str:
 
 
 def brute(text: str) -> str:
-    """Lets the hours pass one by one; pots that wait in vain are found from who waits for whom."""
+    """Simulate hour by hour; find the pots that can never be fired from the transitive closure of the rules."""
     hours, periods, rules = parse(text)
     waits = {(b, a) for a, b in rules}
     for _ in hours:

@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""Tests of the problem: long walks with a multiple of three red edges."""
+"""Tests and two solutions of a problem about long walks that pass a multiple of three red doors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def case(rooms: int, minutes: int, doors: Doors) -> str:
 
 
 def private() -> Iterator[str]:
-    """Corner cases and the limits' extremes."""
+    """Yield corner cases and inputs at the limits."""
     yield case(1, 1, [])
     yield case(1, 3, [(1, 1, "R")])
     yield case(1, 4, [(1, 1, "R")])
@@ -48,7 +48,7 @@ def draw(rng: random.Random, rooms: int, count: int, minutes: int) -> str:
 
 
 def generated(rng: random.Random) -> Iterator[str]:
-    """Random inputs of growing size."""
+    """Yield random inputs of growing size."""
     for rooms, count, minutes in (
         (3, 6, 8),
         (4, 12, 40),
@@ -62,7 +62,7 @@ def generated(rng: random.Random) -> Iterator[str]:
 
 
 def small(rng: random.Random) -> str:
-    """One tiny random input."""
+    """Return a tiny random input."""
     return draw(rng, rng.randint(1, 4), rng.randint(1, 6), rng.randint(1, 7))
 
 
@@ -73,7 +73,7 @@ def read(text: str) -> tuple[int, int, Doors]:
 
 
 def solve(text: str) -> str:
-    """Raise the matrix of pairs of a room and a remainder to the power of the minutes."""
+    """Raise the transition matrix, whose states are a room and a remainder, to the power of the minutes."""
     rooms, minutes, doors = read(text)
     size = 3 * rooms
     step = [[0] * size for _ in range(size)]
@@ -96,7 +96,7 @@ def times(left: Matrix, right: Matrix) -> Matrix:
 
 
 def brute(text: str) -> str:
-    """Follow all walks minute by minute, with the number of their red doors."""
+    """Count all walks minute by minute, by room and number of red doors."""
     rooms, minutes, doors = read(text)
     walks = Counter({(1, 0): 1})
     for _ in range(minutes):
