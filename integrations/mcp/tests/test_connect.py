@@ -24,12 +24,17 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from server_process import Server, serving
 
+from re_bench_evaluation.plan_tables import Agent
+from re_bench_mcp.agent_kind import McpKind
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from re_bench.testing import Command
+
 pytestmark = pytest.mark.integration
 
-CONNECT = ("-P", "-m", "re_bench.cli", "connect")
+PROGRAM = (sys.executable, "-P", "-m", "re_bench.cli")
 AGENT = """
 import asyncio, json, sys, time
 from pathlib import Path
@@ -69,10 +74,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Ser
 
 
 @asynccontextmanager
-async def client(server: Server, *options: str) -> AsyncIterator[ClientSession]:
+async def client(server: Server) -> AsyncIterator[ClientSession]:
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=[*CONNECT, "quick", "--server", server.url, *options],
+        args=[*PROGRAM[1:], "connect", "quick", "--server", server.url],
         env={**os.environ, "RE_BENCH_TOKEN": "key"},
     )
     async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
@@ -83,7 +88,7 @@ async def client(server: Server, *options: str) -> AsyncIterator[ClientSession]:
 def agent(server: Server, place: Path, then: str) -> list[str]:
     (place / "agent.py").write_text(AGENT)
     words = [sys.executable, str(place / "agent.py"), "{mcp_config}", "{prompt}", then]
-    return [sys.executable, *CONNECT, "quick", "--server", server.url, "--", *words]
+    return ["connect", "quick", "--server", server.url, "--", *words]
 
 
 def test_a_client_works_and_answers(server: Server) -> None:
@@ -120,12 +125,11 @@ def test_long_calls_report_progress(server: Server) -> None:
     assert asyncio.run(work()) == [10.0]
 
 
-@pytest.mark.parametrize(("then", "status"), [("answer", 0), ("leave", 0), ("fail", 3)])
-def test_an_agents_work_is_scored_however_it_ends(server: Server, tmp_path: Path, then: str, status: int) -> None:
-    environment = {**os.environ, "RE_BENCH_TOKEN": "key"}
-    done = subprocess.run(
-        agent(server, tmp_path, then), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(("then", "status"), [("answer", 0), ("fail", 3)])
+def test_an_agents_work_is_scored_however_it_ends(
+    server: Server, re_bench: Command, tmp_path: Path, then: str, status: int
+) -> None:
+    done = re_bench(*agent(server, tmp_path, then), cwd=tmp_path, RE_BENCH_TOKEN="key")  # noqa: S106
     assert done.returncode == status, done.stderr
     final = json.loads(done.stdout)
     assert (final["task"], final["reward"]) == ("quick", 0.25)
@@ -134,7 +138,7 @@ def test_an_agents_work_is_scored_however_it_ends(server: Server, tmp_path: Path
 def test_a_stopped_agents_work_is_scored(server: Server, tmp_path: Path) -> None:
     environment = {**os.environ, "RE_BENCH_TOKEN": "key"}
     with subprocess.Popen(
-        agent(server, tmp_path, "sleep"), cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        [*PROGRAM, *agent(server, tmp_path, "sleep")], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
     ) as process:
         while not (tmp_path / "worked").exists():
             assert process.poll() is None
@@ -153,12 +157,11 @@ def test_a_stopped_agents_work_is_scored(server: Server, tmp_path: Path) -> None
         (["quick", "--server", "{url}", "--", "/no/such/agent"], "cannot start /no/such/agent"),
     ],
 )
-def test_wrong_arguments_are_named(server: Server, tmp_path: Path, words: list[str], message: str) -> None:
-    command = [sys.executable, *CONNECT, *(word.format(url=server.url) for word in words)]
-    environment = {**os.environ, "RE_BENCH_TOKEN": "key"}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+def test_wrong_arguments_are_named(
+    server: Server, re_bench: Command, tmp_path: Path, words: list[str], message: str
+) -> None:
+    words = [word.format(url=server.url) for word in words]
+    done = re_bench("connect", *words, cwd=tmp_path, RE_BENCH_TOKEN="key")  # noqa: S106
     assert done.returncode in {1, 2}
     assert message in done.stderr
 
@@ -170,12 +173,13 @@ def test_kind_mcp_in_an_evaluation(site: Path, tmp_path: Path) -> None:
         'profile = "cpu"\ntasks = ["quick"]\nruns = 1\n[budget]\nhours = 0.1\n[resources]\nmemory_mib = 100\n'
         f'[agents.cli]\nkind = "mcp"\nmodels = []\ncommand = {words}\n'
     )
-    one = Evaluating(tmp_path, plan, [site])
-    done = one.finish("--json")
+    done = Evaluating(tmp_path, plan, [site]).finish("--json")
     assert done.returncode == 0, done.stderr
     (run,) = json.loads(done.stdout)["runs"]
     assert (run["state"], run["reward"]) == ("ended", 0.25)
-    one.plan.write_text(plan.replace("{prompt}", "{promt}"))
-    wrong = one.finish()
-    assert wrong.returncode == 2
-    assert "unknown placeholder {promt}" in wrong.stderr
+
+
+def test_unknown_placeholders_of_kind_mcp_are_problems() -> None:
+    wrong = Agent(kind="mcp", command=("agent", "{promt}", "{prompt}"))
+    (problem,) = McpKind().problems(wrong)
+    assert "command[1]: unknown placeholder {promt}" in problem

@@ -54,13 +54,12 @@ class _Output:
 
 async def serve_standard_streams(opening: AbstractAsyncContextManager[McpSession]) -> None:
     """Open a session, and serve it on standard input and output until standard input ends."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_MAX_LINE)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
-    writer = asyncio.StreamWriter(transport, protocol, None, loop)
     async with opening as session:
-        await session.serve(reader, _Output(writer))
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=_MAX_LINE)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+        await session.serve(reader, _Output(asyncio.StreamWriter(transport, protocol, None, loop)))
 
 
 async def run_agent(opening: AbstractAsyncContextManager[McpSession], task: str, command: Sequence[str]) -> int:
