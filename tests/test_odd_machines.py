@@ -85,7 +85,7 @@ def test_a_user_without_an_account_and_home_is_told_what_to_set(tmp_path: Path) 
     user = f"setpriv --reuid 54321 --regid 54321 --clear-groups --inh-caps {reads} --ambient-caps {reads}"
     for command, status in (("doctor", 1), ("prepare", 2)):
         words = (command, TASK)
-        done = run(*words, cwd=tmp_path, before=f'set -- {user} "$@"', HOME="", RE_BENCH_CACHE="")
+        done = run(*words, cwd=tmp_path, before=f'set -- {user} "$@"', HOME="", XDG_CACHE_HOME="", RE_BENCH_CACHE="")
         output = done.stdout + done.stderr
         assert "this user has no home directory; set RE_BENCH_CACHE to a writable directory" in output
         assert "Traceback" not in done.stderr

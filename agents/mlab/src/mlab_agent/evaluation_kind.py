@@ -85,7 +85,7 @@ class MlabKind(AgentKind):
         return not trace.is_file() or trace.stat().st_size == 0
 
     def directory_of(self, command_line: Sequence[str]) -> str | None:
-        """Return the run's directory in the command line of an mlab-agent process."""
+        """Return the run's directory, as given in the command line of an mlab-agent process."""
         pairs = itertools.pairwise(command_line)
         return next((word for option, word in pairs if option in {"--run", "resume"}), None)
 

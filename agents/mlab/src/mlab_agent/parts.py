@@ -110,8 +110,8 @@ def open_workspace(
     """Open the workspace of the run in ``directory``. The ``secrets`` are hidden from scripts.
 
     Returns:
-        The workspace; and ``same`` for the session of an earlier process, ``new`` for a new session, or None for a
-        local workspace. The session's ID is redacted in the trace.
+        The workspace, and a word for its session: ``same`` if an earlier process opened it, ``new`` if this one did,
+        None if the workspace is local. The session's ID is redacted in the trace.
     """
     if settings.ors is not None:
         session = OrsSession(

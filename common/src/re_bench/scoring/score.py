@@ -184,7 +184,7 @@ def _end_with_stdin() -> None:
 
 
 def check_backend(task: TaskFolder, backend: Backend) -> None:
-    """Raise SandboxUnavailableError if a backend cannot isolate the task's submissions, which may need one socket."""
+    """Raise SandboxUnavailableError if the task's submissions need a socket and a backend cannot allow just one."""
     if task.manifest.model is not None and not backend.sockets:
         name = backend.name.split()[0]
         raise SandboxUnavailableError(

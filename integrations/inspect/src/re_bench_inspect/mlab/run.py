@@ -199,7 +199,7 @@ class Run:
 
 
 def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model:
-    """Return the model with the chosen name or role, by default the model with ``role`` if any, else ``default``."""
+    """Return the chosen model, by name or role; if none is chosen, the model with ``role``, or else ``default``."""
     if chosen is None:
         return get_model(role=role, default=default) if role in model_roles() else default
     if isinstance(chosen, str) and chosen in model_roles():
