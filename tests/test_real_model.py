@@ -134,4 +134,6 @@ def test_an_evaluation_ends_with_a_readable_trace(url: str, model: Path, tmp_pat
     (agent,) = (evaluation.out / "runs").glob("*/agent")
     show = [sys.executable, "-m", "mlab_agent", "show", str(agent)]
     shown = subprocess.run(show, capture_output=True, text=True, check=True)
-    assert "step 1" in shown.stdout.lower()
+    # This model may never write a valid action; what counts is that the trace shows the task and how the run ended.
+    assert shown.stdout.startswith("Task:")
+    assert "Answer: " in shown.stdout
