@@ -162,7 +162,8 @@ class ModelServer:
         data = None if body is None else json.dumps(body).encode()
         try:
             request = urllib.request.Request(f"{self.base_url.rstrip('/')}/{path}", data, headers)  # noqa: S310
-            handlers = [urllib.request.ProxyHandler({})] if _is_loopback(request.host) else []
+            host = urlsplit(f"//{request.host}").hostname or ""
+            handlers = [urllib.request.ProxyHandler({})] if is_loopback(host) else []
             with urllib.request.build_opener(*handlers).open(request, timeout=timeout_s) as response:
                 found: bytes = response.read(_MOST_BYTES)
                 return found
@@ -182,9 +183,9 @@ def _shown(body: bytes) -> str:
     return printable(" ".join(body[: 4 * _SHOWN].decode(errors="replace").split()))[:_SHOWN]
 
 
-def _is_loopback(host: str) -> bool:
-    name = urlsplit(f"//{host}").hostname or ""
+def is_loopback(host: str) -> bool:
+    """Return whether only programs on this machine can connect to an address."""
     try:
-        return name == "localhost" or ip_address(name).is_loopback
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 TOP = Path(__file__).resolve().parents[3]
-sys.path += map(str, (TOP / "server" / "tests", TOP / "common" / "tests" / "support", TOP / "tests"))
+sys.path += map(str, (TOP / "server" / "tests", TOP / "tests"))
 
 from evaluation_process import Evaluating
 from example_tasks import make_tasks
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.integration
 
 PROGRAM = (sys.executable, "-P", "-m", "re_bench.cli")
 AGENT = """
-import asyncio, json, sys, time
+import asyncio, json, sys
 from pathlib import Path
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client

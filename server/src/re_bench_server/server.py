@@ -13,6 +13,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from re_bench.data.instances import pin_instances
 from re_bench.errors import UsageError
+from re_bench.model_server import is_loopback
 from re_bench.processes import request_stop
 from re_bench.task.choices import calibrate_command
 
@@ -31,7 +32,7 @@ from re_bench_server.health import health, is_ready
 from re_bench_server.middleware import AccessMiddleware
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_middleware import SessionMiddleware
-from re_bench_server.settings import is_loopback, use_mounted_data
+from re_bench_server.settings import use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType

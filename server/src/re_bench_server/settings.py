@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.cache import state_directory
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
+from re_bench.model_server import is_loopback
 from re_bench_server.network.policy import NetworkPolicy
 from re_bench_server.options import ServeOptions
 
@@ -101,13 +101,3 @@ def check_address(settings: Settings, *, insecure: bool) -> None:
             f"--host {settings.host}: anyone who can reach it could run programs here; "
             "add --token-file FILE, or --insecure"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only programs on this machine can connect to an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -295,7 +295,7 @@ def _fields(attempt: Attempt) -> dict[str, Any]:
 
 def _canonical(attempt: Attempt) -> Attempt:
     """Convert every field to the value that decoding the line will give."""
-    changes: dict[str, Any] = {name: _valid_unicode(getattr(attempt, name)) for name in _TEXTS}
+    changes: dict[str, Any] = {name: valid_unicode(getattr(attempt, name)) for name in _TEXTS}
     for name in ("raw", "reward", "seconds", *_OPTIONAL):
         value = getattr(attempt, name)
         changes[name] = None if value is None else float(value)
@@ -307,24 +307,24 @@ def _canonical(attempt: Attempt) -> Attempt:
     return dataclasses.replace(attempt, **changes)
 
 
-def _valid_unicode(text: str) -> str:
-    """Replace invalid Unicode, which terminals and reports cannot show."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+def valid_unicode(text: str) -> str:
+    """Replace lone surrogates, for example of undecodable file names, which terminals and reports cannot show."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _to_json_types(value: object) -> object:
     """Convert a value to JSON types; NaN and unknown objects become text."""
     if isinstance(value, str):
-        return _valid_unicode(value)
+        return valid_unicode(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Mapping):
-        return {_valid_unicode(str(key)): _to_json_types(entry) for key, entry in value.items()}
+        return {valid_unicode(str(key)): _to_json_types(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_to_json_types(entry) for entry in value]
-    return _valid_unicode(repr(value))
+    return valid_unicode(repr(value))
 
 
 def _truncated(attempt: Attempt) -> Attempt:

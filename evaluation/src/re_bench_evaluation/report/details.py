@@ -14,9 +14,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from re_bench.attempts.elapsed import seconds_since_1970
+from re_bench.attempts.log import valid_unicode
 from re_bench_evaluation.logged_runs import plain_files
 from re_bench_evaluation.report.data import Diff, FileDiff, Step
-from re_bench_evaluation.report.text import shortened, valid_unicode
+from re_bench_evaluation.report.text import shortened
 from re_bench_evaluation.trajectory import SCORING, arguments_text, read_trajectory
 
 if TYPE_CHECKING:

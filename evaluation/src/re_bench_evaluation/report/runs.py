@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from re_bench.attempts.elapsed import seconds_since_1970
-from re_bench.attempts.log import AttemptLog, LogContents, anchors_of
+from re_bench.attempts.log import AttemptLog, LogContents, anchors_of, valid_unicode
 from re_bench.errors import ReBenchError
 from re_bench.normalise import as_finite, normalise
 from re_bench.records import RunRecord, TaskRecord
@@ -21,7 +21,7 @@ from re_bench.scoring.attempt import METR_REWARD
 from re_bench.tables import number
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
-from re_bench_evaluation.report.text import bounded, plain_json, shortened, sum_of_known, valid_unicode
+from re_bench_evaluation.report.text import bounded, plain_json, shortened, sum_of_known
 from re_bench_evaluation.working_time import attempt_times, read_waits, session_periods
 
 if TYPE_CHECKING:

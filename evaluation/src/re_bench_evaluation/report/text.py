@@ -6,6 +6,8 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
+from re_bench.attempts.log import valid_unicode
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,11 +20,6 @@ def shortened(text: str, longest: int) -> str:
         return text
     head = longest * 2 // 3
     return f"{text[:head]} [... {len(text) - longest} characters ...] {text[head - longest :]}"
-
-
-def valid_unicode(text: str) -> str:
-    """Replace lone surrogates, which represent undecodable bytes, for example of a file name."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def plain_json(value: Any) -> Any:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
+from re_bench.attempts.log import valid_unicode
 from re_bench.data.cache import cache_key
 from re_bench.errors import ReBenchError
 from re_bench.processes import run_program
 from re_bench.records import RUNS, SERVER, EvaluationRecord, Record, RunRecord, TaskRecord
 from re_bench_evaluation.directory import utc
 from re_bench_evaluation.report.data import Problem
-from re_bench_evaluation.report.text import sum_of_known, valid_unicode
+from re_bench_evaluation.report.text import sum_of_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, ClassVar
 
 from re_bench_evaluation.agents import PLACEHOLDERS, CommandKind
-from re_bench_mcp.serving import PLACEHOLDERS as OF_CONNECT
+from re_bench_mcp import PLACEHOLDERS as OF_CONNECT
 
 if TYPE_CHECKING:
     from re_bench_evaluation.agents import AgentLaunch

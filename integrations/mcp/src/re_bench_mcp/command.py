@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from re_bench.cli.main import EVALUATORS, app
+from re_bench.errors import UsageError
 from re_bench.options import TaskName
 
 
@@ -31,13 +33,10 @@ def connect(
     ] = (),
 ) -> int:
     """Offer a session's tools to an MCP client on standard input and output, or run an agent with these tools."""
-    import asyncio  # noqa: PLC0415 - these modules are slow to import, and most commands do not need them
-    import os  # noqa: PLC0415
-
-    from re_bench.errors import UsageError  # noqa: PLC0415
+    import asyncio  # noqa: PLC0415 - as the other, slow to import, and most commands do not need it
 
     try:
-        from re_bench_mcp import serving  # noqa: PLC0415
+        from re_bench_mcp import connection  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(f"the package {error.name} is missing; run: pip install re-bench-mcp") from None
 
@@ -46,8 +45,8 @@ def connect(
         if not (name and equals) or variable not in os.environ:
             raise UsageError(f"--secret {name}{equals}{variable}: should be NAME=VARIABLE, of a variable that is set")
     secrets = {name: os.environ[variable] for name, _equals, variable in pairs}
-    session = serving.McpSession.open(server, task, token=os.environ.get(token_variable), secrets=secrets)
+    session = connection.McpSession.open(server, task, token=os.environ.get(token_variable), secrets=secrets)
     if command:
-        return asyncio.run(serving.run_agent(session, task, command))
-    asyncio.run(serving.serve_standard_streams(session))
+        return asyncio.run(connection.run_agent(session, task, command))
+    asyncio.run(connection.serve_standard_streams(session))
     return 0

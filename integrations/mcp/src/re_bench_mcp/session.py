@@ -41,12 +41,12 @@ class McpSession:
         """The task's description for the agent."""
         self.final: dict[str, Any] | None = None
         """The final score, once there is one."""
-        shown = [
+        self._tools = [TASK] + [
             Tool(name=tool.name, description=tool.description, inputSchema=dict(tool.input_schema or TASK.inputSchema))
             for tool in tools
         ]
         self._server: Server[Any, Any] = Server(NAME, instructions=prompt)
-        self._server.list_tools()(lambda: _of([TASK, *shown]))  # type: ignore[no-untyped-call]
+        self._server.list_tools()(self._list_tools)  # type: ignore[no-untyped-call]
         self._server.call_tool(validate_input=False)(self._answer_call)  # the ORS server checks arguments
 
     @classmethod
@@ -101,6 +101,9 @@ class McpSession:
             raise ReBenchError("the server returned no final score")
         return self.final
 
+    async def _list_tools(self) -> list[Tool]:
+        return self._tools
+
     async def _answer_call(self, name: str, arguments: dict[str, Any]) -> list[TextContent]:
         """Answer a client's call of a tool; the MCP library turns exceptions into error results."""
         text = self.prompt if name == TASK.name else await self._with_progress(self._call(name, arguments))
@@ -137,7 +140,3 @@ def _task_named(name: str, tasks: Sequence[Task], url: str) -> Task:
         if task_id == name or task_id.endswith(f"_{name}"):
             return task
     raise UsageError(f"{url} has no task {name!r}; it has: {', '.join(found)}{did_you_mean(name, list(found))}")
-
-
-async def _of(tools: list[Tool]) -> list[Tool]:
-    return tools

@@ -13,21 +13,21 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.options import print_json
+from re_bench_mcp import PLACEHOLDERS
 from re_bench_mcp.session import NAME, McpSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-__all__ = ["PLACEHOLDERS", "McpSession", "run_agent", "serve_standard_streams"]
+__all__ = ["McpSession", "run_agent", "serve_standard_streams"]
 
-PLACEHOLDERS = ("prompt", "prompt_file", "mcp_config", "mcp_command", "mcp_program", "mcp_arguments")
-"""Placeholders that the agent's command may contain."""
 _CONFIG, _PROMPT = "mcp.json", "prompt.md"
 _MAX_LINE = 1 << 26
 _END_S = 10.0
@@ -81,7 +81,7 @@ async def run_agent(opening: AbstractAsyncContextManager[McpSession], task: str,
     async with opening as session:
         with tempfile.TemporaryDirectory(prefix="re-bench-mcp-") as directory:
             path = str(Path(directory) / "socket")
-            listener = await asyncio.start_unix_server(_handler(session), path, limit=_MAX_LINE)
+            listener = await asyncio.start_unix_server(partial(_serve, session), path, limit=_MAX_LINE)
             async with listener:
                 values = _write_files(session.prompt, path)
                 status = await _run(_filled(command, values), stopped)
@@ -90,13 +90,10 @@ async def run_agent(opening: AbstractAsyncContextManager[McpSession], task: str,
     return status
 
 
-def _handler(session: McpSession):  # type: ignore[no-untyped-def] # noqa: ANN202 - a coroutine function
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            await session.serve(reader, _Output(writer))
-        writer.close()
-
-    return handle
+async def _serve(session: McpSession, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        await session.serve(reader, _Output(writer))
+    writer.close()
 
 
 def _write_files(prompt: str, socket: str) -> dict[str, str]:
