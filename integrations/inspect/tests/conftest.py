@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import importlib
 import json
 import os
 import subprocess
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from integrations.inspect.tests.evaluations import Evaluated
+
+RUN = asyncio.run
 
 Call = tuple[str, dict[str, Any]]
 """A tool's name and arguments."""
@@ -105,10 +109,28 @@ def evaluate(tmp_path: Path) -> Callable[..., Evaluated]:
     return partial(run_agent, tmp_path)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def original_asyncio_run() -> Iterator[None]:
+    """Undo Inspect's patch of ``asyncio.run`` after a module, for the patched one never closes its loop.
+
+    Inspect patches it, once in a process, when a log is read within an event loop.
+    """
+    if hasattr(asyncio, "_nest_patched"):
+        asyncio.run = importlib.import_module("nest_asyncio2").run
+    yield
+    asyncio.run = RUN
+    asyncio.set_event_loop(None)
+    collect_open_loops()
+
+
 @pytest.fixture(autouse=True)
 def collected_event_loops() -> Iterator[None]:
     """Collect the event loops and sockets that Inspect leaves open, of which a later test would be warned."""
     yield
+    collect_open_loops()
+
+
+def collect_open_loops() -> None:
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         gc.collect()
     gc.freeze()  # so that the next collection does not look at all modules again
