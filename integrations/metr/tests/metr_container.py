@@ -101,8 +101,19 @@ class Container:
         rust = [str(path) for name in (".cargo", ".rustup") if (path := Path("/root", name)).is_dir()]
         programs = dict.fromkeys((sys.base_prefix, str(self.python.parents[1]), *rust))
         kept = [path for path in programs if Path(path).is_relative_to("/root") or Path(path).is_relative_to(TOP)]
-        words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ENTER, "sh"]
-        words += [str(self.place), str(self.cache or ""), str(TOP), *map(str, command)]
+        words = [
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            _ENTER,
+        ]
+        words += ["sh", str(self.place), str(self.cache or ""), str(TOP), *map(str, command)]
         passed = [name for name in os.environ if name in {"PATH", "LANG"} or name.startswith("PIP_")]
         variables = {name: os.environ[name] for name in passed}
         variables |= {"HOME": "/root", "KEPT": " ".join(kept), "OMP_NUM_THREADS": "1"}

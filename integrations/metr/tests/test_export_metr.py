@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ sys.path.append(str(Path(__file__).parent))
 
 from metr_container import FAMILY, TOP, Container
 
+from re_bench.data.files import import_file
 from re_bench.errors import UsageError
 from re_bench.export import digest_of
 from re_bench.task.discovery import TaskFolder, open_task
@@ -104,6 +107,28 @@ def test_a_family_imports_only_the_standard_library_before_install(made_up: Task
     assert b"'profile': 'gpu'" in done.stdout
     resources = yaml.safe_load((tmp_path / "a_family" / "manifest.yaml").read_text())["tasks"]["gpu"]["resources"]
     assert resources["gpu"] == {"count_range": [1, 1], "model": "h100"}
+
+
+@pytest.mark.integration
+def test_the_agents_processes_are_suspended_while_a_submission_is_scored(made_up: TaskFolder, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED: needs root, to start a process as another user")
+    export_metr(made_up, tmp_path / "a_family", "cpu")
+    family = import_file(tmp_path / "a_family" / "a_family.py", "a_family")
+    uid = 987_654
+    command = ["sh", "-c", "sleep 600 & echo started; wait"]
+    with subprocess.Popen(command, user=uid, group=uid, extra_groups=[], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            pids = family._processes_of(uid)
+            assert len(pids) == 2
+            with family._suspended(uid):
+                assert {Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in pids} == {"T"}
+            assert "T" not in {Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in pids}
+        finally:
+            for pid in family._processes_of(uid):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_a_profile_with_a_remote_model_requires_its_key_and_the_network(tmp_path: Path) -> None:

@@ -12,11 +12,17 @@ import compileall
 import json
 import math
 import os
+import pwd
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HERE = Path(__file__).resolve().parent
 _ASSETS = _HERE / "assets"
@@ -33,7 +39,7 @@ _TASK = str(_ASSETS / "tasks" / _FACTS["name"])
 
 
 class TaskFamily:
-    """A task family with intermediate scores; it therefore has no method ``score``."""
+    """A task family with intermediate scores; :meth:`aggregate_scores` replaces the standard's method ``score``."""
 
     standard_version = "0.5.0"
     required_environment_variables: ClassVar[list[str]] = _FACTS["required_environment_variables"]
@@ -58,11 +64,7 @@ class TaskFamily:
 
     @staticmethod
     def install() -> None:
-        """Install the packages for the agent and the scorer, hide the assets from other users, and prepare the data.
-
-        Raises:
-            RuntimeError: if a step fails.
-        """
+        """Install the packages for the agent and the scorer, hide the assets from other users, and prepare the data."""
         _STATE.mkdir(mode=_ROOT_ONLY, exist_ok=True)
         for directory in (_ASSETS, _STATE):
             directory.chmod(_ROOT_ONLY)
@@ -74,11 +76,7 @@ class TaskFamily:
 
     @staticmethod
     def start(t: dict[str, Any]) -> None:
-        """Create the workspace, whose owner the driver then changes to the user ``agent``.
-
-        Raises:
-            RuntimeError: if the workspace cannot be created.
-        """
+        """Create the workspace; the driver then makes the user ``agent`` its owner."""
         _checked(_re_bench("workspace", _TASK, str(_WORKSPACE)))
         (_HOME / "instructions.md").write_text(TaskFamily.get_instructions(t), encoding="utf-8")
 
@@ -89,9 +87,6 @@ class TaskFamily:
         Returns:
             A dictionary with the keys ``score`` (the reward; NaN for an invalid submission; None after an internal
             error or without anchors), ``message`` (for the agent) and ``details`` (hidden from the agent).
-
-        Raises:
-            RuntimeError: if the scorer cannot run, for example because there is no working sandbox.
         """
         del t
         if _WORKSPACE.is_symlink() or not _WORKSPACE.is_dir():
@@ -99,7 +94,8 @@ class TaskFamily:
             outcome: dict[str, Any] = {"status": "invalid", "message": text, "raw": None, "reward": None, "details": {}}
             return {"score": math.nan, "message": _message(outcome), "details": _details(outcome)}
         command = _re_bench("score", _TASK, str(_WORKSPACE), "--log", str(_STATE / "attempts.jsonl"), "--json")
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), cwd="/")
+        with _suspended(pwd.getpwnam("agent").pw_uid):
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), cwd="/")
         outcome = json.loads(done.stdout.strip() or "{}")
         if "status" not in outcome:
             raise RuntimeError(f"the scorer cannot run here: {done.stderr.strip()[-_TAIL:]}")
@@ -111,7 +107,8 @@ class TaskFamily:
         """Return the reward of the attempt with the lowest, highest or last raw score, depending on the aggregation.
 
         The public raw scores select the attempt; its private score counts, if it has one. ``score_log`` contains the
-        results of :meth:`intermediate_score` in the order of the calls. Return None if no attempt was valid.
+        results of :meth:`intermediate_score` in the order of the calls. Return None if no attempt was valid, or if the
+        profile has no anchors.
         """
         del t
         sys.path.insert(0, str(_PACKAGES))
@@ -123,6 +120,34 @@ class TaskFamily:
             return None
         chosen = next(one for one in reversed(attempts) if one.get("raw") == raw)
         return normalise(chosen["deciding_raw"], *chosen["anchors"]) if chosen["anchors"] else None
+
+
+@contextmanager
+def _suspended(uid: int) -> Iterator[None]:
+    """Suspend a user's processes during the block: a submission with held-out data must not reach the agent."""
+    suspended: set[int] = set()
+    try:
+        while new := _processes_of(uid) - suspended:  # a process may start others before it is suspended
+            suspended |= new
+            _signal_all(new, signal.SIGSTOP)
+        yield
+    finally:
+        _signal_all(suspended & _processes_of(uid), signal.SIGCONT)
+
+
+def _processes_of(uid: int) -> set[int]:
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):  # the process has ended
+            if f"\nUid:\t{uid}\t" in status.read_text(errors="replace"):
+                found.add(int(status.parent.name))
+    return found
+
+
+def _signal_all(pids: set[int], number: int) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _message(outcome: dict[str, Any]) -> dict[str, Any]:
