@@ -26,7 +26,6 @@ from re_bench.runs.validation import (
     scores_above_base,
 )
 from re_bench.scoring.attempt import Score
-from re_bench.task.manifest import CHEAT
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
 
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 Scorings = dict[Future[tuple[Score, float]], str]
 """The solution's name by the scoring's future, which returns the score and the seconds taken."""
 
-_START_FIRST = ("reference", "baseline", SUBMISSION)
-"""Solutions that start before the cheats, so that concurrent scorings end at about the same time."""
 _MAX_NAMED = 5
 _REPEATS = 3
 
@@ -61,13 +58,13 @@ def validate(
 ) -> Report:
     """Prepare a profile, score baseline, reference and the profile's cheats, and judge the scores.
 
-    A cheat's base is the solution that the cheat is derived from. The bases of valid cheats are scored once too. If a
-    cheat scores above its base and the profile is not ``parallel`` (scores depend on time and therefore vary), both are
-    scored until each has three scores.
+    A cheat's base is the solution that the cheat is derived from. The bases of valid cheats are also scored once. In a
+    profile that is not ``parallel``, scores depend on time and therefore vary: a cheat that scores above its base is
+    then scored again, like the base, until both have three scores.
 
-    A solution that cannot be built or scored gets the status ``error`` and does not stop the others. The workspaces of
-    cheats are copies of one template; each scoring of baseline or reference creates a new workspace. After each
-    scoring, a line is printed on stderr.
+    A solution that cannot be built or scored gets the status ``error`` and does not stop the others. Workspaces are
+    copies of one template, except on a cluster and for repeats of baseline and reference, which create new workspaces.
+    A line on stderr reports each finished scoring.
 
     Args:
         task: the task.
@@ -97,7 +94,7 @@ def validate(
     names = [*ours, *_bases(task, profile, compared, ours), *([SUBMISSION] if solution else [])]
     if skipped:
         print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
-    order = [(name, seed) for name in _start_order(names) for seed in range(repeats if name in ANCHORED else 1)]
+    order = [(name, seed) for name in names for seed in range(repeats if name in ANCHORED else 1)]
     scores: defaultdict[str, list[Score]] = defaultdict(list, {name: [] for name in names})
     elapsed: defaultdict[str, list[float]] = defaultdict(list)
     plan = gpus or GpuPlan((), ())
@@ -132,7 +129,7 @@ def validate(
             order = _repeats_to_run(task, profile, scores)
     rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
     note, seconds = _note(task, profile, skipped), time.monotonic() - started
-    return Report(task.name, profile, rows, note, _problems(task), skipped, seconds)
+    return Report(task.name, profile, rows, note, skipped=skipped, seconds=seconds)
 
 
 def _print(task: str, seconds: float, name: str, score: Score) -> None:
@@ -144,14 +141,15 @@ def _print(task: str, seconds: float, name: str, score: Score) -> None:
 
 @dataclass(frozen=True)
 class _Job:
-    """Settings shared by all scorings of a validation. Jobs on a cluster receive a pickled copy."""
+    """Settings shared by all scorings of a validation; jobs on a cluster receive a pickled copy."""
 
     task: TaskFolder
     profile: str
     sandbox: str | None
     solution: Path | None
     template: Path | None
-    """Directory that cheats' workspaces are copied from; None (on a cluster) to create each workspace from scratch."""
+    """Directory from which workspaces are copied, so that a cheat and its base start with the same files; None (on a
+    cluster) to create each workspace from scratch."""
     make_on: tuple[str, ...]
     """UUIDs of the GPUs for solutions' commands; empty to run each command on the GPU that scores the solution."""
     requirements: NodeRequirements | None
@@ -163,19 +161,21 @@ class _Job:
         return score, time.monotonic() - started
 
     def score(self, name: str, seed: int, number: int) -> Score:
-        """Score one solution; after an internal error, print it and return a score with the status ``error``.
+        """Score one solution; if this fails, print the error and return a score with the status ``error``.
 
-        The solution's command gets ``seed`` and, if ``make_on`` has several GPUs, the GPU that ``number`` selects.
+        The solution's command gets ``seed`` and the scoring's GPU. If ``make_on`` has GPUs but not this one, the
+        command instead gets the GPU in ``make_on`` that ``number`` selects.
         """
         if self.requirements is not None:
-            self.requirements.check(self.solution)
+            self.requirements.check()
         gpu, started = next(iter(job_gpus()), None), time.monotonic()
         try:
             if self.solution is not None and name == SUBMISSION:
                 return score_submission(self.task, self.solution, self.profile, self.sandbox, gpu=gpu)
             if name not in variants(self.task):
                 return score_submission(self.task, self.task.directory / name, self.profile, self.sandbox, gpu=gpu)
-            start = None if name in ANCHORED else self.template
+            # Each further repeat of baseline or reference gets a new workspace, so that their spread includes the draw.
+            start = None if name in ANCHORED and seed > 0 else self.template
             make_on = gpu if gpu in self.make_on or not self.make_on else self.make_on[number % len(self.make_on)]
             return score_variant(
                 self.task, name, self.profile, self.sandbox, start, seed=seed, gpu=gpu, make_on=make_on
@@ -187,19 +187,12 @@ class _Job:
             return Score.error(self.task.name, self.profile, str(error), seconds=time.monotonic() - started)
 
 
-def _start_order(names: Sequence[str]) -> list[str]:
-    """Return the solutions in the order in which to start their scorings: see :data:`_START_FIRST`."""
-    first = [name for name in names if not name.startswith("cheats/")]
-    first.sort(key=lambda name: _START_FIRST.index(name) if name in _START_FIRST else len(_START_FIRST))
-    return [*first, *(name for name in names if name.startswith("cheats/"))]
-
-
 def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
     """Return the scorings still to run, each as a solution's name and a seed.
 
-    These are the valid cheats' bases that have no score yet. If there are none, they are repeats of the cheats that
-    score above their base, and of these bases: in a profile that is not ``parallel``, scores vary, and one of many
-    cheats may score above its base by chance.
+    The bases of valid cheats come first. When they all have a score, the cheats that score above their base are
+    repeated, and so are their bases: in a profile that is not ``parallel``, scores vary, and one of many cheats may
+    score above its base by chance.
     """
     valid = [name for name in scores if name.startswith("cheats/") and scores[name][0].status == "valid"]
     if bases := _bases(task, profile, valid, scores):
@@ -231,7 +224,7 @@ def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
 
 
 def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Container[str]) -> list[str]:
-    """Return the existing solutions that cheats are compared with, without the solutions in ``known``."""
+    """Return the existing bases of cheats, except for the solutions in ``known``."""
     bases = {base_solution(task, name, profile) for name in cheats}
     here = {base for base in bases if base in ANCHORED or (task.directory / base).is_dir()}
     return sorted(base for base in here if base not in known)
@@ -252,15 +245,6 @@ def _note(task: TaskFolder, profile: str, skipped: Sequence[str]) -> str:
     notes = ["modelled, not measured"] if entry.modelled else []
     notes += ["anchors measured in the run"] if entry.in_run else []
     return "; ".join(notes + ([_describe_skipped(profile, skipped)] if skipped else []))
-
-
-def _problems(task: TaskFolder) -> list[str]:
-    cheats = task.directory / "cheats"
-    lines = [f"{cheats / name}: {CHEAT} is missing" for name in task.cheats if name not in task.manifest.cheats]
-    for name, cheat in task.manifest.cheats.items():
-        if cheat.derived_from is not None and not (task.directory / cheat.derived_from).is_dir():
-            lines.append(f"{cheats / name / CHEAT}: derived_from: no such directory: {cheat.derived_from}")
-    return lines
 
 
 def default_repeats(task: TaskFolder) -> int:
