@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AliasPath, Field, FiniteFloat
 from pydantic_core import to_jsonable_python
 
+from re_bench_evaluation.report.text import sum_of_known
+
 if TYPE_CHECKING:
     from re_bench.attempts.log import Status
     from re_bench.normalise import How
@@ -33,7 +35,11 @@ FlagKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over ``n`` runs, with its 95 % confidence interval; the limits are None if the runs show no variance."""
+    """A mean over ``n`` runs, with its 95 % confidence interval.
+
+    ``value`` is None if a task has no runs. The limits are also None if a task has only one run, or if the runs show no
+    variance.
+    """
 
     value: float | None
     low: float | None
@@ -115,7 +121,7 @@ class TaskInfo:
     """A task in one profile, as recorded with its runs. Runs of tasks with different keys are never averaged."""
 
     key: str
-    """``NAME/PROFILE/vVERSION``, with ``#2`` appended for a record that differs in anchors, model or rules."""
+    """``NAME/PROFILE/vVERSION``; further records that differ, for example in anchors, get ``#2``, ``#3`` and so on."""
     name: str
     id: str
     title: str
@@ -151,7 +157,7 @@ class Diff:
     """The changes between the submissions of two attempts."""
 
     against: int | None
-    """The number of the earlier attempt; None for a run's first submission, in which all files count as added."""
+    """The number of the earlier attempt; None for a run's first submission, whose files all count as added."""
     files: tuple[FileDiff, ...]
     left_out: str = ""
     """A description of the omitted files, such as ``3 more files``; empty if there are none."""
@@ -244,11 +250,16 @@ class RunInfo:
     None if the run has not ended or its log lacks attempts; means exclude such runs.
     """
     incomplete_lines: int
-    """Number of incomplete lines in the run's attempt log."""
+    """Number of incomplete lines in the attempt log."""
     attempts: tuple[AttemptInfo, ...]
     flags: tuple[Flag, ...] = ()
     metr_reward: float | None = None
     """The reward of ``raw`` with METR's published anchors; None if ``raw`` has another unit or meaning."""
+
+    @property
+    def total_dollars(self) -> float | None:
+        """The cost of the agent's and the task's models; None if both are unknown."""
+        return sum_of_known((self.dollars, self.task_dollars))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +269,6 @@ class Refusal:
     message: str
     """The newest message."""
     count: int
-    """Number of attempts."""
     runs: int
     """Number of runs with such attempts."""
 
@@ -290,9 +300,8 @@ class Cell:
     unclipped: Estimate
     """The mean of the unclipped rewards, excluding runs without a reward."""
     above_0: float | None
-    """The share of finished runs with a reward above 0."""
+    """The share of finished runs with a reward above 0; ``above_1`` is the share above 1."""
     above_1: float | None
-    """The share of finished runs with a reward above 1."""
     waiting: int
     running: int
     failed: int
@@ -306,9 +315,8 @@ class Cell:
     dollars: float | None
     """The total cost of the agent's and the task's models; None if unknown for all runs."""
     wall_h: float | None
-    """Total wall-clock time of all runs."""
+    """The total of all runs; ``working_h`` is also a total."""
     working_h: float | None
-    """Total working time of all runs."""
     curves: tuple[Curve, ...]
     flags: tuple[Flag, ...] = ()
 
@@ -351,15 +359,15 @@ class LeaderRow:
     overall: Estimate
     """The mean over the leaderboard's ``shared_tasks``, with equal weights; its ``n`` is the number of runs."""
     worst_case: Estimate | None
-    """The overall score if failed runs count as 0; None without failed runs of the shared tasks, or without a score."""
+    """The overall score if failed runs count as 0; None without shared tasks, or without failed runs of these tasks."""
     ahead: Estimate | None
-    """The first row's overall score minus this row's; None for the first row, or without a score."""
+    """The first row's overall score minus this row's; None for the first row, or without shared tasks."""
     dollars: float | None
     dollars_per_run: float | None
+    """The mean of ``RunInfo.total_dollars``, excluding runs with an unknown cost."""
     wall_h: float | None
-    """The mean wall-clock time per run."""
+    """The mean per run; ``working_h`` is also a mean."""
     working_h: float | None
-    """The mean working time per run."""
     runs: int
     """Number of finished runs."""
     flags: tuple[Flag, ...] = ()
@@ -371,14 +379,13 @@ class Leaderboard:
 
     profile: str
     ranked: bool
-    """Whether rows have overall scores and ranks; otherwise, rows are sorted by name."""
+    """Whether the profile may have overall scores and ranks; without ``shared_tasks``, rows are sorted by name."""
     tasks: tuple[str, ...]
-    """The keys of the tasks."""
     shared_tasks: tuple[str, ...]
     """The keys of the tasks that overall scores cover.
 
-    These tasks have measured scores, neither modelled nor from a stand-in model, and finished runs in every row that
-    has any.
+    Each of these tasks has measured scores, neither modelled nor from a stand-in model, and finished runs in every row
+    that has finished runs.
     """
     rows: tuple[LeaderRow, ...]
     flags: tuple[Flag, ...] = ()

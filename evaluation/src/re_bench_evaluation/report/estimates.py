@@ -98,7 +98,7 @@ def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
         invalid=sum(attempt.status == "invalid" for attempt in attempts),
         errors=sum(attempt.status == "error" for attempt in attempts),
         refusals=_refusals(runs),
-        dollars=sum_of_known(cost for run in runs for cost in (run.dollars, run.task_dollars)),
+        dollars=sum_of_known(run.total_dollars for run in runs),
         wall_h=hours_of(sum_of_known(run.wall_s for run in runs)),
         working_h=hours_of(sum_of_known(run.working_s for run in runs)),
         curves=tuple(curve for curve in means if curve),
@@ -233,9 +233,10 @@ def budget_curves(
 ) -> list[BudgetCurve]:
     """Return the curves of the expected best of k runs, for one agent and model in one profile.
 
-    There is one curve per run length and clock. Flags name the excluded tasks: tasks without a finished run, and tasks
-    whose last score counts, because choosing their best run requires seeing the scores. If ``hours``, the planned
-    length of a run, is None, the length of the longest run is used.
+    There is one curve per clock and run length: the full length and half, a quarter and an eighth of it. The full
+    length is the planned length of a run (``hours``) or, if that is None or longer than the longest run, the length of
+    the longest run. Flags name the excluded tasks: those without a finished run, and those with the aggregation
+    ``last``, whose agents do not see scores and so could not choose the best run.
     """
     flags = []
     finished = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
@@ -376,7 +377,11 @@ def _jackknife(values: NDArray[np.float64], most: int) -> NDArray[np.float64]:
 def _estimates(
     exact: NDArray[np.float64], variances: Sequence[NDArray[np.float64]], runs: Sequence[int], n: int, tasks: int
 ) -> list[Estimate]:
-    """Return estimates with intervals, given the variances and sizes of groups of runs, and the number of tasks."""
+    """Return an estimate with its interval for each of the ``exact`` values.
+
+    ``variances`` and ``runs`` contain the variances and the size of each group of runs. ``n`` is copied to the
+    estimates, and ``tasks`` is the number of tasks over which the values are means.
+    """
     ordered = np.array(sorted((*variance, size) for variance, size in zip(variances, runs, strict=True)))
     each, freedom = ordered[:, :-1], ordered[:, -1:] - 1
     total = each.sum(axis=0)

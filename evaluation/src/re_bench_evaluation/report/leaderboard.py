@@ -52,14 +52,11 @@ def make_leaderboards(
         real = set(keys).difference(*_warned(keys, tasks).values())
         shared = sorted(real.intersection(*counting)) if counting and ranked else []
         flags = _flags(profile, keys, shared, [evaluations[group[0].evaluation] for group in groups.values()], tasks)
-        rows = sorted(((_row(group, runs), group) for group in groups.values()), key=_name)
+        by_name = sorted(groups, key=lambda key: (key[0], key[1], key[2] or ""))
+        rows = [(_row(groups[key], runs), groups[key]) for key in by_name]
         ordered = _ranked(rows, shared, runs) if shared else [row for row, _group in rows]
         boards.append(Leaderboard(profile, ranked, tuple(keys), tuple(shared), tuple(ordered), tuple(flags)))
     return boards
-
-
-def _name(row: tuple[LeaderRow, object]) -> tuple[str, str, str]:
-    return row[0].evaluation, row[0].agent, row[0].model or ""
 
 
 def _ranked(
@@ -85,8 +82,6 @@ def _scores(cell: Cell, runs: Mapping[str, RunInfo]) -> list[float]:
 
 def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
     own = [runs[key] for cell in cells for key in cell.runs]
-    paid = sum(run.dollars is not None or run.task_dollars is not None for run in own)
-    dollars = sum_of_known(cell.dollars for cell in cells)
     return LeaderRow(
         evaluation=cells[0].evaluation,
         agent=cells[0].agent,
@@ -95,8 +90,8 @@ def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
         overall=_NOTHING,
         worst_case=None,
         ahead=None,
-        dollars=dollars,
-        dollars_per_run=None if dollars is None else dollars / paid,
+        dollars=sum_of_known(cell.dollars for cell in cells),
+        dollars_per_run=mean_of_known(run.total_dollars for run in own),
         wall_h=hours_of(mean_of_known(run.wall_s for run in own)),
         working_h=hours_of(mean_of_known(run.working_s for run in own)),
         runs=sum(len(_scores(cell, runs)) for cell in cells),
