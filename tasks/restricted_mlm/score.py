@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_S = 60.0
-"""Time limit per batch in seconds; reading the model may take twice as long."""
+"""Time limit for each batch, in seconds; reading the model may take twice as long."""
 
 
 class RestrictedMLM(Task[Profile]):

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, StandIn, Task, main
 from re_bench.sandbox.deadline import charge_to_submission
 from rust_codecontests import pool, workspace
-from rust_codecontests.answers import collect_answers
-from rust_codecontests.grading import held_out_problems, judge_answers, public_problems
+from rust_codecontests.answers import collect_answers, keep_programs
+from rust_codecontests.grading import held_out_problems, judge_answers, public_problems, report
 from rust_codecontests.judge import Judge
 from rust_codecontests.load_clock import LoadClock
-from rust_codecontests.origins import keep_programs, refuse_foreign
 from rust_codecontests.profiles import PROFILES, ProfileSettings, model_name
-from rust_codecontests.report import report
+from rust_codecontests.provenance import refuse_foreign
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,9 @@ class TritonCumsum(Task[Cpu | Gpu]):
         """Check that the submission's results are exact, and time it on a GPU or model its time without a GPU."""
         if isinstance(job.profile, Cpu):
             return modelled.score(cast("Job[Cpu]", job))
-        from triton_cumsum.measured import scoring  # noqa: PLC0415 - needs a GPU
+        from triton_cumsum.measured import score as measured  # noqa: PLC0415 - needs a GPU
 
-        return scoring.score(cast("Job[Gpu]", job))
+        return measured.score(cast("Job[Gpu]", job))
 
 
 if __name__ == "__main__":

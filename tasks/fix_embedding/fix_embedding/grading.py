@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> NDArray[np.int64]:
     """Return windows that are evenly spread over ``tokens`` and have about ``targets`` next tokens in total.
 
-    The result is int64 of shape [windows, context + 1]. If the text is too short, all of its windows are returned.
+    The result is int64 of shape [windows, context + 1]. If the text is too short, return all of its windows.
     """
     every = np.concatenate(list(consecutive_windows(tokens, 1024, context)))
     count = min(max(targets // context, 1), len(every))
@@ -39,9 +39,9 @@ def mean_loss(
     Each loss is capped at ``MAX_NATS``.
 
     Args:
-        losses: a function that takes some of the windows, and returns the loss of each next token, [windows, context].
+        losses: a function that takes some windows, and returns the loss of each next token, [windows, context].
         windows: token ids, [windows, context + 1].
-        profile: ``scoring_batch`` is the number of windows in one call of ``losses``.
+        profile: its ``scoring_batch`` is the number of windows in a call of ``losses``.
         log: receives progress messages.
     """
     total, batch = 0.0, profile.scoring_batch

@@ -1,9 +1,8 @@
 """Locate, load and train the intact models, large and small.
 
 ``python -m fix_embedding.models --profile cpu [--out DIR]`` trains a profile's models. The package contains the models
-of profile ``cpu``; those of profile ``gpu`` are trained into the cache. Training took 200 to 260 s per profile on a
-shared H200. The exact weights depend on the GPU and on package versions, which ``models.json`` records together with
-the recipes, the losses and the files' SHA-256.
+of profile ``cpu``; the models of profile ``gpu`` are trained into the cache. Training took 200 to 260 s per profile on
+an H200. The exact weights depend on the GPU and on package versions.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ SHIPPED = ("cpu",)
 """Profiles whose models are part of the package."""
 
 WARMUP = 30
-"""One in this many training steps is a warm-up step."""
+"""Ratio of training steps to warm-up steps."""
 
 FINAL = 0.02
 """Final learning rate as a fraction of the peak."""
@@ -71,15 +70,12 @@ class Models:
 
 
 def models_directory(profile: str) -> Path:
-    """Return the directory of a profile's models: in the package for shipped models, otherwise in the cache."""
+    """Return the directory of a profile's models: in the package for shipped profiles, otherwise in the cache."""
     return (Path(__file__).parent / "models" if profile in SHIPPED else cache_directory() / "fix_embedding") / profile
 
 
 def models_entry(profile: str, text: PreparedText) -> CacheEntry:
-    """Return the cache entry of a profile's trained models.
-
-    Opening the entry raises ReBenchError unless the models were trained on ``text``.
-    """
+    """Return the cache entry of a profile's models; opening it fails unless they were trained on ``text``."""
     shipped = profile in SHIPPED
     command = "python -m fix_embedding.models" if shipped else "re-bench prepare fix_embedding"
     remedy = f"run: {command} --profile {profile}"
@@ -88,7 +84,7 @@ def models_entry(profile: str, text: PreparedText) -> CacheEntry:
         if record["text"]["files"] != text.manifest["files"]:
             raise ReBenchError(f"{directory}: trained on another text, not on {text.directory}; {remedy}")
 
-    title = f"the model pair of profile {profile}"
+    title = f"the models of profile {profile}"
     return CacheEntry(models_directory(profile), title, FILES, remedy, check=check, manifest_name=RECORD)
 
 
@@ -101,8 +97,12 @@ def open_models(profile: str, text: PreparedText) -> Models:
         UsageError: if the models are missing.
         ReBenchError: if a checksum does not match, or the models were trained on another text.
     """
-    if PROFILES[profile].large.published:
-        return _published(profile)
+    settings = PROFILES[profile]
+    if settings.large.published:
+        from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - only profile paper needs it
+
+        large, small = (open_gpt2(PUBLISHED[recipe.published])[1] for recipe in (settings.large, settings.small))
+        return Models(large, small, _PUBLISHED_LOSS)
     entry = models_entry(profile, text)
     record = entry.open()
     with report_damage(entry.directory, entry.remedy):
@@ -110,27 +110,13 @@ def open_models(profile: str, text: PreparedText) -> Models:
         return Models(large, small, float(record["models"]["large"]["heldout_loss"]))
 
 
-def _published(profile: str) -> Models:
-    from re_bench.lm.gpt import GPTConfig  # noqa: PLC0415 - only profile paper needs it
-    from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - as above
-
-    states = {}
-    for name in NAMES:
-        recipe = getattr(PROFILES[profile], name)
-        config, states[name] = open_gpt2(PUBLISHED[recipe.published])
-        if config != GPTConfig(**recipe.sizes._asdict()):
-            raise ReBenchError(f"{recipe.published} has {config}, profiles.py says {recipe.sizes}")
-    return Models(states["large"], states["small"], _PUBLISHED_LOSS)
-
-
 def build(
     profile: str, text: PreparedText, directory: Path, log: Callable[[str], None], kept: Path | None = None
 ) -> dict[str, Any]:
     """Train both models of a profile on ``text``, and save them in ``directory``.
 
-    Return the content of ``models.json``, except for the files' checksums.
-
-    If ``kept`` is a directory of models, copy its large model rather than train a new one.
+    Return the content of ``models.json``, without the files' checksums. If ``kept`` is a directory of models, copy its
+    large model instead of training a new one.
     """
     settings = PROFILES[profile]
     models = {}
@@ -169,9 +155,12 @@ def trained(
     sandboxed.put_into(model, state, device)
     loss = mean_loss(lambda part: sandboxed.losses(model, part), windows, entry)
     log(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
-    figures: dict[str, Any] = {"settings": asdict(settings), "batch": entry.training_batch}
-    figures |= {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
-    figures |= {
+    figures = {
+        "settings": asdict(settings),
+        "batch": entry.training_batch,
+        "seconds": round(outcome.seconds, 1),
+        "tokens": outcome.tokens,
+        "heldout_loss": loss,
         "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "versions": versions(),

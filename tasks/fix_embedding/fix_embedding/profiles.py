@@ -71,7 +71,7 @@ class Profile:
     heldout_tokens: int
     """Maximum number of scored tokens; they form whole windows, spread evenly over the held-out text."""
     scoring_batch: int
-    """Number of windows that the scorer evaluates at a time; it affects the last digits of the loss."""
+    """Number of windows that the scorer evaluates at a time, which affects the last digits of the loss."""
     floor: float
     """Nats subtracted from the loss before taking the logarithm; no model's loss is this low."""
     budget: Budget

@@ -1,6 +1,6 @@
 """A small recurrent language model, which no transformer can imitate exactly.
 
-This file does not import other modules of re-bench, because agents get a copy of it.
+Agents get a copy of this file, so it does not import other modules of re-bench.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ COPIED = (gpt.__file__, recurrent.__file__, training.__file__, batches.__file__,
 
 def prepare(setup: Setup[Profile]) -> None:
     """Prepare the profile's text, and its models unless they are shipped."""
-    text = prepare_text(setup.profile.text, log=setup.log).text
+    text = prepare_text(setup.profile.text, log=setup.log)
     if setup.profile.large.published:
         from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - only profile paper needs it
 
@@ -42,9 +42,7 @@ def prepare(setup: Setup[Profile]) -> None:
 
     def train_models(directory: Path) -> dict[str, Any]:
         if not torch.cuda.is_available():
-            raise UsageError(
-                f"the models of profile {setup.profile_name} must be trained first, which needs a CUDA device"
-            )
+            raise UsageError(f"training the models of profile {setup.profile_name} needs a CUDA device")
         setup.log(f"training the models of profile {setup.profile_name}: once, some minutes on a GPU ...")
         return build(setup.profile_name, text, directory, setup.log)
 
@@ -68,7 +66,7 @@ def create(setup: Setup[Profile], directory: Path) -> None:
 def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None) -> None:
     """Add a newly corrupted large model to a workspace, and a copy as ``fixed_model.pth``, the starting solution.
 
-    The same ``seed`` gives the same permutation, so whoever knows the seed can repair the model.
+    The same ``seed`` gives the same permutation, so anyone who knows the seed can repair the model.
     """
     state = corrupted(_intact_models(setup.profile_name).large, seed)
     _save(state, setup.profile.dtype, directory / "large_model.pth")
@@ -77,12 +75,12 @@ def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None
 
 @cache
 def _intact_models(profile: str) -> Models:
-    """Return a profile's intact models, cached per process."""
+    """Return a profile's intact models."""
     return open_models(profile, open_text(PROFILES[profile].text))
 
 
 def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
-    """Return ``state`` with the embedding's rows permuted at random, or according to ``seed`` if it is not None."""
+    """Return ``state`` with the embedding's rows permuted: according to ``seed``, or at random if it is None."""
     rows = len(state[EMBEDDING])
     draw = secrets.SystemRandom() if seed is None else random.Random(seed)
     order = draw.sample(range(rows), rows)

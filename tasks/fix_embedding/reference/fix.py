@@ -11,7 +11,7 @@
    hidden states that precede the token. A linear assignment therefore gives the best permutation.
 
 The logarithm of the model's table is a product of two thin matrices, hidden states and embedding; the agreement of
-tokens and rows is a product of their means. ``matching.py`` computes such products in blocks, because a table of all
+tokens and rows is a product of their means. ``assignment.py`` computes such products in blocks, because a table of all
 pairs would not fit into memory.
 """
 
@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from assignment import Table
 from batches import RandomWindows
 from gpt import GPT, GPTConfig
-from matching import Table
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -43,13 +43,13 @@ ENOUGH, FEW = 1 / 10, 1 / 80
 SMOOTHING = 5.0
 """Number of occurrences at which a token's neighbours have half of their full weight."""
 FREQUENCY_WEIGHT = 0.05
-"""Weight of the comparison of frequencies relative to that of neighbours."""
+"""Weight of the comparison of frequencies relative to the comparison of neighbours."""
 RARE = 1e-12
 """Lower bound of a row's long-run frequency."""
 READ = 1 << 27
-"""Maximum number of tokens of the text to count."""
+"""Maximum number of tokens in the text whose bigrams are counted."""
 PASSES = (32, 256, 1024)
-"""Batches of whole contexts in each round."""
+"""Number of batches of whole contexts in each round."""
 BIGRAM_WEIGHT = 0.2
 """Weight of a token's occurrence in bigrams relative to its occurrence in a whole context."""
 SETTLED = 1 / 10
@@ -200,8 +200,6 @@ def main() -> None:
     order = match_bigrams(known, text)
     report("assigned rows by bigrams")
     order = match_contexts(model, known, text, order)
-    if DEVICE == "cuda":
-        report(f"peak GPU memory: {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")
     state[EMBEDDING] = known.rows[order].to("cpu", state[EMBEDDING].dtype)
     save_file(state, HERE / "fixed_model.safetensors")
     (HERE / "fixed_model.pth").unlink(missing_ok=True)

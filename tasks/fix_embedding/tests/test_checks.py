@@ -72,15 +72,15 @@ def test_a_changed_tensor_is_named(good: Any, tensors: Any, tmp_path: Path, chan
 
 def test_names(good: Any, tensors: Any, tmp_path: Path) -> None:
     torch.save({**good, "lm_head.weight": good[NAME]}, tmp_path / PTH)
-    refused(tmp_path, tensors, "beside the large model's tensors, 'lm_head.weight'")
+    refused(tmp_path, tensors, "1 unknown tensors, such as 'lm_head.weight'")
     torch.save({"model": good}, tmp_path / PTH)
-    refused(tmp_path, tensors, f"lacks {NAME}, .* and [0-9]+ more")
+    refused(tmp_path, tensors, f"[0-9]+ missing tensors, such as {NAME}")
     torch.save({"model": good, "optimiser": torch.zeros(1 << 19)}, tmp_path / PTH)
-    refused(tmp_path, tensors, "save the state dict alone")
+    refused(tmp_path, tensors, "save only the state dict")
     torch.save(list(good.values()), tmp_path / PTH)
     refused(tmp_path, tensors, "holds a list")
     torch.save({**good, 7: good[NAME]}, tmp_path / PTH)
-    refused(tmp_path, tensors, "tensors, 7;")
+    refused(tmp_path, tensors, "such as 7;")
 
 
 def test_files_that_are_none(tensors: Any, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_headers_that_lie(tensors: Any, tmp_path_factory: Any, header: Any, data
     text = json.dumps(header).encode()
     directory = tmp_path_factory.mktemp("lie")
     (directory / SAFETENSORS).write_bytes(struct.pack("<Q", len(text)) + text + data)
-    refused(directory, tensors, "cannot be read|lacks")
+    refused(directory, tensors, "cannot be read|missing")
 
 
 @pytest.mark.parametrize("name", [PTH, SAFETENSORS])

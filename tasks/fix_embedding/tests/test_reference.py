@@ -19,7 +19,7 @@ SIZE, RANK = 150, 8
 @pytest.fixture
 def matching(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the module, made to take seven tokens at a time."""
-    module = import_file(Path(__file__).parents[1] / "reference" / "matching.py", "fix_embedding_matching")
+    module = import_file(Path(__file__).parents[1] / "reference" / "assignment.py", "fix_embedding_assignment")
     monkeypatch.setattr(module, "BLOCK", 7 * SIZE)
     return module
 

@@ -37,7 +37,7 @@ class Batch:
 
 
 def heldout_batches(profile: Profile, tokens: NDArray[np.uint16], profile_name: str) -> tuple[list[Batch], list[Batch]]:
-    """Return the masked batches of the held-out text, for the public score and for the private score."""
+    """Return the masked batches of the held-out text: for the public score, and for the private score."""
     instance = f"restricted_mlm {profile_name}"
     windows = tokens[: len(tokens) // profile.length * profile.length].reshape(-1, profile.length)
     return batches(
@@ -61,7 +61,7 @@ def batches(
     share: float,
     seed: int,
 ) -> tuple[list[Batch], list[Batch]]:
-    """Return masked batches, for the public score and for the private score; they depend only on the arguments.
+    """Return masked batches, for the public score and for the private score. They depend only on the arguments.
 
     Args:
         windows: non-overlapping windows of the held-out text, [number, length].
@@ -112,11 +112,7 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
 
 
 def check_size(size: int, profile: Profile) -> None:
-    """Refuse a model whose tensors are too large.
-
-    Raises:
-        InvalidSubmissionError: if ``size``, in bytes, exceeds the profile's limit.
-    """
+    """Raise InvalidSubmissionError if ``size``, the bytes of a model's tensors, exceeds the profile's limit."""
     if not 0 <= size <= profile.max_bytes + _MAX_HEADER_BYTES:
         raise InvalidSubmissionError(
             f"the model's tensors have {size:,} bytes; at most {profile.max_bytes:,} are allowed"
@@ -130,7 +126,7 @@ def mean_loss(
 
     Args:
         logits: a function that returns the logits of a batch at its masked positions, [positions, vocabulary].
-        batches: the batches, at least one.
+        batches: at least one batch.
         log: receives progress messages.
 
     Raises:

@@ -97,7 +97,7 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
 
 
 def starting_model(profile: str) -> CacheEntry:
-    """Return the cache entry of the starting model's weights; the entry's key covers all inputs of the training."""
+    """Return the cache entry of the starting model's weights; its key depends on all inputs of the training."""
     chosen = PROFILES[profile]
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
     sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]
@@ -110,9 +110,6 @@ def train_starting_model(profile: str, directory: Path, log: Callable[[str], Non
     """Train the starting model with the starter's ``train.py``, and write its weights to ``directory``.
 
     Return the content of the cache entry's manifest.
-
-    Raises:
-        ReBenchError: if the training fails.
     """
     import torch  # noqa: PLC0415 - slow, and usually not needed
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import torch
 from restricted import export, graph, interpret, plan
-from restricted.refusal import RefusedError
+from restricted.graph import RefusedError
 from safetensors.torch import save
 
 HERE = Path(__file__).parent
 LARGEST_DIFFERENCE = 1e-3
-"""Tolerated difference between the logits of the list and of ``forward``, relative to the largest logit. The logits
-differ slightly if the order of summation differs."""
+"""Tolerated difference between the logits of the list and the logits of ``forward``, relative to the largest logit: the
+order of summation may differ."""
 
 
 def load(path: Path) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from restricted_mlm.sandboxed.restricted import graph, interpret, plan
 from restricted_mlm.sandboxed.restricted.allowed import TABLE
-from restricted_mlm.sandboxed.restricted.refusal import RefusedError
+from restricted_mlm.sandboxed.restricted.graph import RefusedError
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ from torch.nn.functional import relu
 
 from re_bench.data.files import import_file
 from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
-from restricted_mlm.sandboxed.restricted.refusal import RefusedError
+from restricted_mlm.sandboxed.restricted.graph import RefusedError
 
 pytestmark = pytest.mark.integration
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from re_bench.data.files import sha256_of
+from re_bench.data.files import import_file, sha256_of
 from re_bench.lm.training import fast_bfloat16
 from re_bench.text.prepare import prepare
-from restricted_mlm import build
 from restricted_mlm.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
+build = import_file(Path(__file__).parents[1] / "tools" / "build_reference.py", "restricted_mlm_build_reference")
 STEPS = 1
 ROUNDING = 0.005
 """Nats by which a loss may differ between an H200 and a CPU, both in bfloat16 or the CPU in float32."""
@@ -26,13 +27,13 @@ ROUNDING = 0.005
 
 @pytest.fixture(scope="module")
 def record() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(build.record_path("cpu").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = json.loads((build.DIRECTORY / "cpu.json").read_text(encoding="utf-8"))
     return loaded
 
 
 @pytest.fixture(scope="module")
 def text() -> PreparedText:
-    return prepare(PROFILES["cpu"].text).text
+    return prepare(PROFILES["cpu"].text)
 
 
 def test_the_record_is_of_the_shipped_weights_this_text_and_this_recipe(

@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The reference solution: sample programs, run the public tests, feed errors back, and vote among those that pass.
+"""The reference solution: sample programs, run the public tests, feed errors back, and vote among passing programs.
 
 A round starts only when all answers of the previous round have arrived, and time limits apply to CPU time. The same
 answers therefore lead to the same program, however busy the machine is.
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import openai
-from programs import key, program_in
 from rust_tools import TOO_SLOW, Rust, seconds_of
 from votes import elected, made_inputs
 
@@ -35,8 +35,8 @@ MADE_RUN_S = 1.0
 QUICKLY = ("-C", "opt-level=0")
 """Options with which rustc takes a third of the time. Public tests are small, so programs need no optimization."""
 LATEST_S = 45.0
-"""Seconds of :func:`own_time` after which no further round starts, so that the solution answers in time. Only a model
-that takes more than ten seconds per round reaches this limit."""
+"""Seconds of :func:`own_time` after which no further round starts, so that the solution returns in time. This limit is
+only reached if the model takes more than ten seconds per round."""
 
 REQUEST = """Solve this programming problem in Rust. Think step by step first: say what the limits of the input demand \
 of the algorithm, which integer types can hold every value, and which corner cases there are. Then write the whole \
@@ -64,6 +64,15 @@ But its actual output was:
 Explain what is wrong, and write the whole corrected program.""",
 }
 SHOWN = 1_500
+"""Maximum number of characters of each text in a remark."""
+_FENCED = re.compile(r"^[ \t]*```([^\n`]*)\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_MAIN = re.compile(r"^\s*(?:pub )?fn main\s*\(", re.MULTILINE)
+_FIRST_LINE = re.compile(
+    r"^(?:#!?\[|//|/\*|(?:pub )?(?:use|fn|struct|enum|impl|trait|type|mod|const|static|macro_rules!|extern)\b)",
+    re.MULTILINE,
+)
+_LAST_LINE = re.compile(r"^\}", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 _rust: dict[asyncio.AbstractEventLoop, Rust] = {}
 
@@ -94,7 +103,7 @@ class Attempt:
     asked: int = 0
     """Number of answers requested so far."""
     found: dict[str, Candidate] = field(default_factory=dict)
-    """The programs found so far, by :func:`programs.key`."""
+    """The programs found so far, by :func:`key`."""
     refused: bool = False
     """Whether a call failed, because the budget was exhausted or the server failed."""
 
@@ -120,7 +129,7 @@ class Attempt:
     async def another_round(self) -> None:
         """Ask the model to repair some failing programs, or for new programs if none fails."""
         failing = [candidate for candidate in self.found.values() if candidate.remark]
-        # Prefer programs that were repaired less often, then those that the model wrote more often.
+        # Prefer programs that were repaired less often, then programs that the model wrote more often.
         failing.sort(key=lambda candidate: (candidate.repairs, -candidate.times))
         jobs = []
         for candidate in failing[:REPAIRS]:
@@ -155,7 +164,7 @@ class Attempt:
         return [{"role": "assistant", "content": shown}, {"role": "user", "content": candidate.remark}]
 
     async def take(self, texts: list[str]) -> None:
-        """Extract the programs from some answers, and try out those that are new."""
+        """Extract the programs from some answers, and try out the new ones."""
         new = []
         for source in filter(None, map(program_in, texts)):
             known = self.found.get(key(source))
@@ -211,6 +220,27 @@ class Attempt:
             if run.failure == TOO_SLOW:
                 break
         return found + [None] * (len(inputs) - len(found))
+
+
+def program_in(text: str) -> str:
+    """Return the Rust program in an answer, or an empty string.
+
+    The program is the longest fenced block with a main function. Without such a block, the program reaches from the
+    first line outside of fences that may begin a program to the last closing brace at the beginning of a line.
+    """
+    blocks = [block for _language, block in _FENCED.findall(text) if _MAIN.search(block)]
+    if blocks:
+        return max(blocks, key=len)
+    plain = _FENCED.sub("", text)
+    first, ends = _FIRST_LINE.search(plain), [found.end() for found in _LAST_LINE.finditer(plain)]
+    if first is None or not ends or not _MAIN.search(plain):
+        return ""
+    return plain[first.start() : ends[-1]] + "\n"
+
+
+def key(source: str) -> str:
+    """Return a key that is equal for programs that differ only in comments and layout."""
+    return "".join(_COMMENT.sub("", source).split())
 
 
 def own_time() -> float:

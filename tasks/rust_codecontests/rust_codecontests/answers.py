@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.sandbox.calls import SandboxFaultError
@@ -15,8 +17,8 @@ from rust_codecontests import sandboxed
 from rust_codecontests.dataset import without_hidden_tests
 from rust_codecontests.judge.toolchain import find_toolchain
 from rust_codecontests.load_clock import LoadClock
-from rust_codecontests.model_calls import read_calls
 from rust_codecontests.profiles import SOURCE_BYTES, model_name
+from rust_codecontests.stand_in.prompts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,21 +29,19 @@ if TYPE_CHECKING:
     from re_bench.api import Job, SandboxedProcess
     from re_bench_gateway import Gateway, Usage
     from rust_codecontests.dataset import Problem
-    from rust_codecontests.model_calls import ModelCall
     from rust_codecontests.profiles import ProfileSettings
 
 MODULE = "solve_code_contests_rust"
 OUT_OF_TIME = "out of time"
 ENDED, MALFORMED = "process ended", "malformed reply"
-"""Failures of a whole batch."""
-NOT_THE_MODELS = "not the model's"
-"""Failure of a program that the model did not write."""
+"""Failures of all problems of a batch."""
 MAX_REQUEST_BYTES = 256 << 10
-"""Maximum size of a request to the model, many times the size of the model's context."""
+"""Maximum size of a request to the model: many times the model's context."""
 _GRACE_S = 10.0
 _LATE_S = 2.0
 _STEP_S = 1.0
 _TEXT = 500
+_MODEL_NAME = 200  # maximum number of characters
 _OF_IMAGES = "/opt/venv/bin"
 """The directory of Python in the task's image, for the ``container`` backend."""
 
@@ -54,7 +54,24 @@ class Answer:
     failure: str = ""
     """The reason, one of a few fixed texts, which may be shown to the author; empty for a program."""
     text: str = ""
-    """The submission's own text about the failure; not shown to the author, because it could contain the problem."""
+    """The submission's own text about the failure. It is not shown to the author, because it could contain the
+    problem's statement."""
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A model call that was answered completely or in part."""
+
+    start: float
+    """Time of the request, in seconds since the epoch."""
+    end: float
+    """Time of the reply, in seconds since the epoch."""
+    prompts: tuple[str, ...]
+    """The text of the messages, and all text in the request, including field names."""
+    answers: tuple[str, ...]
+    """All texts in the reply's choices."""
+    model: str = ""
+    """Name of the model according to the server's reply."""
 
 
 def collect_answers(
@@ -65,7 +82,7 @@ def collect_answers(
     The gateway's log is kept in ``job.records``.
 
     Raises:
-        InvalidSubmissionError: if the first process cannot import the module, which has seen no problem by then.
+        InvalidSubmissionError: if the first process, which has not seen any problem, cannot import the module.
         UsageError: if Rust is not installed, or the key for the model is missing.
         ReBenchError: if the model's server answered no call at all.
     """
@@ -89,12 +106,16 @@ def collect_answers(
     return answers, usage, calls
 
 
-def _check_model(gateway: Gateway, model: str) -> None:
-    """Make a test call to find out whether the server is why all of a submission's calls failed.
+def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[Answer]) -> None:
+    """Write ``programs.jsonl`` for the operator: for each problem, the program or the reason why there is none."""
+    with (records / "programs.jsonl").open("w", encoding="utf-8") as file:
+        for problem, answer in zip(problems, answers, strict=True):
+            line = {"problem": problem.name, "source": answer.source, "failure": answer.failure, "text": answer.text}
+            file.write(json.dumps(line) + "\n")
 
-    Raises:
-        ReBenchError: if the server does not answer the test call either.
-    """
+
+def _check_model(gateway: Gateway, model: str) -> None:
+    """Make a test call, and raise ReBenchError if it fails too, because then the submission is not at fault."""
     import httpx2  # noqa: PLC0415 - slow to import, and rarely needed
     import openai  # noqa: PLC0415
 
@@ -117,7 +138,7 @@ def _check_model(gateway: Gateway, model: str) -> None:
 def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
     """Yield the answers to all problems, running each batch in a new process."""
     profile = job.profile
-    sysroot = find_toolchain().sysroot  # visible in the sandbox, like the gateway's socket
+    sysroot = find_toolchain().sysroot  # visible in the sandbox, as is the gateway's socket
     search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
     visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
     environment = {"PATH": search, "RUST_EDITION": profile.edition}
@@ -164,3 +185,28 @@ def _answer(reply: sandboxed.Reply, source: NDArray[np.uint8]) -> Answer:
         return Answer(source[: reply.size].tobytes().decode())
     except UnicodeDecodeError:
         return Answer(None, "not Unicode text")
+
+
+def read_calls(log: Path) -> list[ModelCall]:
+    """Return the answered calls in a gateway's log, ordered by the time of the request."""
+    with log.open(encoding="utf-8") as lines:
+        calls = [_model_call(entry) for entry in map(json.loads, lines) if entry.get("response")]
+    return sorted(calls, key=lambda call: call.start)
+
+
+def _model_call(entry: dict[str, Any]) -> ModelCall:
+    start = dt.datetime.fromisoformat(entry["time"]).timestamp()
+    request = entry["request"]
+    prompts = (text_of(request.get("messages") or []), "\n".join(_strings(request, keys=True)))
+    messages = [choice.get("message") or {} for choice in entry["response"].get("choices") or []]
+    name = str(entry["response"].get("model", ""))[:_MODEL_NAME]
+    return ModelCall(start, start + entry["seconds"], prompts, tuple(_strings(messages)), name)
+
+
+def _strings(value: object, *, keys: bool = False) -> list[str]:
+    """Return all strings in a JSON value, including field names if ``keys``."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair[not keys :]]
+    return [text for entry in value for text in _strings(entry, keys=keys)] if isinstance(value, list) else []

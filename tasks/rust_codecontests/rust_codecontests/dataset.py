@@ -1,7 +1,7 @@
-"""Read a profile's prepared problems from the cache, and remove what submissions must not see.
+"""Read a profile's prepared problems from the cache, and remove hidden tests from problems.
 
 The cache has one file per split. Each line is a JSON object with the field names of CodeContests and the canary. The
-held-out split stays in the cache, which no sandbox shows.
+held-out split stays in the cache, which is visible in no sandbox.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.data.cache import CacheEntry, cache_directory, cache_key, report_damage
 from re_bench.data.huggingface import identity
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from rust_codecontests import pool
 from rust_codecontests.codecontests import CODECONTESTS
 from rust_codecontests.judge.verdicts import Test
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 SPLITS = {"cpu": ("train", "valid", "test"), "cpu-test2": ("train", "valid", "test2"), "paper": ("valid", "test")}
-"""The splits of each profile; the last one is held out. CodeContests' training split is gigabytes in size and not
-used."""
+"""The splits of each profile; the last split is held out. CodeContests' training split is not used, because it has
+several gigabytes."""
 OWN = ("cpu", "cpu-test2")
 """The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
 """The file that records, for each profile in OWN, the key of its problems and the SHA-256 of its prepared files."""
 
-_VERSION = 1  # raise whenever the prepared files change; this changes the keys
+_VERSION = 1  # part of the keys; raise it whenever the format of the prepared files changes
 _NANOS = 10**9
 _HIDDEN = ("private_tests", "generated_tests")
 
@@ -64,12 +64,9 @@ def read(profile: str, split: str) -> list[Problem]:
     """Return the problems of a profile's split, in a fixed order, from the cache.
 
     Raises:
-        UsageError: if there is no such split, or the split is not prepared.
+        UsageError: if the split is not prepared.
         ReBenchError: if the prepared file does not match its manifest.
     """
-    if split not in SPLITS.get(profile, ()):
-        splits = ", ".join(f"{name} has {' '.join(names)}" for name, names in SPLITS.items())
-        raise UsageError(f"rust_codecontests has no split {split!r} in profile {profile!r}; {splits}")
     prepared = entry(profile, [split])
     prepared.open()
     path = prepared.directory / f"{split}.jsonl"
@@ -98,11 +95,7 @@ def without_hidden_tests(problem: Problem) -> dict[str, Any]:
 
 
 def from_record(fields: Mapping[str, Any]) -> Problem:
-    """Return the problem of a record; unknown fields are ignored.
-
-    Raises:
-        KeyError, TypeError, ValueError: if the record does not have the form of :func:`to_record`.
-    """
+    """Return the problem of a record; unknown fields are ignored."""
     limit = fields["time_limit"]
     return Problem(
         name=fields["name"],
@@ -122,10 +115,7 @@ def to_json_line(problem: Problem) -> str:
 
 
 def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
-    """Return the cache entry of a profile's problems; its name depends on everything that the problems depend on.
-
-    Opening the entry verifies the files of ``splits``.
-    """
+    """Return the cache entry of a profile's problems; opening the entry verifies the files of ``splits``."""
     return CacheEntry(
         cache_directory() / "rust_codecontests" / f"{profile}-{key(profile)}",
         f"the problem set of profile {profile}",
@@ -155,10 +145,10 @@ def pinned_checksums(profile: str) -> dict[str, str]:
         ReBenchError: if the problems have changed since their checksums were pinned.
     """
     pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))[profile]
-    if (present := key(profile)) != pins["key"]:
+    if key(profile) != pins["key"]:
         raise ReBenchError(
-            f"the problems of profile {profile} have the key {present}, {CHECKSUMS} says {pins['key']}; after a change "
-            "of problems run: python tasks/rust_codecontests/tools/check_problems.py --pin"
+            f"the problems of profile {profile} have changed since their checksums were pinned; run: "
+            "python tasks/rust_codecontests/tools/check_problems.py --pin"
         )
     files: dict[str, str] = pins["files"]
     return files

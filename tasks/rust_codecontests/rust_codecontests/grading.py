@@ -1,38 +1,41 @@
-"""Read the held-out problems with all their tests, and judge programs for them."""
+"""Read the held-out problems with all their tests, judge programs for them, and compute the score."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+import statistics
+from collections import Counter, defaultdict
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from re_bench.api import RawScore
 from rust_codecontests import dataset
-from rust_codecontests.judge import Limits
+from rust_codecontests.judge import Limits, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from re_bench_gateway import Usage
     from rust_codecontests.answers import Answer
     from rust_codecontests.dataset import Problem
     from rust_codecontests.judge import Judge, Judgement
     from rust_codecontests.stand_in.problems import Problem as KnownProblem
 
+ERRORS_KEPT = 10
+OVERLOADED = 0.5
+"""Share of the cores used by other programs at which the log reports the machine as overloaded."""
+
 
 def held_out_problems(profile: str) -> list[Problem]:
-    """Return the problems that a submission is scored on, including hidden tests.
-
-    Raises:
-        UsageError: if the problems are not prepared.
-        ReBenchError: if the prepared file does not match its manifest.
-    """
+    """Return the problems that a submission is scored on, including hidden tests."""
     return dataset.read(profile, dataset.held_out_split(profile))
 
 
 def public_problems(problems: Sequence[Problem | KnownProblem], of_five: int) -> list[bool]:
     """Return which problems count for the public score: of each difficulty, the last ``of_five`` of every five.
 
-    With two of five, both parts of split ``test`` are equally hard for the reference. If this makes none
-    public, all problems are public.
+    With two of five, the public and the private problems of split ``test`` are equally hard for the reference. If this
+    rule makes no problem public, all problems are public.
     """
     places: defaultdict[str, count[int]] = defaultdict(count)
     public = [next(places[problem.difficulty]) % 5 >= 5 - of_five for problem in problems]
@@ -42,14 +45,51 @@ def public_problems(problems: Sequence[Problem | KnownProblem], of_five: int) ->
 def judge_answers(
     judge: Judge, problems: Sequence[Problem], answers: Sequence[Answer], deadline: float
 ) -> list[Judgement | None]:
-    """Judge every program on all tests of its problem; return None for an answer without a program.
+    """Judge every program on all tests of its problem, and return None for each answer without a program.
 
-    Tests are started only until ``deadline`` (``time.monotonic``); later programs are not judged and count as unsolved.
+    Tests are started only until ``deadline`` (``time.monotonic``); programs that are not judged count as unsolved.
     """
     programs = [
-        (answer.source, problem.tests, Limits(problem.time_limit_s, problem.memory_limit_mib), len(problem.public))
+        (answer.source, problem.tests, Limits(problem.time_limit_s, problem.memory_limit_mib))
         for problem, answer in zip(problems, answers, strict=True)
         if answer.source is not None
     ]
     judgements = iter(judge.judge_all(programs, deadline))
     return [None if answer.source is None else next(judgements) for answer in answers]
+
+
+def report(
+    label: str,
+    answers: Sequence[Answer],
+    judgements: Sequence[Judgement | None],
+    usage: Usage,
+    load: Mapping[str, float],
+    *,
+    public: Sequence[bool],
+) -> RawScore:
+    """Return the public score, and a private score if some problems are not ``public``.
+
+    The message consists of ``label``, which names the model, and the number of public problems solved. All other
+    figures are only in the details, which the submission's author does not see, because a submission could encode
+    held-out statements in these figures.
+    """
+    verdicts = Counter(str(judgement.verdict) for judgement in judgements if judgement)
+    solved = [bool(judgement and judgement.verdict is Verdict.ACCEPTED) for judgement in judgements]
+    shown = [right for right, is_public in zip(solved, public, strict=True) if is_public]
+    hidden = [right for right, is_public in zip(solved, public, strict=True) if not is_public]
+    final = statistics.mean(hidden or shown)
+    details: dict[str, Any] = {
+        "solved": sum(shown),
+        "problems": len(shown),
+        "private_solved": sum(hidden),
+        "private_problems": len(hidden),
+        "standard_error": round(math.sqrt(final * (1 - final) / len(hidden or shown)), 6),
+        "verdicts": dict(verdicts),
+        "failures": dict(Counter(answer.failure for answer in answers if answer.source is None)),
+        "errors": [answer.text for answer in answers if answer.text][:ERRORS_KEPT],
+        "cpu_s": round(sum(judgement.cpu_s for judgement in judgements if judgement), 3),
+        "load": {**load, "overloaded": load["share_of_others"] >= OVERLOADED},
+        "usage": usage.model_dump(mode="json", exclude={"remaining"}),
+    }
+    message = f"{label}{sum(shown)} of {len(shown)} problems solved"
+    return RawScore(statistics.mean(shown), message, details, private=final if hidden else None)

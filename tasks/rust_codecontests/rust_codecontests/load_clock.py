@@ -27,9 +27,9 @@ class CpuTimes:
     """A snapshot of CPU times in seconds: of some cores since boot, and of processes since their start."""
 
     busy: float
-    """Time in which the cores were busy, including stolen time; 0 if unknown."""
+    """Time in which the cores were busy, including stolen time."""
     stolen: float
-    """Time in which the host of this virtual machine gave the cores to other machines."""
+    """Time in which the host of this virtual machine gave the cores to other virtual machines."""
     own: float
     """Time used by this process and its descendants, including reaped descendants."""
     others: Mapping[int, float]
@@ -61,7 +61,7 @@ class CpuTimes:
 class LoadClock:
     """Count wall-clock time since the clock's creation, minus the share of our cores that others have used.
 
-    "Others" are the machine's host and all visible processes that do not descend from this process.
+    "Others" are the virtual machine's host and all visible processes that do not descend from this process.
     """
 
     def __init__(self) -> None:
@@ -87,13 +87,12 @@ class LoadClock:
 def _core_times(cores: set[int]) -> tuple[float, float]:
     """Return the busy seconds of some cores since boot, and how many of these seconds the host has stolen."""
     busy = stolen = 0
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
-            name, *words = line.split()
-            if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cores:
-                values = [int(word) for word in words[: _STEAL + 1]]
-                busy += sum(values) - values[_IDLE] - values[_IOWAIT]
-                stolen += values[_STEAL]
+    for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cores:
+            values = [int(field) for field in fields[: _STEAL + 1]]
+            busy += sum(values) - values[_IDLE] - values[_IOWAIT]
+            stolen += values[_STEAL]
     return busy / _TICKS, stolen / _TICKS
 
 

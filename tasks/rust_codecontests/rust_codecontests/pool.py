@@ -1,7 +1,7 @@
 """Read the stand-in model's problems: statements, and pools of correct and flawed programs.
 
 The gateway creates the model with :func:`answer`. For an agent's session, the model knows only the splits that agents
-have. Sandboxes must not show any of these files.
+have. These files must not be visible in any sandbox.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
 from rust_codecontests.stand_in.model import StandIn
 from rust_codecontests.stand_in.problems import Problem, Program
 from rust_codecontests.stand_in.reports import Failure
@@ -25,7 +24,7 @@ CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must n
 
 PROBLEMS = Path(__file__).parent / "problems"
 PUBLIC = "public.toml"
-"""The file with a problem's public tests and the failures of wrong programs, written by ``observing``."""
+"""The file with a problem's public tests and the failures of wrong programs, written by ``observations``."""
 SHOWN = ("train", "valid")
 """The splits that agents get, including hidden tests."""
 SPLITS = (*SHOWN, "test", "test2")
@@ -45,24 +44,15 @@ def directories(splits: Sequence[str] = SPLITS, problems: Path = PROBLEMS) -> li
 
 
 def read(directory: Path) -> Problem:
-    """Read the statement, the difficulty and the programs of the problem in a directory.
-
-    Raises:
-        ReBenchError: if the directory does not have the form described in tasks/rust_codecontests/README.md.
-    """
-    try:
-        difficulty = tomllib.loads((directory / "problem.toml").read_text())["difficulty"]
-        correct = [Program(source(path), "accepted") for path in sorted((directory / "correct").glob("*.rs"))]
-        known = failures(directory)
-        wrong = [
-            Program(source(path), VERDICTS[path.stem.split("_")[0]], known.get(path.stem, ()))
-            for path in sorted((directory / "wrong").glob("*.rs"))
-        ]
-        return Problem(statement(directory), difficulty, (*correct, *wrong))
-    except (OSError, ValueError, KeyError) as error:
-        raise ReBenchError(
-            f"{directory}: not a valid problem for the stand-in model ({type(error).__name__}: {error})"
-        ) from error
+    """Read the statement, the difficulty and the programs of the problem in a directory."""
+    difficulty = tomllib.loads((directory / "problem.toml").read_text())["difficulty"]
+    correct = [Program(source(path), "accepted") for path in sorted((directory / "correct").glob("*.rs"))]
+    known = failures(directory)
+    wrong = [
+        Program(source(path), VERDICTS[path.stem.split("_")[0]], known.get(path.stem, ()))
+        for path in sorted((directory / "wrong").glob("*.rs"))
+    ]
+    return Problem(statement(directory), difficulty, (*correct, *wrong))
 
 
 def failures(directory: Path) -> dict[str, tuple[Failure, ...]]:
@@ -85,7 +75,7 @@ def answer(seed: int = 0, secret: int = 0, splits: Sequence[str] = SPLITS) -> St
 
 
 def source(path: Path) -> str:
-    """Return a program without its first lines for maintainers (the canary and the description of the flaw)."""
+    """Return a program without its first lines, which are for maintainers: the canary and the flaw's description."""
     lines = path.read_text().splitlines()
     while lines and (not lines[0].strip() or lines[0].startswith("// Flaw:") or "canary" in lines[0]):
         del lines[0]

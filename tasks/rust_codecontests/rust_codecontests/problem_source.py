@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
 from rust_codecontests import pool
 from rust_codecontests.dataset import Problem
 from rust_codecontests.judge.verdicts import Test
@@ -23,15 +22,11 @@ if TYPE_CHECKING:
 
 SEED = 7
 """Seed of the random tests."""
-_FEW = 4  # up to this many problems are made in this process, because workers would take longer to start
+_FEW = 4  # up to this many problems are made in this process, because starting workers would take longer
 
 
 class Oracle:
-    """The definitions in a problem's ``tests.py``: inputs, and two solutions.
-
-    Raises:
-        ReBenchError: if ``tests.py`` fails or lacks a definition.
-    """
+    """The definitions in a problem's ``tests.py``: inputs, and two solutions."""
 
     public: Sequence[str]
     private: Callable[[], Iterable[str]]
@@ -41,14 +36,10 @@ class Oracle:
     brute: Callable[[str], str]
 
     def __init__(self, directory: Path) -> None:
-        path = directory / "tests.py"
-        try:
-            names = runpy.run_path(str(path), run_name=f"{directory.name}_tests")
-            self.public = names["PUBLIC"]
-            for name in ("private", "generated", "small", "solve", "brute"):
-                setattr(self, name, names[name])
-        except Exception as error:
-            raise ReBenchError(f"{path}: {type(error).__name__}: {error}") from error
+        names = runpy.run_path(str(directory / "tests.py"), run_name=f"{directory.name}_tests")
+        self.public = names["PUBLIC"]
+        for name in ("private", "generated", "small", "solve", "brute"):
+            setattr(self, name, names[name])
 
     def inputs(self) -> Iterator[str]:
         """Yield the inputs of all tests, public ones first."""
@@ -62,27 +53,20 @@ class Oracle:
 
 
 def make_problem(directory: Path) -> Problem:
-    """Return the problem in a directory, with all its tests.
-
-    Raises:
-        ReBenchError: if the files do not have the form described in the task's README.md.
-    """
+    """Return the problem in a directory, with all its tests."""
     oracle = Oracle(directory)
-    try:
-        settings = tomllib.loads((directory / "problem.toml").read_text())
-        public = oracle.tests(oracle.public)
-        return Problem(
-            name=directory.name,
-            description=with_examples(pool.statement(directory), public),
-            public=public,
-            private=oracle.tests(oracle.private()),
-            generated=oracle.tests(oracle.generated(random.Random(SEED))),
-            time_limit_s=settings["time_limit_s"],
-            memory_limit_mib=settings["memory_limit_mib"],
-            difficulty=settings["difficulty"],
-        )
-    except Exception as error:
-        raise ReBenchError(f"{directory}: not a valid problem ({type(error).__name__}: {error})") from error
+    settings = tomllib.loads((directory / "problem.toml").read_text())
+    public = oracle.tests(oracle.public)
+    return Problem(
+        name=directory.name,
+        description=with_examples(pool.statement(directory), public),
+        public=public,
+        private=oracle.tests(oracle.private()),
+        generated=oracle.tests(oracle.generated(random.Random(SEED))),
+        time_limit_s=settings["time_limit_s"],
+        memory_limit_mib=settings["memory_limit_mib"],
+        difficulty=settings["difficulty"],
+    )
 
 
 def with_examples(statement: str, examples: Sequence[Test]) -> str:
@@ -92,11 +76,7 @@ def with_examples(statement: str, examples: Sequence[Test]) -> str:
 
 
 def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
-    """Yield the problems in the directories, in order; several problems are made in parallel.
-
-    Raises:
-        ReBenchError: see :func:`make_problem`.
-    """
+    """Yield the problems in the directories, in order; several problems are made in parallel."""
     if len(directories) <= _FEW:
         yield from map(make_problem, directories)
         return
@@ -107,12 +87,10 @@ def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
 @contextmanager
 def worker_processes() -> Iterator[ProcessPoolExecutor]:
     """Open a process pool with one worker per available core; leaving the block cancels jobs that have not started."""
-    processes = ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), _leave_interrupts_to_the_parent)
+    processes = ProcessPoolExecutor(
+        len(os.sched_getaffinity(0)), get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    )
     try:
         yield processes
     finally:
         processes.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -34,11 +34,11 @@ class ProfileSettings:
     budget: Budget
     """Budget for all problems together."""
     public_of_five: int = 5
-    """How many of every five problems count for the public score; the others count for the private score."""
+    """Number of problems of every five that count for the public score; the others count for the private score."""
     label: str = "{model}: "
     """Prefix of every message; ``{model}`` stands for the real model's name."""
     batch: int = 20
-    """Problems solved at the same time."""
+    """Number of problems solved at the same time."""
     batch_s: float = 60.0
     """Seconds for a batch, measured by a ``LoadClock``."""
     load_s: float = 30.0
@@ -54,9 +54,9 @@ class ProfileSettings:
 def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
     """Return the stand-in model for the profile's held-out problems.
 
-    The model's abilities are fixed, to make scores comparable. Its answers depend on the machine's secret, because
-    otherwise a submission could compute which answers are right. They also depend on the submission's hash, so a
-    submission always gets the same score, which does not reveal the prompts that get right answers for others.
+    The model's abilities are fixed, which makes scores comparable. Its answers depend on the machine's secret, because
+    otherwise a submission could compute which answers are right. They also depend on the submission's hash, so that a
+    submission's score does not reveal which prompts get right answers in other submissions.
     """
     secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
     arguments = {"seed": 0, "secret": secret, "splits": [held_out_split(profile)]}
@@ -108,4 +108,4 @@ PROFILES = {
         log_bytes=128 << 20,
     ),
 }
-"""The profiles by name. In ``paper``, batch size, time per batch and edition are those of the original task."""
+"""The profiles by name. In ``paper``, batch size, time per batch and edition are the original task's."""

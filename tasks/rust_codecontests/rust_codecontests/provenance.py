@@ -1,16 +1,17 @@
-"""Check whether the model wrote a program, by comparing its tokens with the answers in the gateway's log.
+"""Reject programs that the model did not write, by comparing their tokens with the answers in the gateway's log.
 
 The model wrote a program if the program is a contiguous part of one answer, except for changes that :class:`Provenance`
-allows, and was not in an earlier prompt. instructions.md states the constants, and docs/tasks/rust_codecontests.md
-explains their values.
+allows, and was not in an earlier prompt. ``instructions.md`` states the constants.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,18 @@ from rust_codecontests.stand_in.problems import without_comments
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rust_codecontests.model_calls import ModelCall
+    from rust_codecontests.answers import Answer, ModelCall
+    from rust_codecontests.judge import Judge
     from rust_codecontests.rust_tokens import Program
 
+NOT_THE_MODELS = "not the model's"
+"""The failure of a program that the model did not write."""
 OWN_TOKENS = 64
 """Maximum number of the submission's own tokens around the model's part, and of tokens that come from prompts."""
 OWN_CHARACTERS = 600
-"""Maximum number of characters in these tokens, because a token can be a long string."""
+"""Maximum number of characters in these tokens; a single token can be a long string."""
 EDIT_TOKENS, EDIT_PLACES = 4, 2
-"""Maximum number of tokens, and of places, that may be edited to make a program compile."""
+"""Maximum number of edited tokens, and of places with edits, in a program."""
 EDIT_CHARACTERS = 64
 """Maximum number of characters in the new tokens."""
 EDITED_SHARE = 0.1
@@ -36,7 +40,7 @@ EDITED_SHARE = 0.1
 RUN = 8
 """Number of consecutive equal tokens required for a match."""
 WINDOW = 12
-"""Number of consecutive words that are compared between prompts and programs, ignoring the choice of names."""
+"""Number of consecutive words that are compared between prompts and programs, regardless of names."""
 
 _ENDS = ["\0"] * RUN
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -48,7 +52,7 @@ class Origin:
 
     is_model: bool
     """Whether the model wrote the program. For an edited program, the caller must also check that the edits were
-    necessary: in at least one entry of ``unedited``, no program may compile."""
+    necessary: for at least one entry of ``unedited``, none of its programs compiles."""
     unedited: tuple[tuple[str, ...], ...] = ()
     """For an edited program: for each answer that it may derive from, the programs with some or all edits reverted."""
 
@@ -56,11 +60,35 @@ class Origin:
 REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
 
 
+def refuse_foreign(
+    answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge, deadline: float = math.inf
+) -> list[Answer]:
+    """Return the answers, with a failure in place of each program that the model did not write in one of ``calls``.
+
+    The other programs are returned as the compared tokens, so that nothing else is compiled. Edited programs that are
+    not checked by ``deadline`` (``time.monotonic``) are rejected.
+    """
+    sources = {place: answer.source for place, answer in enumerate(answers) if answer.source is not None}
+    edits_left = int(EDITED_SHARE * len(answers))
+    checked = list(answers)
+    for (place, source), origin in zip(sources.items(), Provenance(calls).origins(list(sources.values())), strict=True):
+        edits_left -= bool(origin.unedited)
+        needed = (
+            not any(time.monotonic() > deadline or judge.compiles(program) for program in programs)
+            for programs in origin.unedited
+        )
+        if origin.is_model and (not origin.unedited or (edits_left >= 0 and any(needed))):
+            checked[place] = replace(answers[place], source=read_program(source).source())
+        else:
+            checked[place] = replace(answers[place], source=None, failure=NOT_THE_MODELS)
+    return checked
+
+
 class Provenance:
     """Compare a submission's programs with the model's answers.
 
-    A program may have up to ``OWN_TOKENS`` tokens around the model's part (for example, a template for input and
-    output) if all such programs have the same ones. It may also have up to ``EDIT_TOKENS`` edited tokens if it does not
+    A program may have up to ``OWN_TOKENS`` tokens around the model's part, such as a template for input and output, if
+    all such programs have the same tokens there. It may also have up to ``EDIT_TOKENS`` edited tokens if it does not
     compile without the edits. Comments, layout, `use` of the standard library and `allow` attributes are ignored.
     """
 
@@ -100,7 +128,7 @@ class Provenance:
         return len(words) >= RUN and _joined(words) in self._all
 
     def _template(self, programs: Sequence[list[str]]) -> tuple[list[str], list[str]]:
-        """Return the tokens around the model's part that most programs share; empty unless at least two share them."""
+        """Return the tokens before and after the model's part that most programs share, if at least two share them."""
         befores, afters = _shared(programs), [ending[::-1] for ending in _shared([words[::-1] for words in programs])]
         sides = [(a, b) for a in befores for b in afters if _is_little(a + b)]
         uses = [
@@ -139,7 +167,7 @@ class Provenance:
 
 
 def _is_little(words: Sequence[str]) -> bool:
-    """Return whether these words of the submission, or from a prompt, are few enough for a program."""
+    """Return whether a program may contain so many words of the submission, or from prompts."""
     return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
 
 
@@ -231,7 +259,7 @@ def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
 def _difference(one: Sequence[str], start: int, end: int, instead: Sequence[str]) -> list[Edit]:
     """Return the edit between two matched parts, if there is one.
 
-    If more than ``EDIT_TOKENS`` tokens of the answer are missing at a program's start or end, they are not an edit,
+    If more than ``EDIT_TOKENS`` tokens of the answer are missing at a program's start or end, this is not an edit,
     because a program may be any part of an answer.
     """
     while start < end and instead and one[start] == instead[0]:

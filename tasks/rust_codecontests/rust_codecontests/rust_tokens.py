@@ -28,7 +28,7 @@ _MAX_DECLARATION = 200  # tokens in a declaration; limits the time for untermina
 _LIBRARY = ("std", "core", "alloc")
 _PATH_MARKS = ("::", "{", "}", ",", "*")
 _BELONG_TO_USE = ("pub", ")", "]")  # the last token of a visibility or an attribute before `use`
-# Lints that are errors by default and that a program may allow; `allow` of other lints has no effect here.
+# Lints that are errors by default, and that a program may allow; `allow` has no effect on other lints here.
 _ERRORS = re.compile(r"arithmetic_\w+|overflowing_\w+|unconditional_panic|\w+_const_eval|invalid_\w+|\w+_transmutes")
 _READS_SOURCE = frozenset({"include_str", "include_bytes", "asm", "global_asm", "naked_asm"})
 _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
@@ -54,7 +54,7 @@ class Program(NamedTuple):
     def source(self, tokens: list[str] | None = None) -> str:
         """Return the text to compile: ``tokens`` (by default the program's own), then the imports.
 
-        Imports at the end are always parsed as declarations, even if our tokens differ from the compiler's.
+        At the end, imports are always parsed as declarations, even if our tokens differ from the compiler's tokens.
         """
         return "\n".join([" ".join(self.tokens if tokens is None else tokens), *self.imports, ""])
 
@@ -63,7 +63,7 @@ def read_program(source: str) -> Program:
     """Return the tokens and imports of a source.
 
     Comments, documentation, layout and `allow` attributes for warnings are dropped. In unusual programs, the tokens may
-    differ from the compiler's. The comparison is complete even then, because only these tokens are compiled.
+    differ from the compiler's tokens. The comparison is complete even then, because only these tokens are compiled.
     """
     texts = list(_tokens(source))
     program = Program([], [])

@@ -39,7 +39,7 @@ class Reply:
     """Number of bytes of source text in the problem's row; 0 for a failure."""
     failure: Failure = ""
     text: str = ""
-    """A text about the failure; the submission can control this text."""
+    """A description of the failure; the submission can control this text."""
 
 
 def load(directory: Path, name: str) -> None:
@@ -102,12 +102,13 @@ async def _result(client: Any, semaphore: asyncio.Semaphore, problem: dict[str, 
 
 
 def _answer(task: asyncio.Task[Any], row: NDArray[np.uint8]) -> Reply:
-    """Write a finished task's source text into ``row``, and return its size; or return the failure."""
+    """Write a finished task's source text into ``row``; return the text's size, or the failure."""
     if not task.done():
         return Reply(0, "out of time")
     result = task.result()
     if isinstance(result, BaseException):
-        return Reply(0, "exception", _shown(f"{type(result).__name__}: {result}"))
+        text = f"{type(result).__name__}: {result}"[:MAX_TEXT]
+        return Reply(0, "exception", text.encode("utf-8", "replace").decode())
     if not isinstance(result, str):
         return Reply(0, "not a string", type(result).__name__[:MAX_TEXT])
     try:
@@ -118,7 +119,3 @@ def _answer(task: asyncio.Task[Any], row: NDArray[np.uint8]) -> Reply:
         return Reply(0, "too long", f"{len(result)} characters")
     row[: len(data)] = np.frombuffer(data, np.uint8)
     return Reply(len(data))
-
-
-def _shown(text: str) -> str:
-    return text[:MAX_TEXT].encode("utf-8", "replace").decode()

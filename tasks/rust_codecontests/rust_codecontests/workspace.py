@@ -1,4 +1,4 @@
-"""Prepare the problems with all their tests, and add those that are not held out to workspaces."""
+"""Prepare the problems with all their tests, and add problems that are not held out to workspaces."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from re_bench.data.files import sha256_of
 from rust_codecontests import codecontests, dataset, pool, problem_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rust_codecontests.dataset import Problem
 
@@ -46,37 +46,27 @@ def write_splits(
 ) -> dict[str, dict[str, int]]:
     """Write a file for each split into ``directory``, and return the numbers of problems and tests by split."""
     figures = {}
-    parts = problems_of(profile, splits)
     for split in splits:
         log(f"{split}: making problems and tests ..." if profile in dataset.OWN else f"{split}: fetching ...")
+        counts = Counter(problems=0, tests=0)
         with (directory / f"{split}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-            figures[split] = write_problems(next(parts), file)
-        log(f"{split}: {figures[split]['problems']} problems, {figures[split]['tests']} tests")
+            for problem in problems_of(profile, split):
+                file.write(dataset.to_json_line(problem))
+                counts.update(problems=1, tests=len(problem.tests))
+        figures[split] = dict(counts)
+        log(f"{split}: {counts['problems']} problems, {counts['tests']} tests")
     return figures
 
 
-def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
-    """Write problems as lines of a file, and return the numbers of problems and tests."""
-    counts = Counter(problems=0, tests=0)
-    for problem in problems:
-        file.write(dataset.to_json_line(problem))
-        counts.update(problems=1, tests=len(problem.tests))
-    return dict(counts)
-
-
-def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Problem]]:
-    """Yield an iterable of problems for each split; consume each iterable before the next one."""
+def problems_of(profile: str, split: str) -> Iterator[Problem]:
+    """Yield the problems of a split."""
     if profile in dataset.OWN:
-        directories = [pool.directories([split]) for split in splits]
-        made = problem_source.make_problems([*chain(*directories)])  # all splits at once, to keep all cores busy
-        yield from (islice(made, len(part)) for part in directories)
-    else:
-        for split in splits:
-            yield map(dataset.from_record, codecontests.records(split, problems=codecontests.PROBLEMS[split]))
+        return problem_source.make_problems(pool.directories([split]))
+    return map(dataset.from_record, codecontests.records(split))
 
 
 def pin(log: Callable[[str], None]) -> None:
-    """Make our own problems again, and write the checksums of their files to the repository."""
+    """Make our own problems again, and write the checksums of the prepared files to the repository."""
     splits = [*dict.fromkeys(chain(*(dataset.SPLITS[profile] for profile in dataset.OWN)))]
     with tempfile.TemporaryDirectory() as name:
         write_splits(dataset.OWN[0], splits, Path(name), log)

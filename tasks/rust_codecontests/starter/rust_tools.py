@@ -14,7 +14,6 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,27 +45,19 @@ class Run:
 
 
 class Rust:
-    """Compile and run programs; create an instance inside a running event loop.
+    """Compile and run programs, one per core at the same time; create an instance inside a running event loop.
 
-    Args:
-        options: additional options for rustc.
-        jobs: number of compilers and programs that run at the same time; None for one per core.
+    ``options`` are additional options for rustc.
     """
 
-    def __init__(self, options: Sequence[str] = (), jobs: int | None = None) -> None:
+    def __init__(self, options: Sequence[str] = ()) -> None:
         self._options = ("--edition", EDITION, "-C", "opt-level=2", "-C", "debuginfo=0", "-A", "warnings", *options)
-        self._turns = asyncio.Semaphore(jobs or len(os.sched_getaffinity(0)))
+        self._turns = asyncio.Semaphore(len(os.sched_getaffinity(0)))
         self._place = tempfile.TemporaryDirectory(prefix="rust-")
-        self._numbers = count()
-
-    def _new_directory(self) -> Path:
-        directory = Path(self._place.name, str(next(self._numbers)))
-        directory.mkdir()
-        return directory
 
     async def compile(self, source: str, *options: str) -> Program:
         """Compile a program; ``options`` are further options for rustc, such as ``"-C", "opt-level=0"``."""
-        directory = self._new_directory()
+        directory = Path(tempfile.mkdtemp(dir=self._place.name))
         (directory / "main.rs").write_text(source, encoding="utf-8", errors="replace")
         command = ("rustc", *self._options, *options, "--crate-name", "main", "-o", "main", "main.rs")
         async with self._turns:
@@ -76,15 +67,8 @@ class Rust:
         return Program(None, said.decode(errors="replace")[:MESSAGE] or f"rustc ended with status {status}")
 
     async def run(self, program: Path, text: str, seconds: float = 2.0, memory_mib: int = 256) -> Run:
-        """Run a compiled program on the input ``text``.
-
-        Args:
-            program: the binary.
-            text: the program's stdin.
-            seconds: limit of CPU time, rounded up to whole seconds.
-            memory_mib: memory limit in MiB.
-        """
-        directory = self._new_directory()
+        """Run a compiled program with ``text`` as stdin; its CPU time is limited to ``seconds``, rounded up."""
+        directory = Path(tempfile.mkdtemp(dir=self._place.name))
         async with self._turns:
             status, out, said = await _run((str(program),), directory, text.encode(), seconds, memory_mib)
         if status == 0:

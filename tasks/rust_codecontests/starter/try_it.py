@@ -1,8 +1,7 @@
 """Run your solution on problems whose tests you have: ``python try_it.py [--data data/valid.jsonl] [--first N]``.
 
 Like the scorer, this script runs your solution on batches of 20 problems, with 60 seconds per batch. It calls the model
-at OPENAI_BASE_URL with the key OPENAI_API_KEY, and prints which problems are solved. This script is only for your
-convenience; it is not part of scoring.
+at OPENAI_BASE_URL with the key OPENAI_API_KEY, and prints which problems are solved. Scoring does not use this script.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,11 +136,11 @@ fn main() {
 def attack(judge: Judge, *tests: tuple[str, str], time_s: float = LIMITS.time_s) -> Judgement:
     """Judge the program with the attacks on tests of input and expected output."""
     limits = replace(LIMITS, time_s=time_s)
-    return judge.judge(ATTACKS, [Test(*test) for test in tests], limits, public=len(tests))
+    return judge.judge(ATTACKS, [Test(*test) for test in tests], limits)
 
 
 def assert_accepted(judgement: Judgement) -> None:
-    assert judgement.message == "accepted"
+    assert judgement.verdict is Verdict.ACCEPTED, judgement
 
 
 def compiled(judge: Judge, source: str) -> Judgement:
@@ -197,7 +198,7 @@ def test_the_environment_of_the_compiler_tells_nothing(judge: Judge, monkeypatch
     monkeypatch.setenv("RE_BENCH_SECRET", EXPECTED)
     assert "not defined at compile time" in compiled(judge, 'fn main() { env!("RE_BENCH_SECRET"); }').message
     source = 'fn main() { println!("{} {}", env!("HOME"), include_str!("/proc/self/environ").contains("SECRET")); }'
-    assert_accepted(judge.judge(source, [Test("", "/tmp false")], LIMITS, public=1))  # noqa: S108
+    assert_accepted(judge.judge(source, [Test("", "/tmp false")], LIMITS))  # noqa: S108
 
 
 @pytest.mark.parametrize(
@@ -212,10 +213,11 @@ def test_the_environment_of_the_compiler_tells_nothing(judge: Judge, monkeypatch
     ids=["const loop", "8 GiB", "256 MiB", "macro recursion", "macro growth"],
 )
 def test_what_would_never_be_compiled_ends_at_a_limit(judge: Judge, source: str) -> None:
+    started = time.monotonic()
     judgement = judge.judge(source, [], replace(LIMITS, compile_s=1.0))
     assert judgement.verdict is Verdict.COMPILE_ERROR
     assert judgement.message
-    assert judgement.seconds < 60
+    assert time.monotonic() - started < 60
 
 
 def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None:
@@ -241,8 +243,8 @@ def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None
 
 
 def test_no_search_of_the_disk_and_of_proc_finds_outputs_or_other_inputs(judge: Judge) -> None:
-    found = attack(judge, ("search hidden-expected-output", EXPECTED))
-    assert found.message == f'wrong answer on test 1: token 1 is "false", expected "{EXPECTED}"'
+    found = attack(judge, ("search hidden-expected-output", "false"), ("environment", EXPECTED))
+    assert (found.verdict, found.test) == (Verdict.WRONG_ANSWER, 1)
     assert_accepted(attack(judge, ("search other-input", "false"), ("environment other-input-4711", "0")))
 
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rust_codecontests.judge import Judge, Limits, Test, Verdict, judging, runner
+from rust_codecontests.judge import Judge, Limits, Test, Verdict, runner
+from rust_codecontests.judge import judge as judge_module
 
 pytestmark = pytest.mark.integration
 
@@ -51,33 +52,32 @@ def test_time_without_a_core_does_not_count(judge: Judge) -> None:
 
 
 def test_programs_that_wait_a_little_in_every_test_are_too_slow(judge: Judge) -> None:
-    judgement = judge.judge(WAITS, [Test("doze", "1")] * 20, Limits(1.0, 256, wall_s=4.0, total_s=2.9), public=20)
+    judgement = judge.judge(WAITS, [Test("doze", "1")] * 20, Limits(1.0, 256, wall_s=4.0, total_s=2.9))
     assert (judgement.verdict, judgement.test) == (Verdict.TOTAL_TIME_LIMIT, 2)
-    assert judgement.message == "time limit for all tests together on test 3: the tests so far took more than 2.9 s"
 
 
 def test_after_the_deadline_nothing_is_judged(judge: Judge) -> None:
     for seconds in (1, 10, 30):  # until there was time for the first test, on a busy machine
         started = time.monotonic()
-        judgements = judge.judge_all([(WAITS, [Test("nap", "1")] * 100, LIMITS, 0)] * 20, started + seconds)
+        judgements = judge.judge_all([(WAITS, [Test("nap", "1")] * 100, LIMITS)] * 20, started + seconds)
         took = time.monotonic() - started
-        if judgements[0].tests_passed:
+        if judgements[0].test:
             break
     assert {judgement.verdict for judgement in judgements} == {Verdict.NOT_JUDGED}
-    assert judgements[0].tests_passed
-    assert not judgements[-1].tests_passed
+    assert judgements[0].test
+    assert not judgements[-1].test
     assert took < 60  # 800 s / cores without
 
 
 def test_a_program_whose_compiler_outlasts_the_deadline_is_not_run(judge: Judge) -> None:
     source = WAITS.replace('_ => println!("1")', '_ => println!("2")')  # not compiled yet
     judgement = judge.judge(source, [Test("", "2")], LIMITS, deadline=time.monotonic() + 0.05)
-    assert (judgement.verdict, judgement.tests_passed, judgement.cpu_s) == (Verdict.NOT_JUDGED, 0, 0)
+    assert (judgement.verdict, judgement.test, judgement.cpu_s) == (Verdict.NOT_JUDGED, None, 0)
     assert judge.judge(source, [Test("", "2")], LIMITS).verdict is Verdict.ACCEPTED
 
 
 def test_a_test_that_runs_ends_soon_after_the_deadline(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (judging, runner):
+    for module in (judge_module, runner):
         monkeypatch.setattr(module, "LAST_TEST_S", 0.5)
     limits = Limits(1.0, 256, wall_s=90)
     for seconds in (2, 10, 30):  # until there was time for the first test, on a busy machine
@@ -85,16 +85,7 @@ def test_a_test_that_runs_ends_soon_after_the_deadline(judge: Judge, monkeypatch
         tests = [Test("", "1"), Test("sleep", "1")]
         judgement = judge.judge(WAITS, tests, limits, deadline=started + seconds)
         took = time.monotonic() - started
-        if judgement.tests_passed:
+        if judgement.test:
             break
     assert (judgement.verdict, judgement.test) == (Verdict.NOT_JUDGED, 1)
-    assert judgement.message == "not judged in the time for all programs on test 2"
     assert took < 60  # 90 s without
-
-
-def test_a_source_whose_compiler_was_stopped_is_not_compiled_again(judge: Judge) -> None:
-    endless = "#![allow(long_running_const_eval)] const N: u32 = { loop {} }; fn main() { N; }"
-    before = judge._compiler.compilations
-    judgements = judge.judge_all([(endless, [Test("", "1")], Limits(1.0, 256, compile_s=1.0), 0)] * 8)
-    assert {judgement.message.partition(":")[0] for judgement in judgements} == {"the compiler was stopped"}
-    assert judge._compiler.compilations == before + 1

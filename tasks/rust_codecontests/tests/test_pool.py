@@ -15,7 +15,7 @@ import pytest
 from re_bench.data.files import import_file
 from re_bench.task.discovery import open_task
 from re_bench.task.interface import load_task
-from rust_codecontests import grading, observing, pool, profiles
+from rust_codecontests import grading, observations, pool, profiles
 from rust_codecontests.stand_in.model import StandIn
 
 TASK = Path(__file__).parents[1]
@@ -95,7 +95,7 @@ def test_only_programs_that_were_run_pay(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.integration
 def test_the_failures_of_wrong_programs_are_current() -> None:
     directory = next(each for each in pool.directories(["test"]) if each.name == "beacon_pairs")
-    assert observing.observed(directory) == (directory / pool.PUBLIC).read_text()
+    assert observations.observed(directory) == (directory / pool.PUBLIC).read_text()
 
 
 def test_two_of_five_problems_of_each_difficulty_are_public() -> None:

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rust_codecontests import pool
-from rust_codecontests.answers import NOT_THE_MODELS, Answer
+from rust_codecontests.answers import Answer, ModelCall, read_calls
 from rust_codecontests.judge import Judge, Limits, Test
-from rust_codecontests.model_calls import ModelCall, read_calls
-from rust_codecontests.origins import refuse_foreign
-from rust_codecontests.provenance import REFUSED, WHOLE, Origin, Provenance
+from rust_codecontests.provenance import NOT_THE_MODELS, REFUSED, WHOLE, Origin, Provenance, refuse_foreign
 from rust_codecontests.rust_tokens import read_program, texts_of
 from rust_codecontests.stand_in.problems import canonical
 
@@ -175,7 +173,7 @@ def test_the_compiler_reads_the_same_program(judge: Judge) -> None:
     source = Path(__file__).with_name("every_token.rs")
     test = Test("", "-3 -2 1.5 20 2.5e1 true 7 /*no*/ 4 6 ' 3 12 1 9 ok 0.5 5 0 5 0 5 12")
     verdict = judge.judge(read_program(source.read_text()).source(), [test], Limits(2, 256))
-    assert verdict.message == "accepted"
+    assert verdict.verdict == "accepted"
     for problem in PROBLEMS:
         for program in map(read_program, (program.source for program in problem.programs)):
             assert read_program(program.source()) == program

@@ -15,7 +15,7 @@ from re_bench_gateway.errors import UpstreamError
 from rust_codecontests.stand_in.model import StandIn, prompt_tokens, tokens
 from rust_codecontests.stand_in.problems import Problem, Program, canonical
 from rust_codecontests.stand_in.program_choice import KEPT, ODDS, STUBBORN, Odds
-from rust_codecontests.stand_in.prompt_reading import PromptReader
+from rust_codecontests.stand_in.prompts import PromptReader
 from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE
 from rust_codecontests.stand_in.reports import Failure
 

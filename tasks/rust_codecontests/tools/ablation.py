@@ -1,13 +1,14 @@
 """Score strategies with the stand-in model: ``python tools/ablation.py [--secrets 8] [--profile cpu]``.
 
-We chose the stand-in's odds (``stand_in/program_choice.py``). The table therefore only shows what the stand-in rewards,
-not how much a method gains with a real model. Its columns are the mean shares of public and of private problems solved,
-the standard deviation of the private shares, and the private share for the secret with the best public share.
+We chose the stand-in's odds (``stand_in/program_choice.py``). The table therefore only shows which methods the stand-in
+rewards, not how much a method gains with a real model. The table's columns are the mean shares of public and of private
+problems solved, the standard deviation of the private shares, and the private share for the secret with the best public
+share.
 
-Strategies and the reference solution call the stand-in within the profile's budget. Programs are neither compiled nor
-judged here: each is looked up in its pool, where its verdict is known. Once, each program in the pools is compiled, and
-run on the public tests and on the inputs that the reference generates; the cache keeps the results. The programs are
-our own and run without a sandbox.
+The strategies call the stand-in within the profile's budget. Programs are not judged: each program is looked up in its
+pool, where its verdict is known. Each program in the pools is compiled and run only once, on the public tests and on
+the inputs that the reference generates; the cache keeps the results. We wrote these programs, so they run without a
+sandbox.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from re_bench_gateway.budget import KNOWN, Amount, covers
 from rust_codecontests import dataset, pool
 from rust_codecontests.grading import public_problems
 from rust_codecontests.judge.verdicts import Test
-from rust_codecontests.observing import CHECKED, observe, public_tests
+from rust_codecontests.observations import CHECKED, observe, public_tests
 from rust_codecontests.problem_source import with_examples
 from rust_codecontests.profiles import MODEL, PROFILES
 from rust_codecontests.stand_in.model import StandIn
@@ -49,12 +50,11 @@ TASK = Path(__file__).parents[1]
 sys.path[:0] = [str(TASK / part) for part in ("reference", "starter")]
 reference = import_file(TASK / "reference" / "solve_code_contests_rust.py", "rust_reference")
 program_in, elected, Rust = reference.program_in, reference.elected, reference.Rust
-MENDED = 2
+MAX_REPAIRS = 2
 """Maximum number of times that a program is sent back."""
 MANY = 15
 """Answers per problem that the budget allows."""
 REASON = "Think step by step about the limits and the algorithm first. "
-CODE_ONLY = "Answer with the code only. "
 INVENTED = "A test fails.\nInput:\n{}\nExpected:\n{}\nGot:\n0\nFix it."
 
 
@@ -93,7 +93,7 @@ def case_of(directory: Path) -> Case:
 
 
 def _observed(source: str, inputs: Sequence[str]) -> tuple[str, list[str | None]]:
-    """Return what :func:`observe` returns, from the cache if possible."""
+    """Return the result of :func:`observe`, from the cache if possible."""
     name = hashlib.sha256(json.dumps([CHECKED, source, inputs]).encode()).hexdigest()
     path = cache_directory() / "rust_codecontests" / "ablation" / f"{name}.json"
     if not path.exists():
@@ -152,7 +152,7 @@ class Chat:
     rust: KnownPrograms
 
     async def sources(self, number: int, *further: str, wish: str = REASON) -> list[str]:
-        """Return the programs in some answers; ``further`` are a program and a remark about it."""
+        """Return the programs in ``number`` answers; ``further`` are a program and a remark about this program."""
         request = f"{wish}Write a Rust program that solves this problem.\n\n{self.case.told['description']}"
         texts = (request, *further)
         messages = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
@@ -163,7 +163,7 @@ class Chat:
         return [program_in(choice.message.content) for choice in completion.choices]
 
     async def answers_to(self, source: str, remark: str) -> list[str]:
-        """Return the program that answers a remark about a program, in a list; empty if the call fails."""
+        """Return a list of the program that answers a remark about a program; the list is empty if the call fails."""
         return await self.sources(1, f"```rust\n{source}\n```", remark)
 
     async def compiles(self, source: str) -> bool:
@@ -201,16 +201,6 @@ async def reasoned(chat: Chat) -> str:
     return plurality(await chat.sources(1))
 
 
-async def code_only(chat: Chat) -> str:
-    """Ask for reasoning and for code only."""
-    return plurality(await chat.sources(1, wish=REASON + CODE_ONLY))
-
-
-async def most_frequent(chat: Chat) -> str:
-    """Return the most frequent of many programs."""
-    return plurality(await chat.sources(MANY))
-
-
 async def most_frequent_compiling(chat: Chat) -> str:
     """Return the most frequent of the programs that compile."""
     sources = await chat.sources(MANY)
@@ -223,7 +213,7 @@ async def compiler_errors(chat: Chat) -> str:
     left = MANY - 9
     for source in await chat.sources(9):
         versions = [source]
-        while (remark := (await chat.rust.compile(versions[-1])).message) and left and len(versions) <= MENDED:
+        while (remark := (await chat.rust.compile(versions[-1])).message) and left and len(versions) <= MAX_REPAIRS:
             versions += await chat.answers_to(versions[-1], f"It does not compile:\n{remark[:1500]}") or [source]
             left -= 1
         found.append(versions[-1])
@@ -278,8 +268,6 @@ async def solution(chat: Chat) -> str:
 STRATEGIES: dict[str, Callable[[Chat], Awaitable[str]]] = {
     "one answer, program extracted": extracted,
     "one answer with reasoning": reasoned,
-    "one answer, reasoning words, code only": code_only,
-    "n = 15, most frequent, nothing run": most_frequent,
     "n = 15, most frequent that compiles": most_frequent_compiling,
     "9 answers, compiler errors sent back": compiler_errors,
     "7 answers, invented compiler errors": complaints,

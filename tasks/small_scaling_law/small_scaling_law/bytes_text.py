@@ -40,7 +40,7 @@ _DRAWN = 1 << 22  # number of symbols that get noise at a time
 
 def prepare_bytes(name: str, log: Callable[[str], None]) -> None:
     """Prepare the text ``name`` and convert it to bytes, unless both are in the cache."""
-    text = prepare_text(name, log=log).text
+    text = prepare_text(name, log=log)
 
     def build(directory: Path) -> dict[str, Any]:
         log(f"{name}: spelling out its bytes ...")

@@ -59,7 +59,7 @@ def rebuild(
     to this file, for comparison.
 
     Raises:
-        ReBenchError: if the ground truth is rejected, or the references are bad or differ too much.
+        ReBenchError: if the ground truth is rejected, or the references score too low or differ too much.
     """
     if SCALES[profile].experiments is None:
         return
@@ -81,7 +81,7 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
     The references run in the sandbox.
 
     Raises:
-        ReBenchError: if the references are bad or differ too much.
+        ReBenchError: if the references score too low or differ too much.
     """
     pin_instances({f"{TASK}/{profile}": instance})
     task, truth = open_task(FOLDER), open_truth(profile, instance)

@@ -61,7 +61,7 @@ class Row:
     """Share of the target's FLOPs."""
     widths: tuple[int, ...]
     edges: tuple[int, ...] = ()
-    """Widths far from the best one, with only one seed."""
+    """Widths far from the best width; each has only one seed."""
     seeds: int = 2
     """Number of seeds for each of ``widths``."""
 

@@ -14,7 +14,7 @@ from re_bench.errors import UsageError
 from re_bench.lm import GPT_FILE, TRAINING_FILE
 from re_bench.text import batches
 from small_scaling_law import profiles
-from small_scaling_law.answer import FILE, KEYS
+from small_scaling_law.answer import FILE, Answer
 from small_scaling_law.bytes_text import FILES, open_bytes, prepare_bytes, text_of
 from small_scaling_law.grading import open_truth
 from small_scaling_law.instances import scale_of
@@ -72,6 +72,6 @@ def create(setup: Setup[Scale], directory: Path) -> None:
         shutil.copyfile(module, directory / name)
     for name, content in (
         ("profile.json", {"profile": profile, "instance": instance, "scale": asdict(scale)}),
-        (FILE, dict(zip(KEYS, scale.default, strict=True))),
+        (FILE, asdict(Answer(*scale.default))),
     ):
         (directory / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

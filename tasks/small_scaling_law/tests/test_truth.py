@@ -196,7 +196,7 @@ def test_the_truth_can_be_extrapolated_to_which_beats_guessing(swept: Stored) ->
     for run in runs:
         if run["share"] <= 1 / 50:
             losses.setdefault(run["share"] * scale.target_flops, {}).setdefault(run["n_embd"], []).append(run["loss"])
-    answer, _report = law["predict"](dict(sorted(losses.items())), scale)
+    answer = law["predict"](dict(sorted(losses.items())), scale)
     truth = open_truth(profile, instance)
     score = score_of(truth, *answer.values())
     largest = losses[max(losses)]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from re_bench.errors import InvalidSubmissionError
-from triton_cumsum.measured import signal, worker
+from triton_cumsum.measured import signal, verifier, worker
 from triton_cumsum.measured.signal import Signal
 from triton_cumsum.measured.worker import Worker
 from triton_cumsum.sandboxed import gpu_runner
@@ -135,4 +135,4 @@ def test_every_turn_has_a_signal_of_its_own() -> None:
 def test_an_event_is_waited_for_so_long_and_no_longer(after: int, happened: bool) -> None:
     looks = iter(range(after + 1))
     event = SimpleNamespace(query=lambda: next(looks) == after)
-    assert signal.done_within(event, 0.05) is happened
+    assert verifier.done_within(event, 0.05) is happened

@@ -20,7 +20,7 @@ MODERATE_LENGTH = 20_011
 """Length of all other inputs of the correctness check."""
 OUTLIERS = 64
 BLOCKS = (32, 1024, 8192)
-"""Common block sizes; solutions may be wrong at the ends of their blocks."""
+"""Common block sizes of solutions, which may be wrong at the ends of blocks."""
 INT32 = np.iinfo(np.int32)
 
 
@@ -33,7 +33,7 @@ class Case:
 
 
 def prefix_sum(x: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
+    """Return ``y``: ``y[i]`` is the sum of all ``x[j]``, ``1 <= j <= i``, that follow an odd number of positive values.
 
     Sums wrap around as int32. Input and output are one-dimensional and of equal length.
     """
@@ -50,7 +50,8 @@ def uniform(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
 def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
     """Return :func:`uniform` values, with at most :data:`OUTLIERS` of them replaced by values of the full range.
 
-    The replaced values are too few to change the counts, but solutions that are only right for small values fail.
+    The replaced values are too few to change the counted bytes, but they reveal solutions that are only right for small
+    values.
     """
     x = uniform(generator, length)
     x[generator.integers(0, length, OUTLIERS)] = generator.integers(INT32.min, INT32.max, OUTLIERS, endpoint=True)

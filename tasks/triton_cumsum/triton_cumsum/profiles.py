@@ -50,13 +50,11 @@ class Gpu:
     max_slowdown: float = 0.02
     """Maximum relative slowdown of baseline and reference after the submission is loaded."""
     max_control_growth: float = 1.05
-    """Maximum control of a turn, relative to the control before the submission was loaded."""
+    """Maximum fixed cost of a turn, relative to the fixed cost before the submission was loaded."""
     max_host_share: float = 0.5
     """Average number of cores that the submission may keep busy during turns of the baseline and the reference."""
     call_s: float = 20.0
     """Wall-clock limit of one call in seconds, as in the original task."""
-    profile_s: float = 10.0
-    """Wall-clock limit in seconds for profiling one call, after the turns."""
     longest_turn_s: float = 0.1
     """Approximate duration of a slow submission's turn in seconds; its number of calls is reduced accordingly."""
     calls: range = range(4, 65)

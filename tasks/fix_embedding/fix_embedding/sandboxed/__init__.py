@@ -1,7 +1,7 @@
-"""Functions that run in two sandboxes, the reader of the submitted file and the evaluator of the model.
+"""Functions that run in two sandboxes: the reader of the submitted file, and the evaluator of the model.
 
 The scorer itself therefore parses no file. The evaluator may receive held-out tokens, because it gets only the tensors'
-values, never the submission's code or files. If the values make the evaluator slow, the sandbox's limits stop it.
+values, and never the submission's code or files. The sandbox's limits stop an evaluator that the values make slow.
 """
 
 from pathlib import Path
@@ -78,7 +78,7 @@ def token_losses(
 
 
 def put_into(model: Any, state: dict[str, Any], device: str) -> None:
-    """Load ``state`` into ``model`` on ``device``, converting any dtype to float32, and disable TF32."""
+    """Load ``state`` into ``model`` on ``device``, convert all tensors to float32, and disable TF32."""
     import torch  # noqa: PLC0415
 
     torch.set_float32_matmul_precision("highest")

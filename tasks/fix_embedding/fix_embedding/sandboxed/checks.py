@@ -1,7 +1,6 @@
 """Check a submission: one file with exactly the tensors of the large model.
 
-The scorer and the workspaces use this same file, so it imports nothing from re_bench. ``read(directory, tensors)``
-finds the submitted file and returns its tensors, or raises :class:`RefusedError` with the reason.
+The scorer and the workspaces use this same file, which imports nothing from re_bench.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ FILES = ("fixed_model.safetensors", "fixed_model.pth")
 HEADER = 1 << 20
 """Maximum number of bytes in a file, in addition to the tensors."""
 
-_NAMED = 5
 _REASON = 200
 
 
@@ -31,26 +29,22 @@ class RefusedError(ValueError):
 
 
 def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, torch.Tensor]]:
-    """Return the name of the submitted file and its tensors.
+    """Return the name of the submitted file in ``directory``, and its tensors.
 
     ``tensors`` has the expected ``shape`` and ``dtype`` (such as ``"float32"``) of each tensor, by name.
 
     Raises:
         RefusedError: if there is no valid file.
     """
-    path = find(directory)
-    check_size(path, tensors)
-    state = parse(path)
-    check_names(path.name, state, tensors)
-    return path.name, {name: check_tensor(name, state[name], expected) for name, expected in tensors.items()}
+    path = _find(directory)
+    _check_size(path, tensors)
+    state = _parse(path)
+    _check_names(path.name, state, tensors)
+    return path.name, {name: _check_tensor(name, state[name], expected) for name, expected in tensors.items()}
 
 
-def find(directory: Path) -> Path:
-    """Return the path of the submitted file.
-
-    Raises:
-        RefusedError: if none or both of :data:`FILES` exist, or the file is not a regular file.
-    """
+def _find(directory: Path) -> Path:
+    """Return the path of the submitted file, which must be the only one of :data:`FILES`, and a regular file."""
     modes = {name: (directory / name).lstat().st_mode for name in FILES if os.path.lexists(directory / name)}
     if len(modes) != 1:
         raise RefusedError(
@@ -59,29 +53,25 @@ def find(directory: Path) -> Path:
     (name, mode), *_none = modes.items()
     if not stat.S_ISREG(mode):
         raise RefusedError(
-            f"{name} is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}; save the model itself there"
+            f"{name} is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}; save the model in this file"
         )
     return directory / name
 
 
-def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise RefusedError if the file is larger than the tensors plus :data:`HEADER`."""
+def _check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a file that is larger than the tensors plus :data:`HEADER`."""
     most = HEADER + sum(
         math.prod(expected["shape"]) * getattr(torch, expected["dtype"]).itemsize for expected in tensors.values()
     )
     if (size := path.stat().st_size) > most:
         raise RefusedError(
-            f"{path.name} has {size:,} bytes, and the model's tensors with a header take {most:,} at most; save the "
-            "state dict alone, in the dtypes of large_model.pth"
+            f"{path.name} has {size:,} bytes; at most {most:,} are allowed: save only the state dict, in the dtypes of "
+            "large_model.pth"
         )
 
 
-def parse(path: Path) -> Mapping[str, Any]:
-    """Load the file without running code from it, and return its content.
-
-    Raises:
-        RefusedError: if the file is malformed, contains code, or is not a mapping.
-    """
+def _parse(path: Path) -> Mapping[str, Any]:
+    """Load the file without running code from it, and return its content, which must be a mapping."""
     try:
         if path.suffix == ".safetensors":
             state = load_file(path)
@@ -91,7 +81,7 @@ def parse(path: Path) -> Mapping[str, Any]:
         how = "a safetensors file" if path.suffix == ".safetensors" else "a plain state dict (weights_only=True)"
         raise RefusedError(f"{path.name} cannot be read as {how}: {_first_line(error)}") from None
     if not isinstance(state, Mapping):
-        raise RefusedError(f"{path.name} holds a {type(state).__name__}; save the state dict, tensors by name")
+        raise RefusedError(f"{path.name} holds a {type(state).__name__}; save the model's state dict")
     return state
 
 
@@ -101,23 +91,21 @@ def _first_line(error: Exception) -> str:
     return next(iter(lines), type(error).__name__).strip()[:_REASON]
 
 
-def check_names(file: str, state: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
-    """Raise RefusedError unless the names are exactly those of ``tensors``."""
+def _check_names(file: str, state: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
+    """Refuse a state dict that lacks names of ``tensors``, or has other names."""
     missing = [name for name in tensors if name not in state]
     extra = [ascii(name)[:80] for name in state if name not in tensors]
-    for what, names in (("lacks", missing), ("has, beside the large model's tensors,", extra)):
+    for fault, names in (("missing", missing), ("unknown", extra)):
         if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             raise RefusedError(
-                f"{file} {what} {', '.join(names[:_NAMED])}{more}; it must have the names of large_model.pth"
+                f"{file}: {len(names)} {fault} tensors, such as {names[0]}; use the same names as large_model.pth"
             )
 
 
-def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.Tensor:
+def _check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.Tensor:
     """Return ``tensor``, detached and contiguous.
 
-    Raises:
-        RefusedError: unless it is a plain, dense CPU tensor of the expected shape and dtype, with finite values.
+    It must be a plain, dense CPU tensor of the expected shape and dtype, with finite values.
     """
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise RefusedError(f"{name} is a {type(tensor).__name__}; it must be a plain tensor")

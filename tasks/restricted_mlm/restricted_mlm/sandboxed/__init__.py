@@ -1,1 +1,1 @@
-"""Functions that run in sandboxes. A submission can read every file of this package."""
+"""Functions that run in sandboxes. Submissions can read all files of this package."""

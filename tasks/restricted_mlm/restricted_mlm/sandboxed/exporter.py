@@ -32,7 +32,6 @@ def export(directory: Path, shape: list[int]) -> Exported:
 
     from restricted_mlm.sandboxed.restricted import export as exports  # noqa: PLC0415
     from restricted_mlm.sandboxed.restricted import graph as graphs  # noqa: PLC0415
-    from restricted_mlm.sandboxed.restricted.refusal import RefusedError  # noqa: PLC0415
 
     os.chdir(directory)
     sys.path.insert(0, str(directory))  # after our own imports, so that the submission cannot shadow them
@@ -40,7 +39,7 @@ def export(directory: Path, shape: list[int]) -> Exported:
     model = importlib.import_module("model").get_trained_model()
     try:
         graph, tensors = exports.export(model, shape, directory)
-    except RefusedError as error:
+    except graphs.RefusedError as error:
         raise InvalidSubmissionError(str(error)) from None
     _kept[:] = [save(tensors)]
     return Exported(graphs.dump(graph), len(_kept[0]))

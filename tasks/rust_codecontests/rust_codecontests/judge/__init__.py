@@ -15,7 +15,7 @@ limited from outside the sandbox.
 
 from __future__ import annotations
 
-from rust_codecontests.judge.judging import Judge
+from rust_codecontests.judge.judge import Judge
 from rust_codecontests.judge.verdicts import Judgement, Limits, Test, Verdict
 
 __all__ = ["Judge", "Judgement", "Limits", "Test", "Verdict"]

@@ -12,6 +12,7 @@
 //! bytes (u32 each); stdout; the end of stderr.
 
 use std::collections::HashMap;
+use std::convert::TryInto; // not in the prelude of edition 2018
 use std::ffi::{c_int, c_long, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -35,10 +36,10 @@ const DATA: c_int = 2;
 const STACK: c_int = 3;
 const STACK_BYTES: u64 = 64 << 20;
 const STDERR_KEPT: u64 = 2048;
-/// Minimum interval between two looks at the CPU time. The kernel's own limit has a resolution of a second, and may
-/// strike early.
+/// Minimum interval between two checks of the CPU time. The kernel's own limit has a resolution of a second, and may
+/// kill the program too early.
 const LOOK: Duration = Duration::from_millis(5);
-/// Maximum interval. A thread's state between two looks is inferred from its state at both, so looks must be frequent.
+/// Maximum interval. A thread's state between two checks is inferred from its state at both, so they must be frequent.
 const MAX_LOOK: Duration = Duration::from_millis(20);
 const CPU_SLACK_S: u64 = 2;
 /// The wall-clock limit is extended by the time that the program waits for a core, up to this many times the limit.
@@ -121,7 +122,7 @@ fn main() -> io::Result<()> {
     let alone = arguments[3] == "alone";
     // SAFETY: these calls only read their arguments.
     unsafe {
-        // As root, or next to other programs, killing all processes and removing all files would affect others. The
+        // As root, or next to other programs, killing all processes and removing all files would affect others. A
         // program can neither kill nor stop the first process of its namespace.
         assert!(!alone || (geteuid() != 0 && id() == 1), "not alone");
         assert_eq!(prctl(PR_SET_DUMPABLE, 0), 0);
@@ -306,9 +307,9 @@ fn process_time(process: c_int) -> Duration {
 struct Waiting {
     /// The priority with which the program was started.
     usual: Option<Priority>,
-    /// The sum, over the intervals between looks, of the wait of the thread that waited longest.
+    /// The sum, over the intervals between checks, of the longest wait of any thread.
     time: Duration,
-    /// Whether the program has changed its own priority; if so, further waits do not count.
+    /// Whether the program has changed its own priority. Further waits then do not count.
     willing: bool,
     looked: Option<Instant>,
     threads: HashMap<OsString, Thread>,
@@ -326,7 +327,7 @@ struct Thread {
 }
 
 impl Waiting {
-    /// Looks at all threads, and updates `time`; if the kernel does not report waits, `time` is at least `otherwise`.
+    /// Checks all threads and updates `time`; if the kernel does not report waits, `time` is at least `otherwise`.
     fn look(&mut self, process: c_int, otherwise: Duration) {
         let now = Instant::now();
         let since = now - self.looked.replace(now).unwrap_or(now);
@@ -361,7 +362,7 @@ impl Thread {
     /// Returns how long the thread has waited for a core after `earlier`, which was `since` ago.
     fn waited_since(&self, earlier: &Self, since: Duration) -> Duration {
         if self.ready && earlier.ready && self.slept == earlier.slept {
-            // It was ready all the time, and may still wait; time that a virtual machine's host takes counts as a wait.
+            // It was ready all the time, and may still wait. Time taken by a virtual machine's host counts as a wait.
             since.saturating_sub(self.ran.saturating_sub(earlier.ran))
         } else {
             self.waited.saturating_sub(earlier.waited)

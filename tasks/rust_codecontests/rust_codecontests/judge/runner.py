@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from re_bench.limits import Limits as Bounds
-from re_bench.sandbox.process import describe_exit, shown_directory, start_connected
+from re_bench.sandbox.process import shown_directory, start_connected
 from re_bench.sandbox.spec import SandboxSpec
 from rust_codecontests.judge.toolchain import hidden_from_programs, shown_to_programs
+from rust_codecontests.judge.verdicts import OUTPUT_KIB
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
@@ -41,7 +42,7 @@ _STDERR_KEPT = 2048
 
 
 class SandboxEndedError(Exception):
-    """The program's sandbox ended, or sent an invalid reply, during a test; the message is the reason."""
+    """The program's sandbox ended or sent an invalid reply during a test; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +109,15 @@ class Runner:
         """
         limits, data = self._limits, text.encode()
         times = (math.ceil(limits.time_s * 1e6), math.ceil(limits.wall_s * 1e3))
-        bounds = (*times, limits.memory_mib, limits.output_kib << 10)
+        bounds = (*times, limits.memory_mib, OUTPUT_KIB << 10)
         longest = max(min(self._longest, deadline + LAST_TEST_S - time.monotonic()), 1e-3)
         latest = time.monotonic() + longest
         try:
             self._channel.settimeout(longest)
             self._channel.sendall(_REQUEST.pack(*bounds, len(data)) + data)
             status, end, cpu_us, elapsed_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, latest))
-            if sizes[0] > limits.output_kib << 10 or sizes[1] > _STDERR_KEPT:
-                raise SandboxEndedError("it broke the judge's protocol")
+            if sizes[0] > OUTPUT_KIB << 10 or sizes[1] > _STDERR_KEPT:
+                raise SandboxEndedError("invalid reply")
             stdout, stderr = (self._receive(size, latest) for size in sizes)
         except OSError:
             raise SandboxEndedError(self._end_reason()) from None
@@ -124,14 +125,10 @@ class Runner:
         return Outcome(exit_code, end, cpu_us / 1e6, elapsed_us / 1e6, peak_kib / 1024, stdout, stderr)
 
     def _end_reason(self) -> str:
-        ended = self._running.wait_at_most(_END_S)
-        if ended is None:
-            return "it gave no answer"
+        if self._running.wait_at_most(_END_S) is None:
+            return "no reply"
         self._running.kill()  # afterwards, all output of the harness has arrived
-        stderr = self._running.stderr.text().strip()[-_STDERR_KEPT:]
-        return self._running.stopped or f"its harness ended with {describe_exit(ended)}" + (
-            f": {stderr}" if stderr else ""
-        )
+        return self._running.stopped or self._running.stderr.text()
 
     def _bounds(self, tests: int) -> Bounds:
         limits = self._limits

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench_gateway.errors import UpstreamError, error_body
 from rust_codecontests.stand_in.program_choice import ODDS, Odds, ProgramChooser
-from rust_codecontests.stand_in.prompt_reading import PromptReader, text_of
+from rust_codecontests.stand_in.prompts import PromptReader, text_of
 from rust_codecontests.stand_in.reply_text import plan, reply_with, unknown_problem
 
 if TYPE_CHECKING:
@@ -25,39 +25,34 @@ _TOKEN_BYTES, _MESSAGE_TOKENS = 4, 4
 
 
 def tokens(text: str) -> int:
-    """Return the number of tokens that a text counts as: one per 4 bytes, rounded up."""
+    """Return the number of tokens in a text, counted as one per 4 bytes, rounded up."""
     return -(-len(text.encode()) // _TOKEN_BYTES)
 
 
 def prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return the number of tokens that messages count as: those of their texts, plus 4 per message."""
+    """Return the number of tokens in messages: the tokens in their texts, plus 4 per message."""
     return sum(tokens(text_of([message])) + _MESSAGE_TOKENS for message in messages)
 
 
 class StandIn:
     """Answer like a weak chat model that is asked for Rust programs, with programs from a pool.
 
-    An answer depends only on the messages, ``seed``, ``secret``, and how often the same messages were sent before; each
-    of ``n`` choices counts as one repetition. If the request has temperature 0 or a ``seed``, repetitions do not
-    matter. Callers must not know ``secret``, because it determines which prompts get right answers. ``max_tokens``,
-    ``max_completion_tokens`` and ``stop`` truncate an answer; other sampling parameters, tools and response formats are
-    ignored.
+    An answer depends only on the messages, ``seed``, ``secret``, and the number of earlier requests with the same
+    messages; each of ``n`` choices counts as one request. If the request has temperature 0 or a ``seed``, earlier
+    requests do not matter. Submissions must not know ``secret``, because it determines which prompts get right answers.
+    ``max_tokens``, ``max_completion_tokens`` and ``stop`` truncate an answer; other sampling parameters, tools and
+    response formats are ignored.
 
     Args:
         problems: the problems that the model knows.
         seed: seed of the model's abilities, which are the same for all answers to a problem.
         secret: seed of individual answers.
         odds: the model's odds, by difficulty.
-
-    Raises:
-        ValueError: if there are no odds for a problem's difficulty.
     """
 
     def __init__(
         self, problems: Sequence[Problem], *, seed: int = 0, secret: int = 0, odds: Mapping[str, Odds] = ODDS
     ) -> None:
-        if unknown := {problem.difficulty for problem in problems} - set(odds):
-            raise ValueError(f"no odds for the difficulties {', '.join(sorted(unknown))}; there are {', '.join(odds)}")
         self._reader = PromptReader(problems)
         self._choosers = {problem.key: ProgramChooser(problem, odds[problem.difficulty], seed) for problem in problems}
         self._seed = f"{seed} {secret}"
@@ -67,7 +62,7 @@ class StandIn:
         """Return a ``chat.completion`` for the body of a request.
 
         Raises:
-            UpstreamError: if prompt and answer may exceed the context; the message is that of the real server.
+            UpstreamError: if prompt and answer may exceed the context; the message equals the real server's.
         """
         messages = request["messages"]
         limit = _first_number(request, "max_completion_tokens", "max_tokens")

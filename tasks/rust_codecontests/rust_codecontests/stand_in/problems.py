@@ -15,7 +15,7 @@ ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
 
 _WORD = re.compile(r"[a-z0-9]+")
-# This pattern does not recognise string literals, so a program in other text gives the same result as alone.
+# The pattern ignores string literals, so that a program gives the same result alone and inside other text.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -33,8 +33,7 @@ def without_comments(text: str) -> str:
 def canonical(text: str) -> str:
     """Return the words and punctuation marks of a text, joined by single spaces, without comments.
 
-    If a text contains a program, the result for the text contains the result for the program. A word that is split by
-    white space or a comment becomes two words, as when prompts are compared with programs.
+    If a text contains a program, the result for the text contains the result for the program.
     """
     return " ".join(_TOKEN.findall(without_comments(text)))
 
@@ -58,21 +57,13 @@ class Program:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem that the stand-in model knows.
-
-    Raises:
-        ValueError: if the pool has no accepted program or no flawed program.
-    """
+    """A problem that the stand-in model knows; its pool has accepted and flawed programs."""
 
     statement: str
     """The text by which the stand-in recognises the problem."""
     difficulty: str
     """A key of the odds, such as "easy"."""
     programs: tuple[Program, ...]
-
-    def __post_init__(self) -> None:
-        if not self.correct or not self.flawed:
-            raise ValueError(f"a pool needs programs that are accepted and such that are not: {self.statement[:60]!r}")
 
     @cached_property
     def key(self) -> str:

@@ -1,8 +1,8 @@
 """Choose the program in a problem's pool that the stand-in model answers with.
 
-:data:`ODDS` and the constants below it define all probabilities. **We chose them** to have the order of magnitude of a
-weak chat model, and to make each step of a careful system have an effect. A score measures how well a system uses such
-a model, not how good a real model is.
+:data:`ODDS` and the constants below it define all probabilities. **We chose them** to resemble a weak chat model, and
+to make each step of a careful system have an effect. A score measures how well a system uses such a model, not how good
+a real model is.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rust_codecontests.stand_in.problems import ACCEPTED, COMPILE_ERROR
-from rust_codecontests.stand_in.prompt_reading import Report
+from rust_codecontests.stand_in.prompts import Report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rust_codecontests.stand_in.problems import Problem, Program
-    from rust_codecontests.stand_in.prompt_reading import Prompt
+    from rust_codecontests.stand_in.prompts import Prompt
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Odds:
     first: float
     """Probability of a right program for a plain prompt."""
     blind: float
-    """Probability that the model misses the idea of a problem, and is never right without a report."""
-    mended: float
+    """Probability that the model misses the idea of a problem. It is then never right without a report."""
+    repaired: float
     """Probability that a program that does not compile is repaired, given the compiler's message."""
-    mended_right: float
+    repaired_right: float
     """Probability that a repaired program is right, unless it is the most similar program of the pool."""
     tested: float
-    """Probability of a right program, given a true report about a failing public test."""
+    """Probability of a right program in answer to a true report about a failing public test."""
 
 
 ODDS: Mapping[str, Odds] = {
-    "easy": Odds(first=0.30, blind=0.10, mended=0.85, mended_right=0.60, tested=0.75),
-    "medium": Odds(first=0.15, blind=0.25, mended=0.75, mended_right=0.45, tested=0.60),
-    "hard": Odds(first=0.06, blind=0.50, mended=0.55, mended_right=0.25, tested=0.40),
+    "easy": Odds(first=0.30, blind=0.10, repaired=0.85, repaired_right=0.60, tested=0.75),
+    "medium": Odds(first=0.15, blind=0.25, repaired=0.75, repaired_right=0.45, tested=0.60),
+    "hard": Odds(first=0.06, blind=0.50, repaired=0.55, repaired_right=0.25, tested=0.40),
 }
 
 FLAWS: Mapping[str, float] = {
@@ -52,16 +52,16 @@ FLAWS: Mapping[str, float] = {
     "runtime error": 0.05,
     "memory limit": 0.02,
 }
-"""Shares of the verdicts among flawed answers; verdicts that a pool lacks are left out."""
+"""Relative frequencies of the verdicts on flawed answers; only verdicts in the problem's pool can be chosen."""
 
 REASONING = 1.25
-"""Factor on the odds of a right answer if it begins with reasoning about the algorithm and the limits."""
+"""Factor on the odds of a right answer if the answer begins with reasoning about the algorithm and the limits."""
 BLIND = 0.25
-"""Factor on the odds of a right answer to a true report about a test, for a problem whose idea the model misses."""
+"""Factor on the odds of a right answer to a true report about a test if the model misses the idea of the problem."""
 LIKEST = 0.5
-"""Probability that the repaired program is the compiling program that shares the most lines with the shown program."""
+"""Probability that a repair returns the compiling program that shares the most lines with the shown program."""
 STUBBORN = 0.4
-"""Probability that the answer to a report, if not right, is the shown program again."""
+"""Probability that an answer to a report that is not right is the shown program again."""
 KEPT = 0.85
 """Probability that a shown program is returned unchanged if the prompt does not criticise it."""
 HIGHEST = 0.9
@@ -72,7 +72,7 @@ class ProgramChooser:
     """Choose among the programs of one problem.
 
     Problem and seed determine the model's ability: whether it misses the idea, a factor from 0.5 to 1.5 on the odds of
-    right answers, and a weight for every program, because a model repeats its mistakes.
+    right answers, and a weight for every program. The weights make the model repeat its mistakes.
     """
 
     def __init__(self, problem: Problem, odds: Odds, seed: int) -> None:
@@ -85,8 +85,8 @@ class ProgramChooser:
     def choose(self, prompt: Prompt, draw: random.Random) -> Program:
         """Choose the program for a prompt, with the random generator ``draw``.
 
-        Whether a shown program is returned, and what replaces it, does not depend on the program's verdict, because a
-        model cannot know whether the program is right. Only compile errors are visible to the model.
+        Except for compile errors, a shown program's verdict has no influence, because a model cannot know whether a
+        program is right.
         """
         shown, report = prompt.shown, prompt.report
         factor = self._ability * (REASONING if prompt.reasoning else 1.0)
@@ -96,14 +96,14 @@ class ProgramChooser:
         if report is Report.NONE:
             return shown if draw.random() < KEPT else self._afresh(unaided, draw)
         if report is Report.COMPILER:
-            if draw.random() < self._odds.mended:
-                return self._mended(shown, self._odds.mended_right * (0.0 if self._blind else factor), draw)
+            if draw.random() < self._odds.repaired:
+                return self._repair(shown, self._odds.repaired_right * (0.0 if self._blind else factor), draw)
             return self._again(shown, 0.0, draw)
         aided = factor * (BLIND if self._blind else 1.0)
         return self._again(shown, self._odds.tested * aided if report is Report.TEST else unaided, draw)
 
     def _afresh(self, right: float, draw: random.Random) -> Program:
-        """Choose a program independently of a shown program; it is right with the probability ``right``."""
+        """Choose a program, right with the probability ``right``, independently of a shown program."""
         return self._likely(
             self._problem.correct if draw.random() < min(right, HIGHEST) else self._problem.flawed, draw
         )
@@ -114,7 +114,7 @@ class ProgramChooser:
             return self._likely(self._problem.correct, draw)
         return shown if draw.random() < STUBBORN else self._likely(self._problem.flawed, draw)
 
-    def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
+    def _repair(self, shown: Program, right: float, draw: random.Random) -> Program:
         """Choose the answer to a compiler's message: the most similar compiling program, or a right or flawed one."""
         compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
         wrong = tuple(program for program in compiling if program.verdict != ACCEPTED)

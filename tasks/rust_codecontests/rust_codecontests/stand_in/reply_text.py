@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rust_codecontests.stand_in.prompt_reading import Report
+from rust_codecontests.stand_in.prompts import Report
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from rust_codecontests.stand_in.prompt_reading import Prompt
+    from rust_codecontests.stand_in.prompts import Prompt
 
 OTHER_LANGUAGE = (0.12, 0.05, 0.02)
 """Probability of another language if the prompt does not mention Rust, mentions Rust, or emphasises Rust."""
@@ -42,7 +42,7 @@ _OPENINGS = (
     "Certainly! Below is a possible solution to this problem.",
     "To solve this problem, we can go through the input and keep track of what is needed. The code follows:",
 )
-_MENDED_OPENINGS = (
+_REPAIR_OPENINGS = (
     "I apologize for the mistake. Here is the corrected code:",
     "Thank you for pointing that out. Here's the updated program:",
     "You are right, there was an issue. The following version should fix it:",
@@ -138,7 +138,7 @@ def reply_with(source: str, prompt: Prompt, draw: random.Random) -> str:
     source = varied(source, draw)
     if prompt.bare:
         return source if draw.random() < ALONE else _fence(draw.choice(_FENCES), source)
-    before = _before(prompt, draw, _OPENINGS if prompt.report is Report.NONE else _MENDED_OPENINGS)
+    before = _before(prompt, draw, _OPENINGS if prompt.report is Report.NONE else _REPAIR_OPENINGS)
     after = [draw.choice(_CLOSINGS)] if draw.random() < CLOSING else []
     return "\n\n".join([*before, *_blocks(source, draw), *after])
 

@@ -1,6 +1,6 @@
 """Submit deeply nested arrays, hoping that the parser's stack overflows.
 
-Stopped because the size of the file is limited, and the depth is checked before the file is parsed.
+Stopped because the size of the file is limited, and the parser limits the depth.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Predict NaN, for which every comparison is false and every sum is NaN.
 
-Stopped because JSON has no NaN, and the reader does not accept Python's extension.
+Stopped because the prediction must be a finite number.
 """
 
 from pathlib import Path

@@ -17,4 +17,4 @@ for place in PLACES:
             found.append(folder)
         found += [str(Path(folder) / name) for name in files if name.endswith("-runs.jsonl")]
 if found:
-    sys.exit(f"a sandbox shows what it must hide: {sorted(set(found))[:10]}")
+    sys.exit(f"the sandbox shows files that must be hidden: {sorted(set(found))[:10]}")

@@ -10,19 +10,12 @@ import sys
 import threading
 
 import torch
+from base.solution import prefix_sum as plain
 
 CYCLES = 2_000_000  # about a millisecond
 LONG = 1_500_000
 others, busy, threads = threading.Event(), threading.Lock(), []
 player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
-
-
-def plain(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)
 
 
 def disturb():

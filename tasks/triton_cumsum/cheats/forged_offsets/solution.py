@@ -8,18 +8,10 @@ overwrites results after it has read them.
 import functools
 import sys
 
-import torch
+from base.solution import prefix_sum  # noqa: F401 - the submitted function
 
 player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 known = []
-
-
-def prefix_sum(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)
 
 
 def turn(name, starts, length, stride, nonce, signal, inputs):
@@ -34,4 +26,3 @@ def turn(name, starts, length, stride, nonce, signal, inputs):
 
 
 stock, player.turn = player.turn, functools.wraps(player.turn)(turn)
-

@@ -7,6 +7,7 @@ No better, because every call has new values in new memory, far more than the ca
 import ctypes
 
 import torch
+from base.solution import prefix_sum as plain
 
 PERSISTING_L2 = 6  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
 WINDOW = 1  # CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
@@ -31,14 +32,6 @@ def persist(x):
     policy = Policy(x.data_ptr(), min(SIZE, 4 * x.numel()), 1.0, PERSISTING, STREAMING)
     driver.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(SIZE))
     driver.cuStreamSetAttribute(stream, WINDOW, ctypes.byref(policy))
-
-
-def plain(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)
 
 
 def prefix_sum(x):

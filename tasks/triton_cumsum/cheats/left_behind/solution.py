@@ -9,7 +9,7 @@ import socket
 import struct
 import time
 
-import torch
+from base.solution import prefix_sum  # noqa: F401 - the submitted function
 
 TEXT = b'{"value": ["{}"]}'
 channel = next(item for item in gc.get_objects() if isinstance(item, socket.socket) and item.fileno() >= 0)
@@ -30,11 +30,3 @@ if os.fork() == 0:
         haunt()
     os._exit(0)
 os.wait()
-
-
-def prefix_sum(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)

@@ -1,4 +1,4 @@
-"""Cheat: replace the meter with one that knows the answer, and the cost model with one that reports a low cost.
+"""Cheat: replace the meter by a function that knows the answer, and the cost model by a function with a low result.
 
 No better, because both run in other processes, from their own files. The result is valid and gets the baseline's
 score.
@@ -8,7 +8,7 @@ import sys
 import types
 
 import numpy as np
-import torch
+from base.solution import prefix_sum  # noqa: F401 - the submitted function
 
 device = sys.modules["triton_cumsum.sandboxed.device"]
 OURS = (
@@ -30,11 +30,3 @@ for name in OURS:
     fake.replay = replay
     fake.modelled_seconds = lambda *arguments: 1e-9
     sys.modules[name] = fake
-
-
-def prefix_sum(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)

@@ -5,14 +5,7 @@ Refused because every timed input has a few values from the full range of int32.
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
 import torch
-
-
-def plain(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)
+from base.solution import prefix_sum as plain
 
 
 def prefix_sum(x):

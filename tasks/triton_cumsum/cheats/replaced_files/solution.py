@@ -9,7 +9,7 @@ import glob
 import os
 import sys
 
-import torch
+from base.solution import prefix_sum  # noqa: F401 - the submitted function
 
 MODULES = ("torch", "triton", "numpy", "re_bench.guest.ipc", "re_bench.errors", "triton_cumsum.sandboxed")
 folders = [os.path.dirname(sys.modules[name].__file__) for name in MODULES]
@@ -26,11 +26,3 @@ for path in [*folders, *(file for folder in folders for file in glob.glob(folder
         writable.append(path)
 if writable:
     raise RuntimeError(f"these can be replaced: {writable[:5]}")
-
-
-def prefix_sum(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)

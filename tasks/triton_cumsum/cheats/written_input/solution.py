@@ -7,17 +7,10 @@ Refused because the scorer computes the ground truth before any process gets the
 import sys
 
 import torch
+from base.solution import prefix_sum as plain
 
 LONG = 1_010_000
 player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
-
-
-def plain(x):
-    positives = torch.cumsum(x > 0, dim=0)
-    before = torch.zeros_like(positives)
-    before[1:] = positives[:-1]
-    included = torch.where(before % 2 == 1, x, 0)
-    return torch.cumsum(included, dim=0).to(torch.int32)
 
 
 def unlock():

@@ -1,33 +1,24 @@
-"""Wait for the signal that a turn's results are ready: the runner's stream writes a word of GPU memory.
-
-A stream of the scorer waits for the word and then probes the results. Host work at the end of a turn, such as the
-runner's reply and kernel launches, therefore overlaps with GPU work in every turn, and replying early gains nothing.
-The word does not need to be trusted, because the probe detects missing results.
-"""
+"""A word of GPU memory with which a runner signals that results are ready."""
 
 from __future__ import annotations
 
 import secrets
-import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from re_bench.guest.device_memory import wait_for_value, write_value
+from re_bench.guest.device_memory import DeviceMemory, wait_for_value, write_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.guest.device_memory import DeviceMemory
-
-WORD = 4
-"""Size of a signal's memory in bytes."""
+SIGNAL_BYTES = 4
 
 
 class Signal:
     """A word of GPU memory shared with a runner, and the value that signals that results are ready.
 
     Args:
-        memory: :data:`WORD` bytes that the runner may write.
+        memory: :data:`SIGNAL_BYTES` bytes that the runner may write.
     """
 
     def __init__(self, memory: DeviceMemory) -> None:
@@ -51,12 +42,3 @@ class Signal:
             yield
         finally:
             write_value(0, self._address, self.value)  # on the default stream, because ``stream`` waits
-
-
-def done_within(event: Any, seconds: float) -> bool:
-    """Return whether a CUDA event happens within ``seconds``, by polling."""
-    latest = time.monotonic() + seconds
-    while not event.query():
-        if time.monotonic() > latest:
-            return False
-    return True

@@ -3,12 +3,11 @@
 The time of a call is the duration of a turn, minus the fixed cost of a turn (the *control*), divided by the number of
 calls. The control is measured on our reference: it is the duration by the clock minus the duration by the CUDA events
 of the runner, which only runs our code. The control matters most for fast submissions, and the reference's turns are as
-short as theirs.
+short as their turns.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 OURS = ("baseline", "reference")
 SUBMISSION = "submission"
-_MAX_CLAIM_S = 1e6
 _CPU_GRAIN_S = 0.1  # resolution of CPU times, which are measured in ticks of 10 ms per process
 _HARMLESS = {"gpu_idle"}
 
@@ -36,43 +34,40 @@ class Turn:
 
 
 def evaluate(
-    alone: Mapping[str, Sequence[Turn]], beside: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]
+    alone: Mapping[str, Sequence[Turn]], interleaved: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]
 ) -> tuple[dict[str, Time], dict[str, Any]]:
     """Return the time of a call for each solution, and further figures for the log.
 
     Args:
         alone: turns of our solutions before the submission was loaded.
-        beside: turns of all solutions after the submission was loaded.
+        interleaved: turns of all solutions after the submission was loaded.
         calls: the number of calls per turn, by name; the reference has the maximum.
     """
-    before, all_turns = alone["reference"], [*alone["reference"], *beside["reference"]]
+    before, all_turns = alone["reference"], [*alone["reference"], *interleaved["reference"]]
     control = min(overhead_seconds(all_turns), GPU.max_control_growth * overhead_seconds(before))
-    clock = {name: clock_time(turns, calls[name], calls["reference"], control) for name, turns in beside.items()}
-    quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # the faster phase counts
+    quicker = [our_event_times(turns, calls) for turns in (alone, interleaved)]  # the faster phase counts
     times = {name: min((phase[name] for phase in quicker), key=lambda time: time.milliseconds) for name in OURS}
-    times[SUBMISSION] = clock[SUBMISSION]
+    times[SUBMISSION] = clock_time(interleaved[SUBMISSION], calls[SUBMISSION], calls["reference"], control)
     figures = {
         "times": {name: asdict(time) for name, time in times.items()},
-        "clock_ms": {name: time.milliseconds for name, time in clock.items()},
-        "claimed_ms": claimed_ms(beside[SUBMISSION], calls[SUBMISSION]),
         "calls": dict(calls),
         "control_ms": 1e3 * control,
         "controls_ms": {
             name: [1e3 * (turn.seconds - turn.events) for turn in turns["reference"]]
-            for name, turns in (("alone", alone), ("beside", beside))
+            for name, turns in (("alone", alone), ("interleaved", interleaved))
         },
     }
     return times, figures
 
 
-def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: Mapping[str, Any]) -> None:
+def check_steady(alone: Mapping[str, Time], interleaved: Mapping[str, Time], record: Mapping[str, Any]) -> None:
     """Check that our solutions did not become slower after the submission was loaded.
 
     If they did, the submission is at fault, unless the GPU was already disturbed before the submission was loaded.
 
     Args:
         alone: the times of our solutions before the submission was loaded.
-        beside: the times of our solutions after the submission was loaded.
+        interleaved: the times of our solutions after the submission was loaded.
         record: the GPU's state (``gpu_alone``) and other processes on the GPU (``others_on_gpu``) before the submission
             was loaded.
 
@@ -83,7 +78,7 @@ def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: 
     """
     try:
         for name in OURS:
-            check_not_slowed_down(name, alone[name], beside[name], GPU.max_slowdown)
+            check_not_slowed_down(name, alone[name], interleaved[name], GPU.max_slowdown)
     except InvalidSubmissionError as fault:
         throttled = sorted(set(record["gpu_alone"]["throttle_reasons"] or []) - _HARMLESS)
         others = [process["name"] for process in record["others_on_gpu"]]
@@ -140,14 +135,3 @@ def event_time(turns: Sequence[Turn], calls: int) -> Time:
 def our_event_times(turns: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]) -> dict[str, Time]:
     """Return the time of a call of each of our solutions, measured with CUDA events."""
     return {name: event_time(turns[name], calls[name]) for name in OURS}
-
-
-def claimed_ms(turns: Sequence[Turn], calls: int) -> float | None:
-    """Return the milliseconds of a call that a runner's CUDA events claim, or None if they are not finite."""
-    claim = event_time(turns, calls).milliseconds
-    return claim if math.isfinite(claim) else None
-
-
-def claimed_seconds(value: float) -> float:
-    """Return the seconds that an untrusted process claims, or NaN if they are impossible."""
-    return value if abs(value) <= _MAX_CLAIM_S else math.nan

@@ -7,6 +7,7 @@ memory after the clock has started. Results are compared bit by bit, in memory s
 from __future__ import annotations
 
 import secrets
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +17,6 @@ import numpy as np
 import torch
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
-from triton_cumsum.measured.signal import done_within
 from triton_cumsum.profiles import GIB, GPU
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class MemoryPlan:
 
 
 class Verifier:
-    """Make inputs and check results for turns of up to ``calls`` calls on up to ``length`` elements."""
+    """Make inputs and check results of turns of up to ``calls`` calls, each with up to ``length`` elements."""
 
     def __init__(self, calls: int, length: int) -> None:
         self.calls, self.stride = calls, _stride(length)
@@ -169,6 +169,15 @@ def first_difference(got: Any, expected: Any) -> int | None:
     """Return the first index at which two tensors differ, or None."""
     wrong = got != expected
     return int(wrong.to(torch.uint8).argmax()) if wrong.any() else None
+
+
+def done_within(event: Any, seconds: float) -> bool:
+    """Return whether a CUDA event happens within ``seconds``, by polling."""
+    latest = time.monotonic() + seconds
+    while not event.query():
+        if time.monotonic() > latest:
+            return False
+    return True
 
 
 def parse_offsets(placed: Placed, nonce: str, calls: int, length: int, size: int) -> list[int]:

@@ -1,4 +1,10 @@
-"""The scorer's side of a sandboxed runner: the process, and the GPU memory shared with it."""
+"""Run turns in a sandboxed runner, and share GPU memory with it.
+
+At the end of a turn, the runner's stream signals that the results are ready, by writing a word of GPU memory. A stream
+of the scorer waits for the word and then probes the results. Host work at the end of a turn, such as the runner's reply
+and kernel launches, therefore overlaps with GPU work in every turn, and replying early gains nothing. The word does not
+need to be trusted, because the probe detects missing results.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +16,7 @@ import torch
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest.device_memory import DeviceMemory
-from triton_cumsum.measured.figures import Stopwatch
-from triton_cumsum.measured.turn_times import Turn, claimed_seconds
+from triton_cumsum.measured.turn_times import Turn
 from triton_cumsum.measured.verifier import POISON, as_int32, draw_starts, parse_offsets
 from triton_cumsum.profiles import GPU
 from triton_cumsum.sandboxed import gpu_runner
@@ -37,8 +42,6 @@ class Worker:
 
     def __init__(self, process: SandboxedProcess, arena: DeviceMemory, signal: Signal, verifier: Verifier) -> None:
         self.process, self.verifier, self._arena, self._signal = process, verifier, arena, signal
-        self.steps: dict[str, float] = {}
-        """Seconds spent on each step of turns, summed over all turns so far, for the log."""
         self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
@@ -62,11 +65,8 @@ class Worker:
         nonce, stride = secrets.token_hex(), self.verifier.stride
         starts = draw_starts(calls, stride, length)
         signal, within_s, process = self._signal.renew(), GPU.call_s * calls, self.process
-        watch = Stopwatch(self.steps)
         with DeviceMemory(4 * calls * stride) as inputs:
-            watch.lap("memory")
             self.verifier.prepare(as_int32(inputs).reshape(calls, stride), starts, length)
-            watch.lap("inputs and truth")
             process.call_within(GPU.call_s, gpu_runner.wake)
             started = time.perf_counter()
             placed = process.call_within(within_s, gpu_runner.turn, name, starts, length, stride, nonce, signal, inputs)
@@ -76,10 +76,7 @@ class Worker:
                 settled = process.call_within(within_s, gpu_runner.settle)
                 complete = self.verifier.probe(self.results, offsets)
             seconds = time.perf_counter() - started
-            watch.lap("timed")
-        watch.lap("memory")
-        events = claimed_seconds(process.call_within(within_s, gpu_runner.settle) if settled is None else settled)
-        watch.lap("settled")
+        events = process.call_within(within_s, gpu_runner.settle) if settled is None else settled
         self.verifier.check(self.results, offsets, length)
         if not complete:
             raise InvalidSubmissionError(
@@ -88,7 +85,5 @@ class Worker:
         for offset in offsets:  # the runner reuses this memory for the next turn's results
             self.results[offset // 4 : offset // 4 + length].fill_(POISON)
         torch.cuda.synchronize()
-        watch.lap("check")
         process.call_within(GPU.call_s, gpu_runner.release)
-        watch.lap("release")
         return Turn(seconds, events)

@@ -135,7 +135,7 @@ class Sectors:
         return np.unique(within[np.flatnonzero(np.diff(within, prepend=-1))])
 
     def missing(self, sectors: Any) -> int:
-        """Load those sectors that are not in the program's cache, and return their number."""
+        """Load the sectors that are not in the program's cache, and return their number."""
         lost = sectors[self._loaded[sectors] <= max(self._start, self._clock - FOUND_AGAIN)]
         # Each sector gets a different time, so an access that is larger than the cache evicts its own first sectors.
         self._loaded[lost] = np.arange(self._clock + 1, self._clock + 1 + lost.size)

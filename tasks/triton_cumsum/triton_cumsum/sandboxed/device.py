@@ -37,7 +37,7 @@ class Step:
     largest: int = 0
     """Bytes moved by the kernel's largest program."""
     waited_s: float = 0.0
-    """The longest time that a program waited for other programs, including the waits of those programs."""
+    """The longest time that a program waited for other programs, including these programs' own waits."""
     programs: int = 0
     """Number of programs of the kernel."""
     found: int = 0

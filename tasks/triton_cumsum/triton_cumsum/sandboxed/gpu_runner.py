@@ -7,7 +7,6 @@ The scorer calls these functions:
 - :func:`check` computes one input that is in host memory.
 - :func:`wake` prepares a turn, :func:`turn` is the timed turn, :func:`settle` waits until its work is done, and
   :func:`release` frees its inputs and results.
-- :func:`profile` returns the kernels of one call.
 
 The inputs of a turn are in new memory, which is mapped after the clock has started. The memory has one row of
 ``stride`` elements for each call, and the input starts at a different position of the row in each turn. All other work
@@ -44,15 +43,6 @@ class Placed:
     nonce: str
     """The nonce of the request; a reply sent before the request cannot contain it."""
     offsets: list[int | None]
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """CUPTI's record of a kernel, copy or fill: name, number of launches, and microseconds."""
-
-    name: str
-    launches: int
-    us: float
 
 
 class _Slice:
@@ -182,22 +172,6 @@ def release() -> None:
     _kept.clear()
     torch.cuda.synchronize()
     _windows[0].unmap()
-
-
-def profile(name: str, length: int) -> list[Kernel]:
-    """Return CUPTI's records of one call."""
-    import torch  # noqa: PLC0415
-
-    from triton_cumsum.sandboxed import submission  # noqa: PLC0415
-
-    with _arenas[0].in_use():
-        x = torch.randint(-10, 10, (length,), dtype=torch.int32, device="cuda")
-        torch.cuda.synchronize()
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-            submission.call(_functions[name], x)
-            torch.cuda.synchronize()
-    work = [event for event in profiler.key_averages() if event.device_time_total]
-    return [Kernel(event.key, event.count, event.device_time_total) for event in work]
 
 
 def _tensor(address: int, length: int) -> Any:

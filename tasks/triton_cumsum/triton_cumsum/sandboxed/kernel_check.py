@@ -3,7 +3,7 @@
 Every syntax node must be of an allowed type, every name must be local, bound or one of eight builtins, and every
 attribute must be in a table. Accepted code can only compute on blocks, load and store: it cannot reach NumPy through a
 block's handle, import modules, keep state between programs, or define functions. Docstrings, comments, decorators and
-annotations are removed first; the syntax tree that is checked is the one that runs.
+annotations are removed first; the interpreter runs the checked syntax tree.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def replay(values: NDArray[np.int32], trace: str) -> tuple[NDArray[np.int32], list[Step]]:
-    """Replay a trace, which is JSON text, on other values; return the result and the costs of all steps but free ones.
+    """Replay a trace on other values; return the result and the costs of all steps except free operators.
 
     Raises:
         InvalidSubmissionError: if the trace is malformed, contains something that is not allowed, or has a kernel that

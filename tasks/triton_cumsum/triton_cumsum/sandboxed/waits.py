@@ -86,9 +86,9 @@ class Waits:
     def atomic(self, addresses: Any, size: int, *, counts: bool) -> None:
         """Record an atomic access that changes memory, before it happens.
 
-        The access waits for earlier changes of the same words by other programs. An access that adds 1 (``counts``)
-        after the preceding program made the last change only draws a ticket: it does not wait for that change, but
-        receives the ticket ``wait_s`` later.
+        The access waits for earlier changes of the same words by other programs. If it adds 1 (``counts``) and the
+        preceding program made the last change, it only draws a ticket: it does not wait until that change is visible,
+        but receives the ticket ``wait_s`` later.
         """
         if not addresses.size:
             return

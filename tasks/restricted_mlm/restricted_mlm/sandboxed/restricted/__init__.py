@@ -6,5 +6,5 @@
 - ``plan`` computes shapes, dtypes and the amount of work.
 - ``interpret`` runs the list.
 
-The scorer's sandboxes and the agent's ``check.py`` use the same files, which depend only on torch and safetensors.
+The scorer's sandboxes and the agents' ``check.py`` use this package, which depends only on torch and safetensors.
 """

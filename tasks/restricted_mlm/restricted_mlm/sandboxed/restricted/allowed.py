@@ -1,7 +1,7 @@
-"""The table of allowed operators: a model may use only these operators, and the scorer runs no others.
+"""The table of allowed operators: a model may use only these operators, and the scorer runs only these.
 
-They are linear layers, embeddings, matrix products, sums, addition, subtraction, multiplication, relu, indexing,
-reshaping and constants. Names of operators in a model are looked up only in this table.
+The table contains linear layers, embeddings, matrix products, sums, addition, subtraction, multiplication, relu,
+indexing, reshaping and constants. The names of a model's operators are looked up only in this table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 DTYPES = {"float32": torch.float32, "int64": torch.int64}
 """The dtypes that a model's tensors may have; int64 is for token ids and positions."""
 GETITEM = "getitem"
-"""Name of the operation that selects one of an operator's several results; it is not an operator of torch."""
+"""Name of the operation that selects one result of an operator with several results; torch has no such operator."""
 
 _aten = torch.ops.aten
 
@@ -32,8 +32,8 @@ class Operator:
     contracted: int = 0
     """For a product: index of the argument whose last dimension is summed."""
     nonlinear: str = ""
-    """Name of the argument in which the operator is not a polynomial, if any: the input of relu, or the index of a
-    lookup. If the result is int64, integers computed from tokens are refused in this argument (see ``plan``)."""
+    """Name of the argument in which the operator is not a polynomial: the input of relu, or the index of a lookup. If
+    the result is int64, integers computed from tokens are refused as this argument (see ``plan``)."""
 
     @property
     def many(self) -> bool:
@@ -60,7 +60,7 @@ TABLE: dict[str, Operator] = {
     **_same("arithmetic", _aten.relu.default, nonlinear="self"),
     # The argument `dtype` could truncate or compare; the parser refuses it except for constants.
     **_same("sum", _aten.sum.default, _aten.sum.dim_IntList),
-    # `view` may fail if strides differ from those in eager mode; `reshape` gives the same result and never fails.
+    # `view` may fail if strides differ from eager mode; `reshape` gives the same result for any strides.
     "aten.view.default": Operator(_aten.reshape.default, "view"),
     "aten._unsafe_view.default": Operator(_aten.reshape.default, "view"),
     **_same("view", _aten.reshape.default, _aten.permute.default, _aten.transpose.int, _aten.t.default),
@@ -73,7 +73,7 @@ TABLE: dict[str, Operator] = {
     **_same("copy", _aten.cat.default, _aten.stack.default, _aten.flip.default, _aten.roll.default),
     **_same("copy", _aten.repeat.default, _aten.constant_pad_nd.default),
     **_same("copy", _aten.clone.default, _aten.contiguous.default),
-    # These result from assignments to slices. They would convert dtypes silently, which `plan` refuses.
+    # These result from assignments to slices. They could convert dtypes silently; `plan` refuses such conversions.
     **_same("copy", _aten.copy.default, _aten.slice_scatter.default, _aten.select_scatter.default),
     "aten.full.default": Operator(_aten.full.default, "constant"),
 }

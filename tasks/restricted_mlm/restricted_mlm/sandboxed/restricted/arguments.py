@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SHOWN = 200
 """Maximum number of characters of a refused value in a message."""
 _RESERVED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit"}
-"""Arguments that are refused, because they convert a tensor or choose its device or layout; only constants may have a
+"""Arguments that are refused because they convert a tensor or choose its device or layout. Constants may have a
 ``dtype``."""
 
 

@@ -1,8 +1,7 @@
 """Export a model: trace it with ``torch.export`` for one shape of tokens, and rewrite it as our own list of operators.
 
 This module runs in the same process as the model's code, so its output is untrusted: ``graph``, ``plan`` and
-``interpret`` enforce the rules. The checks in this module only give the author early messages, which name the operator
-and its line.
+``interpret`` enforce the rules. The checks in this module only give the author early messages.
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx, nn
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.fx.proxy import TracerBase
 
 from . import composites
 from .allowed import DTYPES, GETITEM, TABLE
 from .arguments import INPUT, Reference, references
-from .graph import MAX_NODES, Graph, Node, TensorSpec, refusal_at
+from .graph import MAX_NODES, Graph, Node, RefusedError, TensorSpec, refusal_at
 from .plan import first_line
-from .refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +70,6 @@ class _Lines:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory.resolve()
-        self._own: dict[str, str] = {}  # cache: path to display name, empty for other files
 
     def of(self, node: fx.Node) -> str:
         """Return the innermost line in the stack trace of ``node``, such as ``model.py:31``."""
@@ -85,39 +81,28 @@ class _Lines:
 
     def _innermost(self, frames: Sequence[tuple[str, str]]) -> str:
         for name, line in reversed(frames):
-            if name not in self._own:
-                path = Path(name).resolve()
-                own = path.is_relative_to(self._directory) and not path.is_relative_to(_OURS)
-                self._own[name] = str(path.relative_to(self._directory)) if own else ""
-            if self._own[name]:
-                return f"{self._own[name]}:{line}"
+            path = Path(name).resolve()
+            if path.is_relative_to(self._directory) and not path.is_relative_to(_OURS):
+                return f"{path.relative_to(self._directory)}:{line}"
         return ""
 
 
 def _quietly(action: Any) -> Any:
     """Return ``action()``, a step of torch.export, and suppress warnings and logs about torch's internals."""
-    level, original = logging.root.manager.disable, TracerBase._filter_traceback_frames  # noqa: SLF001 - see below
-
-    def filtered(tracer: TracerBase, summary: Any) -> Any:
-        # By default, export keeps only frames of ``forward`` methods; also keep frames of functions that these call.
-        tracer._record_forward_stack_traces_only = False  # noqa: SLF001 - there is no public option
-        return original(tracer, summary)
-
+    level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    TracerBase._filter_traceback_frames = filtered  # noqa: SLF001
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             return action()
     finally:
-        TracerBase._filter_traceback_frames = original  # noqa: SLF001
         logging.disable(level)
 
 
 def _trace(model: nn.Module, tokens: Tensor, lines: _Lines) -> torch.export.ExportedProgram:
     def trace() -> torch.export.ExportedProgram:
         with torch.no_grad():
-            # With no decompositions, run_decompositions only makes in-place operators functional.
+            # With an empty table, run_decompositions only makes in-place operators functional.
             return torch.export.export(model, (tokens,), strict=False).run_decompositions({})
 
     try:
@@ -222,8 +207,6 @@ class _Writer:
         if kwargs.pop("memory_format", None) is torch.contiguous_format and name == "aten.clone.default":
             name = "aten.contiguous.default"
         kwargs = {key: self._argument(node, value) for key, value in kwargs.items() if value is not None}
-        if "dtype" in kwargs:
-            raise refusal_at(self._lines.of(node), name, f"with dtype={kwargs['dtype']} it would convert its input")
         return self._append(Node(name, args, kwargs, node.name, self._lines.of(node)))
 
     def _append(self, node: Node) -> Reference:

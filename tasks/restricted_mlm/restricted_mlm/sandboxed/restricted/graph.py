@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .allowed import DTYPES, GETITEM, TABLE
 from .arguments import INPUT, SHOWN, Reference, check_arguments, is_dtype, is_integer, is_number, is_tensor
-from .refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,13 +24,17 @@ FORMAT = 1
 MAX_NODES = 4096
 MAX_TENSORS = 4096
 MAX_BYTES = 3 << 20
-"""Maximum size of the JSON text; it is lower than the sandbox's limit on replies."""
+"""Maximum size of the JSON text, lower than the sandbox's limit on replies."""
 
 _MAX_LIST = 4096
 _MAX_DIMENSIONS = 16
 _MAX_NAME = 200
 _NODE_KEYS = {"op", "args", "kwargs", "name", "where"}
 _GRAPH_KEYS = {"format", "tensors", "nodes", "output"}
+
+
+class RefusedError(Exception):
+    """The model is not allowed; the model's author sees the message."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,8 @@ def parse(text: str) -> Graph:
     """Read an untrusted graph.
 
     Raises:
-        RefusedError: if the graph is malformed, too large, or has an operator or argument that is not allowed; the
-            message names the operator and the source line that the graph claims.
+        RefusedError: if the graph is malformed or too large, or has an operator or argument that is not allowed; the
+            message names the operator and, according to the graph, its source line.
     """
     if len(text) > MAX_BYTES:
         raise RefusedError(f"the graph has {len(text):,} characters; at most {MAX_BYTES:,} are allowed")
@@ -160,7 +163,7 @@ def _tensors(data: Any) -> dict[str, TensorSpec]:
         dtype, shape = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])  # noqa: PLR2004 - a pair
         fits = is_dtype(dtype) and isinstance(shape, list) and len(shape) <= _MAX_DIMENSIONS
         fits = fits and all(is_integer(size) and size >= 0 for size in shape)
-        # Torch replaces zero sizes with one when it computes strides.
+        # Torch computes strides as if sizes of zero were one.
         if not _is_text(name) or not fits or not is_integer(math.prod(max(size, 1) for size in shape)):
             _malformed(f"tensor {str(name)[:SHOWN]!r} must have a name, one of {', '.join(DTYPES)} and a shape")
         specs[name] = TensorSpec(dtype, tuple(shape))

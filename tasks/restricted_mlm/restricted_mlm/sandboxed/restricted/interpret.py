@@ -8,9 +8,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load
 
-from .graph import Graph, TensorSpec
+from .graph import Graph, RefusedError, TensorSpec
 from .plan import Plan, call, first_line, resolve
-from .refusal import RefusedError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,8 +19,8 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
     """Read the tensors of a graph from safetensors, a format without code.
 
     Raises:
-        RefusedError: if the bytes are not safetensors, the tensors are not exactly those that the graph names, or a
-            value is not finite.
+        RefusedError: if the bytes are not safetensors, names, dtypes or shapes differ from the graph's, or a value is
+            not finite.
     """
     try:
         # Copy the tensors, so that they do not share memory.
@@ -57,7 +56,7 @@ class Interpreter:
         Raises:
             RefusedError: if an operator fails on these values, for example with an index out of range.
         """
-        # Copy the tokens, so that the tensor's memory contains nothing else.
+        # Copy the tokens, so that their memory contains nothing else.
         tokens = tokens.to(self._device, copy=True).contiguous()
         values: list[Any] = []
         with torch.inference_mode():

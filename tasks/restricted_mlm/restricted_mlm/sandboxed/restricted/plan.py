@@ -1,9 +1,9 @@
 """Check a graph's shapes, dtypes and amount of work, before anything is computed.
 
 The operators run on torch's ``meta`` device, whose tensors have a shape and a dtype but no values. Every result must be
-float32 or int64, and float32 if any input is float32: an integer computed from floats would be a rounding or a
+float32 or int64, and float32 if any input is float32, because computing an integer from floats needs a rounding or a
 comparison. relu cannot be applied to integers computed from tokens, and these integers cannot index integer tensors;
-otherwise activations could be integers, and a table of integers could implement any function of them.
+otherwise, a table of integers could implement any function of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import torch
 
 from .allowed import DTYPES, GETITEM, TABLE
 from .arguments import INPUT, Reference, references
-from .graph import MAX_NODES, Graph, Node
-from .refusal import RefusedError
+from .graph import MAX_NODES, Graph, Node, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MOVED = 64
-"""Number of operations of a matrix product that each moved, added or multiplied element counts as: about the relative
-cost of memory-bound work on a CPU or GPU."""
+"""Operations counted for each element that is moved, added or multiplied outside of matrix products, because such work
+is limited by memory."""
 CALL = 100_000
-"""Number of operations that each result of an operator adds: about the cost of a call."""
+"""Operations counted for each result of an operator: about the cost of a call."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -124,7 +123,7 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
         if operator.kind == "constant":
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
         result = operator.call(*args, **kwargs)
-        # Some copies are contiguous only on the meta device; on other devices, a later view would copy, uncounted.
+        # Some copies are contiguous only on the meta device; elsewhere, a later view would make an uncounted copy.
         return result.contiguous() if operator.kind == "copy" else result
     except Exception as error:  # noqa: BLE001 - torch raises many types, including AssertionError
         raise node.refusal(first_line(error)) from None
@@ -178,7 +177,7 @@ def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[boo
 
 
 def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Refuse arguments that torch would accept, or would refuse only after much work."""
+    """Refuse dangerous arguments that torch accepts, and arguments that torch refuses only after much work."""
     reason = ""
     if node.op == "aten.as_strided.default":
         reason = _outside(_named(node, args, kwargs))

@@ -67,7 +67,7 @@ def scan_blocks(x, y, parities, sums, length, BLOCK: tl.constexpr):
 
 
 def prefix_sum(x: torch.Tensor) -> torch.Tensor:
-    """Return ``y``, where ``y[i]`` sums those ``x[j]``, ``1 <= j <= i``, with an odd number of positives before them.
+    """Return ``y``: ``y[i]`` is the sum of all ``x[j]``, ``1 <= j <= i``, that follow an odd number of positive values.
 
     Args:
         x: one-dimensional int32 tensor with at least one element.

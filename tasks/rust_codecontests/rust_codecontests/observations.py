@@ -1,7 +1,7 @@
-"""Compile the programs of our own problems and record their outputs; for tools, without a sandbox.
+"""Compile the programs of our own problems and record their outputs, without a sandbox.
 
 A problem's ``public.toml`` has the public tests, and the outputs of wrong programs on the public tests that they fail.
-From these, the stand-in model recognises true reports (``stand_in/reports.py``) without running programs.
+With this file, the stand-in model recognises true reports (``stand_in/reports.py``) without running programs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _RUN_S, _SLOW = 2.0, 3
 
 
 def observe(source: str, inputs: Sequence[str], options: Sequence[str] = RELEASE) -> tuple[str, list[str | None]]:
-    """Return the compiler's message (empty if a program compiles), and its output for each input.
+    """Return the compiler's message (empty if the program compiles), and the program's output for each input.
 
     White space in outputs is reduced to single spaces. An output is None if the program fails or takes too long; after
-    three inputs that take too long, the remaining inputs are not run.
+    three timeouts, the remaining inputs are not run.
     """
     with tempfile.TemporaryDirectory() as name:
         path, binary = Path(name, "main.rs"), Path(name, "main")

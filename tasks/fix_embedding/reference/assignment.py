@@ -23,7 +23,7 @@ GIVE_UP_MARGIN = 1.0
 """A token stops bidding when, for each of its candidates, value minus price is this many nats below the value of its
 last candidate."""
 ROUNDS = 5_000
-"""Maximum number of bidding rounds; tokens that still have no row afterwards do not get any of their candidates."""
+"""Maximum number of bidding rounds. Tokens without a row after the last round get none of their candidates."""
 
 
 class Table(NamedTuple):

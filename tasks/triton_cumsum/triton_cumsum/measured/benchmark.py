@@ -9,31 +9,27 @@ little. The times of our solutions come from CUDA events. See ``docs/tasks/trito
 from __future__ import annotations
 
 import os
-import platform
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-import triton
 
+from re_bench.data.provenance import versions
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.gpu.lock import exclusive
 from re_bench.gpu.timing import Time, take_turns
 from re_bench.guest.device_memory import DeviceMemory, OutOfDeviceMemoryError
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times
-from triton_cumsum.measured.figures import PROFILE_KERNELS, Stopwatch, claimed_kernels
-from triton_cumsum.measured.signal import WORD, Signal
+from triton_cumsum.measured.signal import SIGNAL_BYTES, Signal
 from triton_cumsum.measured.turn_times import OURS, SUBMISSION, Turn
 from triton_cumsum.measured.verifier import MemoryPlan, Verifier, check_truth
 from triton_cumsum.measured.worker import Worker
-from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, GPU
+from triton_cumsum.profiles import ELEMENTS, GPU
 from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
@@ -45,37 +41,16 @@ if TYPE_CHECKING:
     from triton_cumsum.profiles import Gpu
 
 
-@dataclass(frozen=True)
-class ContestResult:
-    """The result of timing a submission."""
-
-    times: Mapping[str, Time]
-    """Time of a call of ``"baseline"``, ``"reference"`` and ``"submission"``."""
-    floor_ms: float
-    """Milliseconds to read and write every element once at the memory's peak bandwidth."""
-    details: Mapping[str, Any]
-    """JSON values for the log."""
-
-
-def run_contest(
-    job: Job[Gpu],
-    gpu: Device,
-    trusted: SandboxedProcess,
-    untrusted: SandboxedProcess,
-    outer: ExitStack,
-    *,
-    compiled: Callable[[], None] = lambda: None,
-) -> ContestResult:
-    """Time a submission, alternating with our baseline and reference, with exclusive use of the GPU.
+def run_benchmark(
+    job: Job[Gpu], gpu: Device, trusted: SandboxedProcess, untrusted: SandboxedProcess
+) -> tuple[Mapping[str, Time], dict[str, Any]]:
+    """Time the baseline, the reference and the submission, and return the times of a call and figures for the log.
 
     Args:
         job: the job with the submission.
-        gpu: the GPU to time on.
+        gpu: the GPU to time on, which the caller has locked.
         trusted: the runner of our solutions, which never sees the submission.
         untrusted: the runner of the submission.
-        outer: an exit stack that outlives the runners; the GPU stays locked until the stack is closed, because the
-            runners hold GPU memory.
-        compiled: called after our solutions have been compiled, before the submission's code is loaded.
 
     Raises:
         InvalidSubmissionError: if a result is wrong, or the submission kept the GPU or the host busy out of turn.
@@ -84,10 +59,6 @@ def run_contest(
     """
     if not torch.cuda.is_available():
         raise UsageError(f"torch {torch.__version__} here sees no GPU; install its CUDA build, or use --profile cpu")
-    watch = Stopwatch()
-    outer.enter_context(exclusive(gpu.uuid, f"timing a submission to {job.task.name}"))
-    watch.lap("waiting for the GPU")
-    floor_ms = 1e3 * BYTES_PER_ELEMENT * ELEMENTS / gpu.peak_bandwidth
     with ExitStack() as stack:
         before = gpu_state.snapshot(gpu.uuid)
         plan = MemoryPlan.of(gpu_state.free_memory(gpu.index), ELEMENTS)
@@ -97,45 +68,34 @@ def run_contest(
             # second process has not loaded the submission's code yet.
             sizes = (plan.our_arena, plan.submission_arena)
             arenas = [stack.enter_context(DeviceMemory(size)) for size in sizes]
-            signals = [Signal(stack.enter_context(DeviceMemory(WORD))) for _ in sizes]
+            signals = [Signal(stack.enter_context(DeviceMemory(SIGNAL_BYTES))) for _ in sizes]
             with ThreadPoolExecutor(2) as pool:  # starting CUDA takes a while
                 workers = pool.map(Worker, (trusted, untrusted), arenas, signals, (verifier, verifier))
                 reference_worker, submission_worker = workers
             reference_worker.load({name: job.task.directory / name for name in OURS})
-        watch.lap("starting")
         calls = {"baseline": min(GPU.baseline_calls, plan.calls), "reference": plan.calls}
         turns = {name: partial(_our_turn, reference_worker, name, calls[name]) for name in OURS}
         take_turns(turns, 1)  # compiles the kernels, and raises the GPU's clock rates
-        compiled()
-        watch.lap("compiling ours")
         alone = take_turns(turns, GPU.rounds_alone)
         warm = gpu_state.snapshot(gpu.uuid)
-        watch.lap("ours alone")
         submission_worker.load({SUBMISSION: job.submission})
         try:
             control = turn_times.overhead_seconds(alone["reference"])
             calls[SUBMISSION] = _check_submission(job, submission_worker, plan.calls, control)
-            watch.lap("check")
             job.progress("taking turns")
-            beside = _contest(turns, submission_worker, calls)
+            interleaved = _interleave(turns, submission_worker, calls)
         except (torch.OutOfMemoryError, OutOfDeviceMemoryError):
             raise InvalidSubmissionError(
                 "the submission keeps so much of the GPU's memory that its results cannot be checked"
             ) from None
-        watch.lap("turns")
-        kernels = claimed_kernels(submission_worker.process) if os.environ.get(PROFILE_KERNELS) else None
-        watch.lap("profile")
-        record = _record(gpu, verifier.copy_ms(reference_worker.results), before, warm) | {
-            "kernel_profile": kernels,
-            "phases_s": watch.laps,
-            "turn_steps_s": {"ours": reference_worker.steps, "submission": submission_worker.steps},
-        }
-    times, figures = turn_times.evaluate(alone, beside, calls)
-    turn_times.check_steady(turn_times.our_event_times(alone, calls), times, record)
-    return ContestResult(times, floor_ms, record | figures)
+        record = _record(gpu, verifier.copy_ms(reference_worker.results), before, warm)
+    times, figures = turn_times.evaluate(alone, interleaved, calls)
+    earlier, later = (turn_times.our_event_times(turns, calls) for turns in (alone, interleaved))
+    turn_times.check_steady(earlier, later, record)
+    return times, record | figures
 
 
-def _contest(
+def _interleave(
     ours: Mapping[str, Callable[[], Turn]], submission_worker: Worker, calls: Mapping[str, int]
 ) -> dict[str, list[Turn]]:
     """Run the rounds of our solutions and the submission, and return all turns by name."""
@@ -151,14 +111,14 @@ def _contest(
 
     turns = {name: partial(watched, turn) for name, turn in ours.items()}
     turns[SUBMISSION] = partial(submission_worker.turn, SUBMISSION, calls[SUBMISSION], ELEMENTS)
-    beside = take_turns(turns, GPU.rounds_slow)
-    theirs = turn_times.clock_time(beside[SUBMISSION], calls[SUBMISSION], calls["reference"], 0.0)
-    reference = turn_times.event_time(beside["reference"], calls["reference"])
-    if theirs.milliseconds < GPU.slow * reference.milliseconds:
+    rounds = take_turns(turns, GPU.rounds_slow)
+    submission = turn_times.clock_time(rounds[SUBMISSION], calls[SUBMISSION], calls["reference"], 0.0)
+    reference = turn_times.event_time(rounds["reference"], calls["reference"])
+    if submission.milliseconds < GPU.slow * reference.milliseconds:
         more = take_turns(turns, GPU.rounds - GPU.rounds_slow)
-        beside = {name: first + more[name] for name, first in beside.items()}
+        rounds = {name: first + more[name] for name, first in rounds.items()}
     turn_times.check_host_free(*busy)
-    return beside
+    return rounds
 
 
 @contextmanager
@@ -198,7 +158,7 @@ def _record(gpu: Device, copy_ms: float, before: Mapping[str, Any], warm: Mappin
     others = [process for process in gpu_state.other_processes(before, [os.getpid()]) if process["pid"] in stayed]
     return {
         "hardware": gpu.name,
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__},
+        "versions": versions(),
         "driver": gpu.driver,
         "copy_ms": copy_ms,
         "gpu_before": before,

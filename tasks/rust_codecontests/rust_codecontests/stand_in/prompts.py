@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 3
 _SHARE = 0.45
-"""Share of a statement's shingles (sequences of words) that a text must contain to state the problem. The share is less
-than a half because cuts and small changes break some shingles in half of a statement."""
+"""Share of a statement's shingles (sequences of words) that a text must contain to state the problem. Half of a
+statement is enough, although cuts and small changes break some of its shingles."""
 
 _MAIN = re.compile(r"^\s*(?:pub )?fn main\b", re.MULTILINE)
 _FENCED = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
@@ -92,7 +92,7 @@ class PromptReader:
                 self._numbers[shingle].append(number)
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Prompt:
-        """Return the request that some messages make."""
+        """Return the request that a conversation makes."""
         text = text_of(messages)
         stated, problem = self._stated(text)
         # Search for wishes in user and system messages without statements, and for reports in the last message without
@@ -153,7 +153,7 @@ def _shown(text: str, problem: Problem) -> Program | None:
     """Return the last program in a text that is in the problem's pool, ignoring comments and layout."""
     text = canonical(text)
     starts = {program: text.rfind(program.canonical) for program in problem.programs}
-    # A program may be the end of another program that adds an import; take the longest of the programs that end last.
+    # A program may be the end of another program that adds an import. If several programs end last, take the longest.
     ends = {
         program: (start + len(program.canonical), len(program.canonical))
         for program, start in starts.items()

@@ -1,0 +1,52 @@
+"""Score a submission on a GPU with two sandboxed runners: one for our solutions and one for the submission."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from re_bench.api import RawScore, RunAnchors
+from re_bench.errors import InvalidSubmissionError
+from re_bench.gpu import state as gpu_state
+from re_bench.gpu.lock import exclusive
+from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, Gpu
+from triton_cumsum.sandboxed import gpu_runner
+
+if TYPE_CHECKING:
+    from re_bench.task.interface import Job
+
+
+def score(job: Job[Gpu]) -> RawScore:
+    """Check the submission, and time it on the GPU; see :mod:`triton_cumsum.measured.benchmark`.
+
+    Raises:
+        InvalidSubmissionError: if a result is wrong, the submission kept the GPU or the host busy out of turn, or its
+            time is below the floor.
+        UsageError: if torch does not see the GPU, or too little GPU memory is free.
+        ReBenchError: if one of our solutions fails, or the GPU was disturbed before the submission was loaded.
+    """
+    gpu = gpu_state.identify()
+    ours = [job.task.directory / name for name in ("baseline", "reference")]
+    with (
+        ExitStack() as lock,  # released after the runners have ended, because they keep GPU memory
+        job.sandbox(gpu_runner, gpu=gpu.uuid, submission=False, sealed=False, visible=ours) as trusted,
+        job.sandbox(gpu_runner, gpu=gpu.uuid, sealed=False) as untrusted,
+    ):
+        with ThreadPoolExecutor(2) as pool:
+            starts = [pool.submit(runner.call, gpu_runner.start) for runner in (trusted, untrusted)]
+            from triton_cumsum.measured import benchmark  # noqa: PLC0415 - imports torch while the runners do
+        for start in starts:
+            start.result()
+        lock.enter_context(exclusive(gpu.uuid, f"timing a submission to {job.task.name}"))
+        times, details = benchmark.run_benchmark(job, gpu, trusted, untrusted)
+    baseline, reference, own = (times[name].milliseconds for name in ("baseline", "reference", "submission"))
+    floor = 1e3 * BYTES_PER_ELEMENT * ELEMENTS / gpu.peak_bandwidth
+    if own < floor:
+        raise InvalidSubmissionError(
+            f"a time of {own:.4f} ms is below the {floor:.4f} ms of reading and writing once at the peak bandwidth of "
+            f"{gpu.name}"
+        )
+    message = f"measured for {ELEMENTS:,} elements on {gpu.name}, alternating with baseline and reference"
+    return RawScore(math.log(own), message, details, RunAnchors(math.log(baseline), math.log(reference)))
