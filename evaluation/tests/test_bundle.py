@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from evaluation_factory import TASKS, Shape, change_json, log_of, make_evaluation
+from number_task import keep_submission
 
 from re_bench.attempts.log import AttemptLog, encoded
 from re_bench.cli.main import main
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.testing import keep_submission
 from re_bench_evaluation.bundle_file import open_bundle
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.plan import Plan

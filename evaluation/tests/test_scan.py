@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from evaluation_factory import BEGAN, Shape, make_evaluation, task_record
+from number_task import keep_submission
 
 from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
-from re_bench.testing import keep_submission
 from re_bench_evaluation.report.findings import FILE, Finding, Scan, read_scan, write_scan
 from re_bench_evaluation.scan import scan, text_files
 

@@ -132,5 +132,5 @@ def test_malformed_lines(tmp_path: Path) -> None:
     assert written.incomplete_lines == 4
     (run / "trace.jsonl").unlink()
     (run / "trace.jsonl").symlink_to("/etc/passwd")
-    with pytest.raises(UsageError, match="symbolic link"):
+    with pytest.raises(UsageError, match="must be a regular file"):
         write_trajectories(run, tmp_path / "out")

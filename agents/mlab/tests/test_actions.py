@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mlab_agent.actions import ACTIONS, Context, Limits, TruncatedReply
-from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps
 from mlab_agent.state import RunState
 from mlab_agent.workspaces.files import WorkspaceError
@@ -57,7 +56,7 @@ class ActionRunner:
 def action_runner(
     workspace: Workspace, *replies: str | Callable[[str], str], limits: Limits | None = None
 ) -> ActionRunner:
-    model, state = Model(list(replies)), RunState.empty(MemoryLimits(), Caps())
+    model, state = Model(list(replies)), RunState.empty(8, Caps())
 
     def emit(kind: str, **fields: object) -> None:
         state.apply({"kind": kind, "elapsed": 0.0, **fields})
@@ -127,8 +126,8 @@ def test_inspect_script_lines(act: ActionRunner) -> None:
 
     assert seen(-5, 1) == "train.py has 8 lines. Lines 1 to 1:\nimport os"
     assert seen(8, 99) == "train.py has 8 lines. Lines 8 to 8:\n        print(epoch)"
-    assert seen(5, 2) == "train.py has 8 lines; there are none from 5 to 2, since the range is reversed."
-    assert seen(9, 9) == "train.py has 8 lines, and line 9 is after its end."
+    assert seen(5, 2) == "train.py has 8 lines; there are none from 5 to 2."
+    assert seen(9, 9) == "train.py has 8 lines; there are none from 9 to 9."
     assert seen(1, 101).startswith("train.py has 8 lines. Lines 1 to 8:")
     with pytest.raises(WorkspaceError, match="lines 1 to 102 are 102; at most 101"):
         seen(1, 102)

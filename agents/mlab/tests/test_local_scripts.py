@@ -53,7 +53,7 @@ def workspace(directory: Path, tmp_path: Path, contained: bool) -> LocalWorkspac
 def attack(workspace: LocalWorkspace) -> Attack:
     def run(text: str) -> ScriptResult:
         name = "attack.py" if text.startswith("import") else "attack.sh"
-        workspace.write(name, text)
+        workspace.write_bytes(name, text.encode())
         return workspace.execute(name, [], 30)
 
     return run
@@ -62,13 +62,13 @@ def attack(workspace: LocalWorkspace) -> Attack:
 @BOTH
 def test_script_arguments_streams_and_exit_status(workspace: LocalWorkspace) -> None:
     program = "import sys, os\nprint(sys.argv[1:], os.getcwd())\nprint('e', file=sys.stderr)\nsys.exit(3)\n"
-    workspace.write("a b.py", program)
+    workspace.write_bytes("a b.py", program.encode())
     done = workspace.execute("a b.py", ["x y", "--n=1", "$HOME"], 30)
     assert done.stdout == f"['x y', '--n=1', '$HOME'] {workspace.root}\n"
     assert (done.stderr, done.status, done.timed_out, done.output_file) == ("e\n", 3, False, None)
-    workspace.write("s.sh", "kill -9 $$\n")
+    workspace.write_bytes("s.sh", b"kill -9 $$\n")
     assert workspace.execute("s.sh", [], 30).status == -9
-    workspace.write("notes.txt", "hello")
+    workspace.write_bytes("notes.txt", b"hello")
     with pytest.raises(WorkspaceError, match="cannot be run"):
         workspace.execute("notes.txt", [], 30)
 
@@ -76,7 +76,9 @@ def test_script_arguments_streams_and_exit_status(workspace: LocalWorkspace) -> 
 @BOTH
 def test_time_limit_kills_all_processes(workspace: LocalWorkspace, directory: Path, contained: bool) -> None:
     away = "setsid sh -c 'sleep 600; true' &\n" if contained else ""  # only a namespace of its own ends such a process
-    workspace.write("s.sh", f"echo begun\n{away}(trap '' TERM; sleep 600; true) &\n: > begun\nsleep 600\n")
+    workspace.write_bytes(
+        "s.sh", f"echo begun\n{away}(trap '' TERM; sleep 600; true) &\n: > begun\nsleep 600\n".encode()
+    )
     for limit_s in (1.0, 10.0, 30.0):  # a busy machine may need all of the first before it has begun
         began = time.monotonic()
         done = workspace.execute("s.sh", [], limit_s)
@@ -85,7 +87,7 @@ def test_time_limit_kills_all_processes(workspace: LocalWorkspace, directory: Pa
     assert (done.timed_out, done.status, done.stdout) == (True, None, "begun\n")
     assert time.monotonic() - began < 50
     assert none_works_in(directory)
-    workspace.write("q.sh", f"{away}sleep 600 >/dev/null 2>&1 &\n")
+    workspace.write_bytes("q.sh", f"{away}sleep 600 >/dev/null 2>&1 &\n".encode())
     assert workspace.execute("q.sh", [], 30).status == 0
     assert none_works_in(directory)
 
@@ -117,9 +119,12 @@ def test_output_survives_deletion_of_the_workspace(workspace: LocalWorkspace, di
     assert workspace.root == str(directory)
 
 
-def test_long_output_is_truncated_and_saved(directory: Path, tmp_path: Path) -> None:
-    workspace = LocalWorkspace(directory, state=tmp_path / "run", output_limit=1000)
-    workspace.write("p.py", "import sys\nfor i in range(5000): print('line', i)\nprint('the error', file=sys.stderr)\n")
+def test_long_output_is_truncated_and_saved(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlab_agent.workspaces.local._OUTPUT_BYTES", 1000)
+    workspace = LocalWorkspace(directory, state=tmp_path / "run")
+    workspace.write_bytes(
+        "p.py", b"import sys\nfor i in range(5000): print('line', i)\nprint('the error', file=sys.stderr)\n"
+    )
     done = workspace.execute("p.py", [], 30)
     assert done.stdout.startswith("line 0\n")
     assert done.stdout.endswith("line 4999\n")
@@ -129,7 +134,7 @@ def test_long_output_is_truncated_and_saved(directory: Path, tmp_path: Path) -> 
     text = workspace.read(done.output_file)
     assert "line 2500\n" in text
     assert text.endswith("=== stderr ===\nthe error\n\n")
-    workspace.write("s.sh", "seq 999")
+    workspace.write_bytes("s.sh", b"seq 999")
     for _count in range(20):  # only the last 20 are kept
         done = workspace.execute("s.sh", [], 30)
     assert done.output_file == f"{AGENT_DIRECTORY}/outputs/21.txt"
@@ -181,7 +186,7 @@ except OSError as error:
 
 @BOTH
 def test_read_only_files_survive_a_script(workspace: LocalWorkspace, directory: Path, contained: bool) -> None:
-    workspace.write("spoil.py", SPOIL)
+    workspace.write_bytes("spoil.py", SPOIL.encode())
     done = workspace.execute("spoil.py", [], 30)
     assert done.status == 0, done.stderr
     assert (directory / "train.csv").read_text() == "truth"
@@ -199,7 +204,7 @@ def test_change_of_a_large_read_only_file_is_reported(directory: Path, tmp_path:
     with (directory / "big.bin").open("wb") as big:
         big.truncate(65 << 20)
     workspace = LocalWorkspace(directory, read_only=["*.bin"], use_bubblewrap=False, state=tmp_path / "run")
-    workspace.write("s.sh", "echo x >> big.bin\n")
+    workspace.write_bytes("s.sh", b"echo x >> big.bin\n")
     assert "there is no copy" in workspace.execute("s.sh", [], 30).notes[0]
 
 
@@ -247,7 +252,7 @@ def test_agent_writes_through_no_planted_link(attack: Attack, workspace: LocalWo
     workspace.finish("42")
     assert (tmp_path / "submission.txt").read_text() == "42"
     with pytest.raises(WorkspaceError, match="leads out"):
-        workspace.write("link", "43")
+        workspace.write_bytes("link", b"43")
     with pytest.raises(WorkspaceError, match="leads elsewhere"):
         workspace.files.write(".mlab-agent/kept", b"43")
     assert (tmp_path / "kept").read_text() == "kept"

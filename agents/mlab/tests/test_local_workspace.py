@@ -28,7 +28,7 @@ def workspace(directory: Path) -> Iterator[LocalWorkspace]:
 
 
 def test_list_read_write_copy_remove(workspace: LocalWorkspace, directory: Path) -> None:
-    workspace.write("a/b.py", "x = 1\n")
+    workspace.write_bytes("a/b.py", b"x = 1\n")
     workspace.copy("a/b.py", "c.py")
     (directory / "l").symlink_to("c.py")
     listed = {entry.name: entry.kind for entry in workspace.list_directory(".")}
@@ -45,9 +45,9 @@ def test_list_read_write_copy_remove(workspace: LocalWorkspace, directory: Path)
 
 
 def test_write_keeps_the_mode_and_leaves_no_temporary_file(workspace: LocalWorkspace, directory: Path) -> None:
-    workspace.write("run.sh", "echo 1")
+    workspace.write_bytes("run.sh", b"echo 1")
     (directory / "run.sh").chmod(0o750)
-    workspace.write("run.sh", "echo 2")
+    workspace.write_bytes("run.sh", b"echo 2")
     assert stat.S_IMODE((directory / "run.sh").stat().st_mode) == 0o750
     assert names(directory) == ["run.sh"]
 
@@ -76,11 +76,11 @@ def test_paths_outside_the_workspace_are_refused(workspace: LocalWorkspace, dire
     (directory / "out").symlink_to(evil)
     (directory / "up").symlink_to("../x")
     (directory / "chain").symlink_to("out")
-    workspace.write("fine", "1")
+    workspace.write_bytes("fine", b"1")
     for attempt in (
         workspace.read,
         workspace.list_directory,
-        lambda path: workspace.write(path, "new"),
+        lambda path: workspace.write_bytes(path, b"new"),
         workspace.remove,
         workspace.exists,
         lambda path: workspace.copy("fine", path),
@@ -93,11 +93,11 @@ def test_paths_outside_the_workspace_are_refused(workspace: LocalWorkspace, dire
 
 
 def test_absolute_paths_and_inner_links(workspace: LocalWorkspace, directory: Path) -> None:
-    workspace.write(f"{directory}/a.txt", "1")
+    workspace.write_bytes(f"{directory}/a.txt", b"1")
     (directory / "d").mkdir()
     (directory / "in").symlink_to(directory / "d")
-    workspace.write("in/../b.txt", "2")
-    workspace.write("in/c.txt", "3")
+    workspace.write_bytes("in/../b.txt", b"2")
+    workspace.write_bytes("in/c.txt", b"3")
     assert workspace.read("a.txt") == "1"
     assert workspace.name("in/c.txt") == workspace.name("./d//c.txt") == "d/c.txt"
 
@@ -121,7 +121,7 @@ def test_any_path_is_inside_or_refused(tmp_path: Path, parts: list[str], absolut
     workspace = LocalWorkspace(directory, read_only=["data"], use_bubblewrap=False, state=tmp_path / "state")
     path = ("/" if absolute else "") + "/".join(parts)
     try:
-        workspace.write(path, "written")
+        workspace.write_bytes(path, b"written")
         name = workspace.name(path)
     except WorkspaceError:
         name = ""
@@ -149,7 +149,7 @@ def test_read_only_file_is_protected_under_every_name(directory: Path, path: str
     )
     (directory / "other").write_text("other")
     with pytest.raises(WorkspaceError, match="is read-only"):
-        workspace.write(path, "no")
+        workspace.write_bytes(path, b"no")
     with pytest.raises(WorkspaceError, match="is read-only"):
         workspace.copy("other", path)
     with pytest.raises(WorkspaceError, match="is read-only"):
@@ -157,7 +157,7 @@ def test_read_only_file_is_protected_under_every_name(directory: Path, path: str
     assert workspace.read(path) == "truth"
     for other in ("data/new", "link.csv", f"{AGENT_DIRECTORY}/outputs/1.txt"):
         with pytest.raises(WorkspaceError, match="is read-only"):
-            workspace.write(other, "no")
+            workspace.write_bytes(other, b"no")
     workspace.close()
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mlab_agent.actions.understand import retrieve, split_passages
 from mlab_agent.budget import Budget
 from mlab_agent.clock import Clock
-from mlab_agent.memory import PLAN, Memory, MemoryLimits, Step
+from mlab_agent.memory import PLAN, Memory, Step
 from mlab_agent.models import Caps, Spending
 from mlab_agent.state import RunState
 from mlab_agent.trace import Trace, TraceError, has_begun, read_trace
@@ -33,7 +33,7 @@ def step(number: int, observation: str = "seen", plan: str | None = None) -> Ste
 
 
 def test_old_steps_are_summarised_in_batches() -> None:
-    memory = Memory(MemoryLimits(recent_steps=4))
+    memory = Memory(recent_steps=4)
     for number in range(1, 8):
         memory.add(step(number, plan="find the best rate" if number == 1 else None))
         assert memory.reminder() == ""
@@ -142,8 +142,8 @@ def test_interrupted_call_is_counted_once() -> None:
     at = {"time": 0, "elapsed": 1.0}
     call = {"kind": "call", **at, "purpose": "step", "prompt_tokens": 10, "dollars": 0.5}
     events = [{"kind": "start", **at, "task": "t"}, call]
-    once = RunState.resumed(MemoryLimits(), Caps(), events)
-    twice = RunState.resumed(MemoryLimits(), Caps(), [*events, {"kind": "resume", **at}])
+    once = RunState.resumed(8, Caps(), events)
+    twice = RunState.resumed(8, Caps(), [*events, {"kind": "resume", **at}])
     assert once.spending.dollars == twice.spending.dollars == 0.5
 
 

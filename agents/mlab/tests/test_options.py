@@ -52,9 +52,9 @@ def test_python_option(agents: Agents) -> None:
 def test_read_only_patterns(tmp_path: Path, pattern: str, protected: str, free: str) -> None:
     (tmp_path / "ws").mkdir()
     workspace = LocalWorkspace(tmp_path / "ws", read_only=[pattern], state=tmp_path / "run")
-    workspace.write(free, "x")
+    workspace.write_bytes(free, b"x")
     with pytest.raises(WorkspaceError, match="is read-only"):
-        workspace.write(protected, "x")
+        workspace.write_bytes(protected, b"x")
     workspace.close()
 
 

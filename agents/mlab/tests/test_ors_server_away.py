@@ -90,7 +90,7 @@ def test_broken_connections(ors_server: Server, relay: Relay, tmp_path: Path) ->
 
     # files are handled again
     relay.lose = once(lambda call, line: "a.txt" in call["input"].get("command", "") and bool(line))
-    workspace.write("a.txt", "whole\n")
+    workspace.write_bytes("a.txt", b"whole\n")
     assert workspace.read("a.txt") == "whole\n"
 
     # an answer whose outcome is not known is not asked for again
@@ -106,7 +106,7 @@ def test_broken_connections(ors_server: Server, relay: Relay, tmp_path: Path) ->
     assert ["task_id" in call for call in relay.answers[1:]] == [False, True]
 
     # a script that runs while the server is away runs once, and the wait begins with the absence, not with the call
-    workspace.write("slow.sh", "echo run >> runs.txt; until [ -e go ]; do sleep 0.1; done; echo done\n")
+    workspace.write_bytes("slow.sh", b"echo run >> runs.txt; until [ -e go ]; do sleep 0.1; done; echo done\n")
     earlier_s, absence = waited_s(), []
     thread = threading.Thread(target=lambda: absence.append(be_away(relay, ors_server.state)), daemon=True)
     thread.start()

@@ -44,7 +44,7 @@ def test_files_and_instructions(shared: OrsWorkspace) -> None:
     assert "Write a number" in (workspace.instructions or "")
     assert "notes.md" in [entry.name for entry in workspace.list_directory(".")]
     awkward = "dir with 'quotes'/a \"b\" $(c) \u00e9\n.txt"
-    workspace.write(awkward, "  leading and trailing space  \n\n")
+    workspace.write_bytes(awkward, b"  leading and trailing space  \n\n")
     assert workspace.read(awkward) == "  leading and trailing space  \n\n"
     assert workspace.name(f"./{awkward}") == awkward
     workspace.copy(awkward, "-copy")
@@ -54,7 +54,7 @@ def test_files_and_instructions(shared: OrsWorkspace) -> None:
     with pytest.raises(WorkspaceError, match="does not exist"):
         workspace.read("-copy")
     with pytest.raises(WorkspaceError, match="is a directory, not a file"):
-        workspace.write("dir with 'quotes'", "x")
+        workspace.write_bytes("dir with 'quotes'", b"x")
 
 
 def test_binary_files_of_any_length(shared: OrsWorkspace) -> None:
@@ -65,11 +65,11 @@ def test_binary_files_of_any_length(shared: OrsWorkspace) -> None:
 
 
 def test_scripts(shared: OrsWorkspace) -> None:
-    shared.write("s.py", "import sys\nprint(sys.argv[1:])\nprint('  e', file=sys.stderr)\nsys.exit(3)\n")
+    shared.write_bytes("s.py", b"import sys\nprint(sys.argv[1:])\nprint('  e', file=sys.stderr)\nsys.exit(3)\n")
     done = shared.execute("s.py", ["x y", "$HOME", "'"], 30)
     assert (done.stdout, done.stderr, done.status, done.timed_out) == ("['x y', '$HOME', \"'\"]\n", "  e\n", 3, False)
     long = f"sleep 600.{os.getpid()}"
-    shared.write("t.sh", f"echo begun\nsetsid sh -c '{long}; true' &\n: > begun\n{long}\n")
+    shared.write_bytes("t.sh", f"echo begun\nsetsid sh -c '{long}; true' &\n: > begun\n{long}\n".encode())
     for limit_s in (1, 10, 30):  # a busy machine may need all of the first before it has begun
         done = shared.execute("t.sh", [], limit_s)
         if shared.exists("begun"):
@@ -79,11 +79,11 @@ def test_scripts(shared: OrsWorkspace) -> None:
     while left := [words for words in command_lines() if long in words]:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
-    shared.write("k.sh", "kill -9 $$\n")
+    shared.write_bytes("k.sh", b"kill -9 $$\n")
     assert shared.execute("k.sh", [], 30).status == -9
-    shared.write("r.sh", "echo before; rm -r .mlab-agent; echo after\n")
+    shared.write_bytes("r.sh", b"echo before; rm -r .mlab-agent; echo after\n")
     assert shared.execute("r.sh", [], 30).status == 0
-    shared.write("l.py", "for number in range(20000): print('line', number)\n")
+    shared.write_bytes("l.py", b"for number in range(20000): print('line', number)\n")
     done = shared.execute("l.py", [], 30)
     assert done.stdout.startswith("line 0\n")
     assert done.stdout.endswith("line 19999\n")
@@ -98,13 +98,13 @@ def command_lines() -> list[str]:
 
 
 def test_snapshot_is_restored_in_another_session(shared: OrsWorkspace, ors_url: str, tmp_path: Path) -> None:
-    shared.write("mine/run.sh", "echo 1\n")
+    shared.write_bytes("mine/run.sh", b"echo 1\n")
     shared.files.write("mine/run.sh", b"echo 1\n", 0o755)
     shared.files.link("mine/link", "run.sh")
     name = shared.snapshot()
     assert shared.snapshot() == name
-    shared.write("mine/run.sh", "echo 2\n")
-    shared.write("extra/x", "x")
+    shared.write_bytes("mine/run.sh", b"echo 2\n")
+    shared.write_bytes("extra/x", b"x")
     shared.remove("notes.md")
     shared.restore(name)
     assert shared.read("mine/link") == "echo 1\n"
@@ -112,7 +112,7 @@ def test_snapshot_is_restored_in_another_session(shared: OrsWorkspace, ors_url: 
     assert shared.exists("notes.md")
     other = opened(ors_url, state=tmp_path)
     other.store = shared.store
-    other.write("extra", "x")
+    other.write_bytes("extra", b"x")
     other.restore(name)
     assert other.execute("mine/run.sh", [], 10).stdout == "1\n"
     assert not other.exists("extra")
@@ -125,8 +125,8 @@ def test_read_only_files(ors_url: str, tmp_path: Path) -> None:
     workspace.files.link("alias", "notes.md")
     for path in ("notes.md", "./notes.md", "alias", "data/../notes.md", "data/new", f"{AGENT_DIRECTORY}/x"):
         with pytest.raises(WorkspaceError, match="is read-only"):
-            workspace.write(path, "no")
-    workspace.write("spoil.sh", "echo spoilt > notes.md\nrm -r data\n")
+            workspace.write_bytes(path, b"no")
+    workspace.write_bytes("spoil.sh", b"echo spoilt > notes.md\nrm -r data\n")
     notes = workspace.execute("spoil.sh", [], 30).notes
     assert "The script changed the read-only file notes.md; it was put back." in notes
     assert workspace.read("notes.md") == before
@@ -136,7 +136,7 @@ def test_read_only_files(ors_url: str, tmp_path: Path) -> None:
 def test_scores_and_final_score(ors_url: str, tmp_path: Path) -> None:
     workspace = opened(ors_url, state=tmp_path)
     assert "Attempt 1: valid" in (workspace.score() or "")
-    workspace.write("answer.txt", "-1")
+    workspace.write_bytes("answer.txt", b"-1")
     workspace.finish("done")
     workspace.finish("done")
     assert workspace.finished
@@ -154,7 +154,7 @@ def test_scores_and_final_score(ors_url: str, tmp_path: Path) -> None:
 
 def test_session_is_joined_by_a_later_process(ors_url: str, tmp_path: Path) -> None:
     killed = opened(ors_url, state=tmp_path)
-    killed.write("left.txt", "here")
+    killed.write_bytes("left.txt", b"here")
     killed.score()
     kept = tmp_path / "home" / "session.json"
     assert kept.stat().st_mode & 0o077 == 0

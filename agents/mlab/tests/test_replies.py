@@ -42,7 +42,8 @@ def test_argument_names_of_mlagentbench() -> None:
     for action in ACTIONS.values():
         whole = {name: values[kind["type"]] for name, kind in action.schema["properties"].items()}
         assert read(one(action.name, whole)).input == whole
-        also = {action.aliases(name)[0]: value for name, value in whole.items()}
+        aliases = {name: item.validation_alias for name, item in action.model.model_fields.items()}
+        also = {aliases[name].choices[0]: value for name, value in whole.items()}  # type: ignore[union-attr]
         assert read(one(f"{action.name} (AI)", also)).input == whole
 
 
@@ -96,14 +97,13 @@ def test_ways_to_write_an_action(reply: str, note: str) -> None:
         (f"{TEXTS}Action: Read File\n{LATER[11:]}", 'there is no "Action Input:"'),
         (one("Read File", '{"filename": "a.p'), "it has no end: was the reply cut off?"),
         (one("Read File", '{"filename": "a} half of a file'), "it has no end: was the reply cut off?"),
-        (one("Read File", '{"filename": "a", "file_name": "b"}'), '"filename" is given twice'),
+        (one("Read File", '{"filename": "a", "file_name": "b"}'), 'no argument "filename"'),
         (one("Read File", '{"filename": "a", "colour": "b"}'), 'no argument "colour"; its arguments: "filename"'),
         (one("Read File", ""), 'Read File needs "filename", which is missing'),
         (one("Read File", '{"filename": true}'), '"filename": Input should be a valid string, not true'),
         (one("Read File", '["a.py"]'), "the input must be a JSON object"),
         (one("Read File", '{"filename": "\\ud800"}'), "half of a character"),
-        (one("Read File", "filename: train.py"), 'YAML ("filename: ..."); write a JSON object'),
-        (one("Read File", "```yaml\nscript_name: {a}\n```"), 'YAML ("script_name: ...")'),
+        (one("Read File", "filename: train.py"), "the input must be a JSON object"),
         ('<tool_call>{"name": "fly", "arguments": {}}</tool_call>', "There is no action 'fly'"),
         ('<tool_call>{"name": "read_file"}</tool_call>', 'needs "name" and "arguments"'),
         ('<tool_call>{"name": "write_file", "arguments": {"filename": "a", "con', "was the reply cut off?"),

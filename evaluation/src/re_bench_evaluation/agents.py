@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,10 +27,9 @@ from re_bench.records import AGENT, WAITS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from pathlib import Path
 
     from re_bench_evaluation.plan_tables import Agent, Budget, Model
-
-_LOCAL_HOSTS = "localhost,127.0.0.1,::1"
 
 GROUP = "re_bench.agents"
 """The entry point group of agent kinds."""
@@ -64,7 +62,7 @@ class Usage(BaseModel):
 
     @classmethod
     def of_run(cls, run: Path) -> Usage:
-        """Read the usage reported by the agent of a run; all values are None if the file is missing or invalid."""
+        """Read the usage that a run's agent has reported; all values are None if the file is missing or invalid."""
         try:
             return cls.model_validate_json(read_plain(run / AGENT / USAGE, _MAX_USAGE))
         except (OSError, ValidationError):
@@ -73,10 +71,10 @@ class Usage(BaseModel):
 
 @dataclass(frozen=True)
 class AgentExit:
-    """How the agent of a try ended."""
+    """How an agent ended."""
 
     kind: Literal["ended", "failed"]
-    """``failed`` means an internal error."""
+    """``failed`` means an internal error, after which the run may be tried again."""
     reason: str
 
 
@@ -143,7 +141,7 @@ class AgentKind(ABC):
     needs_model: ClassVar[bool] = False
     """Whether an agent of this kind requires a model in the plan."""
     keeps_budget: ClassVar[bool] = False
-    """Whether an agent of this kind stops by itself at every limit of the budget.
+    """Whether an agent of this kind stops at every limit of the budget without being terminated.
 
     Such an agent must also add the maximum cost of each model call to its reported cost before making the call.
     """
@@ -208,7 +206,7 @@ class CommandKind(AgentKind):
     placeholders: ClassVar[tuple[str, ...]] = PLACEHOLDERS
 
     def problems(self, agent: Agent) -> Iterator[str]:
-        """Report a missing command, options, and unknown placeholders."""
+        """Report a missing command, unexpected options and unknown placeholders."""
         if agent.command is None:
             yield f"command: required for kind {agent.kind}"
         if agent.options:
@@ -218,14 +216,10 @@ class CommandKind(AgentKind):
                 yield f"command[{index}]: {problem}"
 
     def missing(self, setup: AgentSetup) -> Iterator[str]:
-        """Report a missing program or script."""
-        command = setup.agent.command or ()
-        program, *arguments = (word.replace("{plan}", str(setup.plan_directory)) for word in command)
+        """Report a missing program."""
+        program = (setup.agent.command or ("",))[0].replace("{plan}", str(setup.plan_directory))
         if "{" not in program and shutil.which(program, path=setup.agent.environment.get("PATH")) is None:
             yield f"agents.{setup.name}.command: program not found: {program}"
-        script = Path(arguments[0]) if arguments and command[1].startswith("{plan}/") else None
-        if script is not None and "{" not in arguments[0] and not script.exists():
-            yield f"agents.{setup.name}.command: file not found: {script}"
 
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
         """Return the command with its placeholders replaced."""
@@ -242,31 +236,24 @@ def _placeholder_problem(argument: str, placeholders: Sequence[str]) -> str | No
     try:
         fields = list(string.Formatter().parse(argument))
     except ValueError as error:
-        return f"{error}; double literal braces"
+        return f"{error}; write literal braces as {{{{ and }}}}"
     for _text, name, form, conversion in fields:
         if name is not None and (name not in placeholders or form or conversion):
             known = f"known: {', '.join(placeholders)}{did_you_mean(name, placeholders)}"
-            return f"unknown placeholder {{{name}}}; {known}; double literal braces"
+            return f"unknown placeholder {{{name}}}; {known}; write literal braces as {{{{ and }}}}"
     return None
 
 
 @cache
 def kind_named(name: str) -> AgentKind:
-    """Return the agent kind with this name; packages cannot replace ``command``.
-
-    Raises:
-        UsageError: if the kind is not installed or cannot be imported.
-    """
+    """Return the agent kind with this name; packages cannot replace ``command``."""
     if name == "command":
         return CommandKind()
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in entries:
         known = ", ".join(["command", *sorted(entries)])
         raise UsageError(f"unknown agent kind {name!r}; known: {known}; install the package that provides it")
-    try:
-        kind: AgentKind = entries[name].load()()
-    except ImportError as error:
-        raise UsageError(f"agent kind {name!r} cannot be imported: {error}") from None
+    kind: AgentKind = entries[name].load()()
     return kind
 
 
@@ -281,7 +268,7 @@ def agent_environment(kind: AgentKind, launch: AgentLaunch, keys: AbstractSet[st
     environment |= {f"RE_BENCH_{name.upper()}": value for name, value in launch.values().items()}
     environment |= {"RE_BENCH_TOKEN": launch.token, "RE_BENCH_WAITS": str(launch.run / WAITS)}
     for name in ("NO_PROXY", "no_proxy"):  # the run's server and gateway are on this machine
-        environment[name] = ",".join(filter(None, (environment.get(name), _LOCAL_HOSTS)))
+        environment[name] = ",".join(filter(None, (environment.get(name), "localhost,127.0.0.1,::1")))
     return environment | dict(kind.environment(launch)) | agent.environment
 
 

@@ -1,4 +1,4 @@
-"""Define the file format of bundles, and unpack untrusted ones.
+"""Define the file format of bundles, and unpack untrusted bundles.
 
 A bundle is a gzip-compressed tar archive of regular files. Its first file, ``manifest.json``, lists all other files
 with their checksums, and states the number and size of omitted files. Paths are relative to the evaluation's directory;
@@ -23,7 +23,7 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import temporary_directory
 from re_bench.records import ATTEMPTS, RUNS, SERVER, SESSIONS
-from re_bench.task.staging import stays_inside
+from re_bench.task.submission_copy import stays_inside
 from re_bench_evaluation.run import TRIES
 
 if TYPE_CHECKING:
@@ -124,11 +124,7 @@ def written(path: PurePosixPath | str) -> str:
 
 
 def read_path(text: str) -> PurePosixPath:
-    """Decode a path from a bundle's manifest.
-
-    Raises:
-        UsageError: if the path is not relative, normalized and canonically encoded.
-    """
+    """Decode a path from a manifest; raise UsageError unless it is relative, normalized and canonically encoded."""
     path = PurePosixPath(os.fsdecode(unquote_to_bytes(text)) if text.isascii() else "")
     outside = path.is_absolute() or ".." in path.parts or "\0" in str(path) or not 0 < len(path.parts) <= MAX_DEPTH
     if outside or written(path) != text:
@@ -207,7 +203,7 @@ def _manifest(archive: tarfile.TarFile, first: tarfile.TarInfo | None) -> Manife
         return Manifest.model_validate_json(opened.read())
     except ValidationError as error:
         fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))[:200] or "the file"
+        where = ".".join(map(str, fault["loc"]))[:200]
         raise UsageError(f"{FILE} is damaged or has another version: {where}: {fault['msg']}") from None
 
 
@@ -222,11 +218,7 @@ def _check_size(manifest: Manifest, max_bytes: int, max_files: int) -> None:
 
 
 def _links(manifest: Manifest) -> dict[PurePosixPath, str]:
-    """Return the symbolic links of a manifest as decoded paths and targets.
-
-    Raises:
-        UsageError: if a link points outside its submission or conflicts with another path, or a path is invalid.
-    """
+    """Return a manifest's symbolic links as decoded paths and targets; links must stay inside their submissions."""
     links = {read_path(name): os.fsdecode(unquote_to_bytes(target)) for name, target in manifest.links.items()}
     others = {read_path(name) for name in (*manifest.files, *manifest.directories)}
     parents = {parent for path in others | links.keys() for parent in path.parents}

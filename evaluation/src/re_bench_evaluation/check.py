@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from re_bench.doctor import Target, examine
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.model_server import ModelServer
-from re_bench.runs.executor import Resources, open_executor
+from re_bench.runs.executor import open_executor
 from re_bench.task.choices import choose_model, choose_profile, profile_name
 from re_bench.task.discovery import task_named
-from re_bench.task.prepare import run_preparation
 from re_bench_evaluation.directory import PlannedTask
 
 if TYPE_CHECKING:
@@ -23,13 +22,10 @@ if TYPE_CHECKING:
 
 
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
-    """Return the tasks of a plan with their profiles.
+    """Return the tasks of a plan with their profiles; raise UsageError with one line per problem.
 
-    If the runs execute ``here``, rather than on a cluster, this machine must have the devices that the profiles need.
-
-    Raises:
-        ManifestError: if a manifest is malformed.
-        UsageError: if tasks are unknown or listed twice, or profiles are missing. The message has one line per problem.
+    With ``here``, runs execute on this machine, which must have the devices that the profiles need. Otherwise, they
+    execute on a cluster.
     """
     tasks, problems = {}, []
     for index, name in enumerate(plan.tasks):
@@ -49,17 +45,17 @@ def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
 
 
 def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str | None = None) -> None:
-    """Check the prerequisites of a plan's runs: packages, API keys, agents' programs, sandbox and resources.
+    """Check packages, API keys, agents' programs, sandbox and resources; raise UsageError with one line per problem.
 
-    Raises:
-        UsageError: if any of them is missing. The message has one line per problem.
+    If ``ray``, the address of a cluster, is given, this machine's sandbox and its access to model servers are not
+    checked.
     """
     problems = [*_task_problems(plan, tasks), *_key_problems(plan), *_agent_problems(plan, plan_directory)]
     if importlib.util.find_spec("re_bench_server") is None:
         problems.append("re-bench-server is not installed; run: pip install -c constraints.txt -e 'server[ors]'")
     if ray is None:
         targets = [Target(planned.task, planned.profile) for planned in tasks]
-        found = examine(targets, plan.server.sandbox, network=False)
+        found = examine(targets, plan.server.sandbox)
         problems += [finding.reason for finding in found if finding.blocks]
         problems += _server_problems(plan)
     try:
@@ -69,22 +65,10 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
     _raise(problems)
 
 
-def prepare(tasks: list[PlannedTask]) -> None:
-    """Prepare the data of all tasks; existing data is reused.
-
-    Raises:
-        ReBenchError: if the preparation fails.
-    """
-    for planned in tasks:
-        run_preparation(planned.task, planned.profile)
-
-
 def _check_resources(plan: Plan, ray: str | None) -> None:
-    need = plan.resources
     with open_executor(ray) as executor:
         try:
-            resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
-            job = executor.submit(os.getpid, resources=resources)
+            job = executor.submit(os.getpid, resources=plan.run_resources)
         except UsageError as error:
             raise UsageError(f"resources: not available for a run: {error}") from None
         job.result()

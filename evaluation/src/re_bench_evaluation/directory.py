@@ -52,17 +52,13 @@ class Evaluation:
         return self.directory / RUNS
 
     def note(self, event: str, **fields: Any) -> None:
-        """Append an event to the evaluation's log.
-
-        Raises:
-            OSError: if the log cannot be written.
-        """
+        """Append an event to the evaluation's log."""
         line = json.dumps({"time": utc(), "event": event, **fields}, allow_nan=False)
         with locked_log(self.directory / EVENTS) as log:
             log.append(line.encode(), sync=False)
 
     def planned_runs(self) -> list[RunRecord]:
-        """Return the records of all planned runs, ordered by seed, then cell; runs without a record get a new one."""
+        """Return the existing or new records of all planned runs, ordered by seed, then cell."""
         by_id = {task.id: task for task in self.tasks.values()} | self.tasks
         runs = []
         for seed in self.plan.all_seeds:
@@ -91,12 +87,8 @@ def utc() -> str:
 def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[PlannedTask]) -> Iterator[Evaluation]:
     """Create or reopen an evaluation's directory, and lock it during the ``with`` block.
 
-    ``text`` is the content of the plan's file, which is copied to the directory.
-
-    Raises:
-        UsageError: if the directory cannot be used, another process uses it, or the plan has changed in a way that is
-            not allowed.
-        ReBenchError: if the evaluation's record is damaged.
+    ``text`` is the content of the plan's file, which is copied to the directory. Raise UsageError if the directory
+    cannot be used or :func:`check_changes` rejects the plan.
     """
     try:
         if not directory.exists():
@@ -121,60 +113,45 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
 
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
-    """Create or update ``evaluation.json``; return the records of the plan's tasks, preferring the file's records."""
-    now = plan.record()
-    before = check_changes(directory, plan, tasks)
-    if before is None:
-        EvaluationRecord(
-            name=plan.name or directory.name,
-            created=utc(),
-            plan=now,
-            tasks=tuple(tasks),
-            versions=versions(),
-            hardware=hardware(),
-            gpus=gpu_names(),
-        ).save(directory)
-        return tasks
-    earlier = {task.name: task for task in before.tasks}
-    records = [earlier.get(task.name, task) for task in tasks]
-    everything = tuple({**earlier, **{task.name: task for task in records}}.values())
-    before.model_copy(update={"plan": now, "tasks": everything}).save(directory)
-    return records
+    """Create or update ``evaluation.json``; return the records of the plan's tasks, preferring records in the file."""
+    before = check_changes(directory, plan, tasks) or new_record(plan.name or directory.name, {}, ())
+    everything = {task.name: task for task in before.tasks}
+    everything |= {task.name: task for task in tasks if task.name not in everything}
+    before.model_copy(update={"plan": plan.record(), "tasks": tuple(everything.values())}).save(directory)
+    return [everything[task.name] for task in tasks]
+
+
+def new_record(name: str, plan: dict[str, Any], tasks: Sequence[TaskRecord]) -> EvaluationRecord:
+    """Return the record of an evaluation that begins now on this machine."""
+    gpus: tuple[str, ...] = ()
+    with suppress(UsageError):  # no GPU
+        gpus = tuple(gpu.name for gpu in state.identify_all())
+    return EvaluationRecord(
+        name=name, created=utc(), plan=plan, tasks=tuple(tasks), versions=versions(), hardware=hardware(), gpus=gpus
+    )
 
 
 def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> EvaluationRecord | None:
-    """Check that a plan can continue an evaluation; return the evaluation's record, or None if there is none.
+    """Return the record of an evaluation, or None if there is none.
 
     Raises:
-        UsageError: if the plan has changed in a way that is not allowed.
-        ReBenchError: if the record is damaged.
+        UsageError: if the plan, or the version or profile of a task, has changed in a way that is not allowed.
     """
     if not (directory / EvaluationRecord.file_name()).exists():
         return None
     before = EvaluationRecord.load(directory)
+    earlier = {task.name: task for task in before.tasks}
     changed = changed_keys(before.plan, plan.record())
-    changed += _changed_tasks({task.name: task for task in before.tasks}, tasks)
+    changed += [
+        f"{key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
+        for task in tasks
+        if task.name in earlier
+        for key in ("version", "profile")  # with other values, scores would not be comparable
+        if getattr(earlier[task.name], key) != getattr(task, key)
+    ]
     if changed:
         raise UsageError(
             f"{directory}: started with another plan; changed: {', '.join(changed)}. Only more runs, seeds, tasks, "
             "models and agents and a higher cap on dollars are allowed; otherwise start a new one with --out DIR"
         )
     return before
-
-
-def gpu_names() -> tuple[str, ...]:
-    """Return the names of the GPUs of this machine."""
-    with suppress(UsageError):  # no GPU
-        return tuple(gpu.name for gpu in state.identify_all())
-    return ()
-
-
-def _changed_tasks(earlier: dict[str, TaskRecord], tasks: Sequence[TaskRecord]) -> list[str]:
-    """Return a description of each change to a task that makes scores incomparable."""
-    return [
-        f"{key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
-        for task in tasks
-        if task.name in earlier
-        for key in ("version", "profile")
-        if getattr(earlier[task.name], key) != getattr(task, key)
-    ]

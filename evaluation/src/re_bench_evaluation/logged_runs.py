@@ -88,11 +88,7 @@ class LoggedEvaluation:
 
 
 def read_evaluation(directory: Path) -> LoggedEvaluation:
-    """Read an evaluation.
-
-    Raises:
-        ReBenchError: if the evaluation's record is missing or damaged.
-    """
+    """Read an evaluation; a damaged record of a run becomes an error message."""
     record = EvaluationRecord.load(directory)
     tasks = {task.name: task for task in record.tasks}
     runs, damaged = [], []

@@ -127,12 +127,8 @@ class _Contents:
 def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), max_mib: int = 4096) -> PackedBundle:
     """Pack an evaluation into a bundle; packing the same evaluation again gives the same bytes.
 
-    Keys in logs and records are redacted, and submissions that contain a key are omitted. ``out`` must not exist;
-    ``max_mib`` limits the total size of the packed files.
-
-    Raises:
-        UsageError: if the directory is not an evaluation or is too large, or the bundle cannot be written.
-        ReBenchError: if a record is damaged, or a file changes during packing.
+    Keys in logs and records are redacted, and submissions that contain a key are omitted. The file ``out`` must not
+    exist; ``optional`` names the optional contents to pack; ``max_mib`` limits the total size of the packed files.
     """
     if not (evaluation / EvaluationRecord.file_name()).is_file():
         raise UsageError(f"{evaluation}: no {EvaluationRecord.file_name()}; give an evaluation's directory")
@@ -212,11 +208,7 @@ def _reason_against(path: PurePosixPath, optional: Collection[Optional]) -> str:
 def _check_size(contents: _Contents, max_mib: int) -> None:
     sizes = {path: source.lstat().st_size for path, source in contents.files.items()}
     if sum(sizes.values()) > max_mib << 20:
-        submissions = sum(size for path, size in sizes.items() if in_submission(path))
-        raise UsageError(
-            f"bundle: {sum(sizes.values()) >> 20} MiB ({submissions >> 20} MiB of submissions) exceed the limit of "
-            f"{max_mib} MiB; raise it with --max-mib"
-        )
+        raise UsageError(f"the files exceed the limit of {max_mib} MiB; raise it with --max-mib")
     for path, size in sizes.items():
         if size > _MAX_TEXT_MIB << 20 and not in_submission(path):
             raise UsageError(f"{path}: larger than {_MAX_TEXT_MIB} MiB, too large to redact keys")
@@ -259,9 +251,8 @@ def _write(manifest: Manifest, contents: _Contents, out: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, name: str, entry: Packed, source: Path) -> None:
-    if source.stat().st_size >= entry.bytes:  # tarfile fails if the file is shorter than its header says
-        with source.open("rb") as file:
-            archive.addfile(_member(name, entry.bytes, executable=entry.executable), file)
+    with source.open("rb") as file:
+        archive.addfile(_member(name, entry.bytes, executable=entry.executable), file)
     if sha256_of(source) != entry.sha256:
         raise ReBenchError(f"{name}: changed during packing; pack after the evaluation has ended")
 
@@ -273,7 +264,7 @@ def _member(name: str, size: int, *, executable: bool = False) -> tarfile.TarInf
 
 
 def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield each string in a plan with the path of keys to the string."""
+    """Yield the path of keys to each string in a plan, and the string."""
     if isinstance(value, str):
         yield keys, value
     elif isinstance(value, dict):
@@ -285,7 +276,7 @@ def _texts(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def _variables(texts: Iterable[tuple[tuple[str, ...], str]]) -> set[str]:
-    """Return the environment variables that a plan names as keys or secrets."""
+    """Return the names of the environment variables that contain keys or secrets according to a plan."""
     return {text for keys, text in texts if any(map(_NAMES_VARIABLES.search, keys)) and _VARIABLE.fullmatch(text)}
 
 
@@ -293,7 +284,7 @@ def _secrets(evaluation: Path, texts: Iterable[tuple[tuple[str, ...], str]], var
     """Return all values that the bundle must not contain.
 
     They are the values of the environment variables that the plan names, the tokens of the runs' servers, and guessed
-    secrets: values of environment variables and plan keys whose name suggests a key, token or password.
+    secrets: values of environment variables and plan keys whose names suggest a key, token or password.
     """
     chosen = [os.environ.get(name, "") for name in sorted(variables)]
     named = [*sorted(os.environ.items()), *((keys[-1], text) for keys, text in texts if keys)]

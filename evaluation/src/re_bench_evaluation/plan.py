@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, model_validator
 
 from re_bench.errors import UsageError
+from re_bench.runs.executor import Resources
 from re_bench.task.chat_model import ChatModel
 from re_bench_evaluation.agents import OPENAI_KEY, AgentKind, AgentSetup, kind_named
 from re_bench_evaluation.plan_tables import (
@@ -37,7 +38,7 @@ class Plan(StrictModel):
     tasks: Words
     """Names or ids of tasks."""
     runs: int | None = Field(default=None, ge=1, le=100_000)
-    """Runs per cell, with seeds 0, 1, ..."""
+    """Number of runs per cell (agent, model and task), with the seeds 0, 1, ..."""
     seeds: Annotated[tuple[Seed, ...], Field(strict=False, min_length=1)] | None = None
     """Seeds to use instead of ``runs``."""
     dollars: float | None = Field(default=None, gt=0)
@@ -64,7 +65,7 @@ class Plan(StrictModel):
             for index, entry in enumerate(entries):
                 if entry in entries[:index]:
                     yield f"{key}[{index}]: duplicate entry {entry}"
-        if self.resources.gpus > 1 and self.resources.gpus != int(self.resources.gpus):
+        if self.resources.gpus > 1 and not self.resources.gpus.is_integer():
             yield "resources.gpus: must be an integer or less than 1"
         yield from self._model_problems()
         if self.dollars is not None:
@@ -99,10 +100,11 @@ class Plan(StrictModel):
                 yield f"models.{name}.price: required with dollars (the cap on all runs)"
 
     @property
-    def run_memory_mib(self) -> int:
-        """The memory reserved for a run, in MiB."""
-        mib = self.resources.memory_mib
-        return mib if mib is not None else self.server.memory_mib or _SESSION_MIB
+    def run_resources(self) -> Resources:
+        """The resources reserved for a run."""
+        need, mib = self.resources, self.resources.memory_mib
+        mib = mib if mib is not None else self.server.memory_mib or _SESSION_MIB
+        return Resources(need.cores, mib, need.gpus, need.gpu_type)
 
     @property
     def chat_model(self) -> ChatModel | None:
@@ -153,11 +155,7 @@ class Plan(StrictModel):
 
 
 def load_plan(path: Path) -> Plan:
-    """Read a plan.
-
-    Raises:
-        UsageError: if the plan is invalid. Each line of the message is a problem, with the file and the key.
-    """
+    """Read a plan; raise UsageError with one line per problem, each with the file and the key."""
     try:
         plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -182,10 +180,10 @@ def _lines(error: ValidationError) -> Iterator[str]:
 
 
 def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the changed keys of a plan that must not change after an evaluation has started.
+    """Return the changed keys of a plan whose changes are not allowed after an evaluation has started.
 
-    These changes are allowed: more tasks, models, agents, models per agent, and seeds; a higher cap on dollars, or
-    none; the number of ``tries``; and the ``base_url`` and ``key_variable`` of a model.
+    These changes are allowed: more tasks, models, agents, models per agent, and seeds; a higher cap on dollars, or no
+    cap; another number of ``tries``; and another ``base_url`` or ``key_variable`` of a model.
     """
     changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
     return ["seeds" if key == "all_seeds" else key for key in changed]

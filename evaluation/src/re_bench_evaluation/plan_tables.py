@@ -11,7 +11,7 @@ Lines = Annotated[tuple[Line, ...], Field(strict=False)]
 Words = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
 Dollars = Annotated[float, Field(ge=0)]
 Price = Annotated[tuple[Dollars, Dollars], Field(strict=False)]
-"""Dollars per million prompt and completion tokens."""
+"""Dollars per million prompt tokens, and per million completion tokens."""
 
 
 class StrictModel(BaseModel):
@@ -69,7 +69,7 @@ class RunResources(StrictModel):
 
     cores: float = Field(default=1.0, gt=0)
     memory_mib: int | None = Field(default=None, ge=0)
-    """Defaults to ``server.memory_mib``, or to the default of that option."""
+    """Defaults to ``server.memory_mib`` if it is set, otherwise to 8192, the server's default."""
     gpus: float = Field(default=0, ge=0)
     """Number of GPUs: an integer, or a number below 1 to share a GPU."""
     gpu_type: Line | None = None

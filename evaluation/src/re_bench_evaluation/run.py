@@ -13,11 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from re_bench.data.files import sync_directory
 from re_bench.data.provenance import hardware
-from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import raise_if_stop_requested, stop_requested
 from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
@@ -74,11 +73,10 @@ def execute_run(job: RunJob) -> RunRecord:
 
     After an internal error, the state in the record is ``waiting`` if the run may be retried, and ``failed`` otherwise.
     If this process is stopped, a later call resumes or restarts the run.
-
-    Raises:
-        ReBenchError: if the run's directory cannot be used.
     """
-    with _locked(job.run):
+    # An earlier process may still be shutting down.
+    lock = FileLock(job.run / _LOCK, preserve_lock_file=True)
+    with lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested):
         end_leftovers(job.run, job.plan.kinds)
         return _Run(job).execute()
 
@@ -157,7 +155,7 @@ class _Run:
         return end
 
     def _launch(self, server: RunServer) -> AgentLaunch:
-        """Wait until the server listens, and return the parameters with which the agent starts."""
+        """Wait until the server listens, and return the agent's parameters."""
         job, record = self._job, self._record
         address = server.address()
         setup = job.plan.setup_of(record.agent, record.model, job.plan_directory)
@@ -169,8 +167,7 @@ class _Run:
         try:
             while agent.process.poll() is None:
                 raise_if_stop_requested()
-                if server.process.poll() is not None:
-                    raise ServerError(f"server ended: {server.exit_reason()}")  # noqa: TRY301 - like address()
+                server.check_running()
                 if (limit := self._limit()) is not None:
                     self._end_at_limit(agent, limit)
                     return AgentExit("ended", limit)
@@ -180,8 +177,7 @@ class _Run:
         except BaseException:
             self._stop(agent)
             raise
-        if server.process.poll() is not None:
-            raise ServerError(f"server ended: {server.exit_reason()}")
+        server.check_running()
         usage, status = Usage.of_run(self._job.run), agent.process.returncode
         if self._kind.asked_no_model(self._job.run / AGENT):
             self._save(dollars_at_most=0.0)
@@ -258,22 +254,6 @@ def _set_aside(run: Path, number: int) -> None:
     with suppress(OSError):
         shutil.copyfile(run / RunRecord.file_name(), directory / RunRecord.file_name())
     sync_directory(run)
-
-
-@contextmanager
-def _locked(run: Path) -> Iterator[None]:
-    """Lock a run's directory during the ``with`` block; wait if an earlier process is still shutting down."""
-    lock = FileLock(run / _LOCK, preserve_lock_file=True)
-    try:
-        lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested)
-    except OSError as error:
-        raise_if_stop_requested()
-        reason = "locked by another process" if isinstance(error, Timeout) else f"cannot be locked: {error.strerror}"
-        raise ReBenchError(f"{run}: {reason}") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:

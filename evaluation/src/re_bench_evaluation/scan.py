@@ -6,7 +6,6 @@ match some honest code.
 
 from __future__ import annotations
 
-import datetime as dt
 import importlib.util
 import json
 import os
@@ -25,6 +24,7 @@ from re_bench.records import EvaluationRecord
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import read_table
+from re_bench_evaluation.directory import utc
 from re_bench_evaluation.logged_runs import plain_files, read_evaluation
 from re_bench_evaluation.report.findings import SEVERITIES, Finding, Scan, write_scan
 
@@ -56,7 +56,7 @@ _HIDDEN_FILES = re.compile(
 
 
 def _refused_cheats(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield invalid attempts with the same message as one of the task's cheats."""
+    """Report invalid attempts with the same message as one of the task's cheats."""
     for run in scanned.runs:
         for attempt in run.attempts:
             if run.task is None or attempt.status != "invalid":
@@ -68,7 +68,7 @@ def _refused_cheats(scanned: LoggedEvaluation) -> Iterator[Finding]:
 
 
 def _above_best(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield attempts with a reward above the best known reward (see :func:`_bests`)."""
+    """Report attempts with a reward above the best known reward (see :func:`_bests`)."""
     for run in scanned.runs:
         ceiling, best, source = _bests(run)
         for attempt in run.attempts:
@@ -110,13 +110,12 @@ def _bests(run: LoggedRun) -> tuple[float | None, float, str]:
 
 def _margin(run: LoggedRun) -> float:
     """Return the largest difference of rewards that noise alone can explain."""
-    if run.task is None or run.record.profile not in run.task.manifest.profiles:
-        return 0.05
-    return run.task.manifest.profiles[run.record.profile].tolerance.baseline
+    profile = None if run.task is None else run.task.manifest.profiles.get(run.record.profile)
+    return 0.05 if profile is None else profile.tolerance.baseline
 
 
 def _jumps(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield attempts that improve their run's best reward by more than ``JUMP``."""
+    """Report attempts that improve their run's best reward by more than ``JUMP``."""
     for run in scanned.runs:
         best = 0.0
         for attempt in run.attempts:
@@ -129,7 +128,7 @@ def _jumps(scanned: LoggedEvaluation) -> Iterator[Finding]:
 
 
 def _identical(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield submissions that are better than the baseline and identical in several runs."""
+    """Report submissions that are better than the baseline and identical in several runs."""
     places: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for run in scanned.runs:
         for attempt in run.attempts:
@@ -142,7 +141,7 @@ def _identical(scanned: LoggedEvaluation) -> Iterator[Finding]:
 
 
 def _errors(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield attempts whose scorer failed."""
+    """Report attempts whose scorer failed."""
     for run in scanned.runs:
         for attempt in run.attempts:
             if attempt.status == "error":
@@ -151,7 +150,7 @@ def _errors(scanned: LoggedEvaluation) -> Iterator[Finding]:
 
 
 def _hidden_paths(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield submitted lines that name files of the scorer or server, or directories that the sandbox hides."""
+    """Report submitted lines that name files of the scorer or server, or directories that the sandbox hides."""
     for run in scanned.runs:
         hidden = [] if run.task is None else [str(path) for path in hidden_directories(run.task.directory)]
         for attempt, copy in run.new_submissions():
@@ -175,7 +174,7 @@ def _line_with(text: str, hidden: list[str]) -> tuple[int, str, str] | None:
 
 
 def _kernels(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Yield matches of kernelguard's rules in submitted GPU kernels."""
+    """Report matches of kernelguard's rules in submitted GPU kernels."""
     for run in scanned.runs:
         for attempt, copy in run.new_submissions():
             for name, text in text_files(copy):
@@ -189,11 +188,8 @@ def _kernels(scanned: LoggedEvaluation) -> Iterator[Finding]:
 def screen_kernels(name: str, text: str) -> list[dict[str, str]]:
     """Return the severe matches of kernelguard's rules in a source file; files without GPU kernels have none.
 
-    Each match has the keys ``pattern``, ``severity`` and ``evidence``. If kernelguard fails, the pattern is
-    ``NOT_SCREENED``.
-
-    Raises:
-        UsageError: if kernelguard is not installed.
+    Each match has the keys ``pattern``, ``severity`` and ``evidence``. If kernelguard fails, the only match has the
+    pattern ``NOT_SCREENED``.
     """
     if not name.endswith((".py", ".cu", ".cpp")) or not _KERNEL.search(text):
         return []
@@ -252,12 +248,7 @@ CHECKS: dict[str, tuple[str, Callable[[LoggedEvaluation], Iterator[Finding]]]] =
 def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
     """Run checks on an evaluation and write the findings to its directory.
 
-    ``checks`` are the names of the checks; by default, all checks whose requirements are installed are run.
-
-    Raises:
-        UsageError: if the directory is not an evaluation, a check is unknown or not installed, or the findings cannot
-            be written.
-        ReBenchError: if the evaluation's record is damaged.
+    ``checks`` are the names of the checks; by default, all checks whose requirements are installed.
     """
     if not (directory / EvaluationRecord.file_name()).is_file():
         raise UsageError(f"{directory}: no {EvaluationRecord.file_name()}; give an evaluation's directory")
@@ -271,17 +262,16 @@ def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
         print_progress(f"scan: {name}")
         findings += CHECKS[name][1](scanned)
     findings.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
-    time = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    result = Scan(time, tuple(chosen), tuple(findings), scanned.damaged)
-    try:
-        write_scan(directory, result)
-    except OSError as error:
-        raise UsageError(f"{directory}: cannot write the findings: {error.strerror}") from None
+    result = Scan(utc(), tuple(chosen), tuple(findings), scanned.damaged)
+    write_scan(directory, result)
     return result
 
 
 def text_files(submission: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and content of each text file in a submission, without following links."""
+    """Yield the name and content of each text file in a submission, without following links.
+
+    Only the first ``_MAX_FILES`` files are read, and only the first ``_MAX_TEXT`` bytes of each file.
+    """
     for name, path in islice(plain_files(submission), _MAX_FILES):
         with path.open("rb") as file:
             data = file.read(_MAX_TEXT)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 from re_bench.errors import ReBenchError
 from re_bench.processes import print_progress
 from re_bench.records import RunRecord, RunState
-from re_bench.runs.executor import Resources, open_executor
+from re_bench.runs.executor import open_executor
 from re_bench.tables import printable
 from re_bench_evaluation.directory import utc
 from re_bench_evaluation.run import RunJob, cost_so_far, execute_run, most_dollars
@@ -34,8 +34,8 @@ OVER_CAP = "dollar cap: not enough left for its budget"
 class DollarCap:
     """Keep the total cost of runs below a cap by reserving the maximum cost of each run before the run starts.
 
-    If each run stays within its own budget, the total never exceeds the cap, whatever the order in which runs start,
-    end and fail.
+    If each run stays within its own budget, the total never exceeds the cap, in whatever order runs start, end and
+    fail.
     """
 
     def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
@@ -71,12 +71,10 @@ def evaluate(
 ) -> dict[str, RunRecord]:
     """Execute the remaining runs of an evaluation; return the records of all runs by name.
 
-    Starts, ends and retries are logged to stderr. If an exception or signal stops the process, another call continues
-    the active runs. ``jobs`` limits the number of concurrent runs. ``ray`` is the address of a Ray cluster; None runs
-    everything on this machine. To display progress, ``show`` is called repeatedly with the records of all runs.
-
-    Raises:
-        UsageError: if no machine has the resources of a run, or the cluster does not exist.
+    Starts, ends and retries are logged to stderr. If an exception or signal stops the process, another call resumes or
+    restarts the active runs. ``jobs`` limits the number of concurrent runs. ``ray`` is the address of a Ray cluster;
+    None runs everything on this machine. To display progress, ``show`` is called repeatedly with the records of all
+    runs.
     """
     leftovers = end_leftovers(evaluation.runs, evaluation.plan.kinds)
     evaluation.note("evaluation begins", leftovers=leftovers)
@@ -85,7 +83,6 @@ def evaluate(
         with open_executor(ray) as executor:
             runs.run(executor, jobs)
     except BaseException as error:
-        runs.record_stopped()
         evaluation.note("evaluation stopped", because=type(error).__name__)
         raise
     states = [record.state for record in runs.records.values()]
@@ -139,8 +136,7 @@ class _Scheduler:
 
     def _start(self, executor: Executor, jobs: int | None, now: float) -> None:
         """Submit the runs that may start now to the executor, which starts them when resources are free."""
-        plan, need = self._plan, self._plan.resources
-        resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
+        plan = self._plan
         for name in [name for name, moment in self._waiting.items() if moment <= now]:
             if jobs is not None and len(self._running) >= jobs:
                 return
@@ -149,7 +145,7 @@ class _Scheduler:
             if not self._cap.start(name, most_dollars(directory, record, task, plan)):
                 continue
             job = RunJob(directory, plan, self._plan_directory, task)
-            self._running[name] = executor.submit(execute_run, job, resources=resources)
+            self._running[name] = executor.submit(execute_run, job, resources=plan.run_resources)
             del self._waiting[name]
 
     def _poll(self) -> None:
@@ -182,13 +178,6 @@ class _Scheduler:
         seconds = min(_MAX_WAIT_S, _FIRST_WAIT_S * 2 ** (record.failures - 1))
         self._waiting[name] = time.monotonic() + seconds
         self._log(name, "tried again", f"in {seconds:g} s: {record.reason}")
-
-    def record_stopped(self) -> None:
-        """Log the runs that ended during the shutdown."""
-        for name in self._running:
-            record = self.records[name] = RunRecord.load(self._evaluation.runs / name)
-            if record.state == "ended":
-                self._log(name, "ended", record.reason)
 
     def _change(self, name: str, **changes: object) -> None:
         record = self.records[name] = self.records[name].model_copy(update=changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import signal
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from re_bench.attempts.elapsed import Interval, common, seconds_since_1970, total_s, without
 from re_bench.attempts.log import AttemptLog
 from re_bench.data.files import replace_file
-from re_bench.data.jsonl import read_tail
+from re_bench.data.jsonl import json_object, read_tail
 from re_bench.errors import ReBenchError
 from re_bench.processes import (
     all_processes,
@@ -91,11 +90,9 @@ class Child:
 
     def last_line(self) -> str:
         """Return the last non-empty line of the process's output."""
-        try:
-            tail = read_tail(self.log, _TAIL, self.log_start)
-            lines = tail.decode(errors="replace").split("\n")
-        except OSError:
-            return ""
+        lines: list[str] = []
+        with suppress(OSError):  # an agent may have replaced the file
+            lines = read_tail(self.log, _TAIL, self.log_start).decode(errors="replace").split("\n")
         return next((line.strip()[:500] for line in reversed(lines) if line.strip()), "")
 
     def __enter__(self) -> Self:
@@ -120,27 +117,22 @@ class RunServer(Child):
         super().__init__(argv, run / SERVER_LOG, None, environment | {_SERVER_MARK: str(run)})
 
     def address(self) -> str:
-        """Wait until the server listens, and return its address.
-
-        Raises:
-            ServerError: if the server exits or does not listen in time.
-        """
+        """Wait until the server listens, and return its address; raise a ServerError if it does not listen in time."""
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
             raise_if_stop_requested()
-            ended = self.process.poll() is not None
             with self.log.open("rb") as log:
                 log.seek(self.log_start)
                 if (address := _address(log.read())) is not None:
                     return address
-            if ended:
-                raise ServerError(f"server did not start: {self.exit_reason()}")
+            self.check_running()
             time.sleep(_POLL_S)
         raise ServerError(f"server did not listen within {_START_S:g} s: {self.last_line()}")
 
-    def exit_reason(self) -> str:
-        """Return the server's exit status and the last line of its output as text."""
-        return f"exit status {self.process.returncode}: {self.last_line() or 'no output'}"
+    def check_running(self) -> None:
+        """Raise a ServerError if the server has exited."""
+        if self.process.poll() is not None:
+            raise ServerError(f"server ended with exit status {self.process.returncode}: {self.last_line()}")
 
     def drain(self) -> None:
         """Shut down once active commands and scorings have ended or the grace period is over."""
@@ -161,16 +153,18 @@ class RunAgent(Child):
 
 
 def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
-    """Stop the agents and servers that a killed evaluation left running in a directory; return their number.
+    """Stop the agents and servers that a killed evaluation left for the runs below a directory; return their number.
 
-    Agents are killed. Servers are interrupted, so that they suspend their sessions.
+    Agents are killed. Servers are interrupted, so that they suspend their sessions. ``kinds`` identify agents that
+    hide their environment.
     """
     agents, servers = [], []
     for pid in all_processes():
+        hidden = (kind.directory_of(command_line(pid)) for kind in kinds)  # of agents that hide their environment
         if _belongs_to(directory, initial_environment(pid, _SERVER_MARK)):
             servers.append(pid)
-        elif _belongs_to(directory, initial_environment(pid, _AGENT_MARK)) or _is_hidden_agent(
-            directory, kinds, command_line(pid)
+        elif _belongs_to(directory, initial_environment(pid, _AGENT_MARK)) or any(
+            path is not None and _belongs_to(directory, path) and Path(path).name == AGENT for path in hidden
         ):
             agents.append(pid)
     end_processes({pid for agent in agents for pid in process_tree(agent)}, (signal.SIGKILL, _END_S))
@@ -186,19 +180,11 @@ def _belongs_to(directory: Path, run: str | None) -> bool:
     return run is not None and Path(run).is_relative_to(directory)
 
 
-def _is_hidden_agent(directory: Path, kinds: Collection[AgentKind], argv: list[str]) -> bool:
-    """Return whether a command line belongs to an agent that hides its environment."""
-    found = (kind.directory_of(argv) for kind in kinds)
-    return any(path is not None and _belongs_to(directory, path) and Path(path).name == AGENT for path in found)
-
-
 def _address(log: bytes) -> str | None:
     """Return the server's address from its log; None if the server does not listen yet."""
     for line in log.split(b"\n")[:-1]:
-        if line.startswith(b"{") and b'"serving"' in line:
-            entry = json.loads(line)
-            if entry.get("event") == "serving":
-                return str(entry["address"])
+        if (entry := json_object(line)) is not None and entry.get("event") == "serving":
+            return str(entry["address"])
     return None
 
 

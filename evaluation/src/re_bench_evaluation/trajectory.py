@@ -1,6 +1,6 @@
 """Parse an agent's trace or a server's transcript into a list of steps.
 
-Both files contain JSON lines (see docs/transcripts.md). Unknown kinds and fields are skipped, and values may have any
+Both files contain JSON lines (see docs/reports.md). Unknown kinds and fields are skipped, and values may have any
 type.
 
 In a trace, each reply of the model is a step, which includes the action and its observation. Replies that do not choose
@@ -86,11 +86,7 @@ class Trajectory:
 
 
 def read_trajectory(path: Path) -> tuple[Trajectory, int]:
-    """Read a trace or transcript; return its trajectory and its number of incomplete lines.
-
-    Raises:
-        LogError: if the path is not a regular file.
-    """
+    """Read a trace or transcript; return its trajectory and its number of incomplete lines."""
     entries, incomplete_lines = read_objects(path)
     return (of_trace(entries) if path.name == TRACE else of_transcript(entries)), incomplete_lines
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.attempts.log import AttemptLog
 from re_bench.data.files import replace_file
-from re_bench.data.jsonl import LogError
 from re_bench.errors import UsageError
 from re_bench.records import AGENT, ATTEMPTS, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord, run_directories
 from re_bench_evaluation.report.text import plain_json
@@ -35,7 +34,7 @@ _TOKENS = ("prompt_tokens", "completion_tokens")
 _MAX_DOLLARS = 1e9
 """Larger costs of a call are ignored, so that sums stay finite."""
 _ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
-"""The fields of the run's record that are copied to the document."""
+"""The fields of the run's record that are copied to the ATIF document."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,9 @@ class _Source:
 def write_trajectories(directory: Path, out: Path) -> list[Written]:
     """Export all traces and transcripts of an evaluation, a run, an agent, a session or a server's state directory.
 
-    For a run, ``RUN/trajectory.json`` is made from the agent's trace and ``RUN/server.trajectory.json`` from the
-    server's transcript. Without a trace, ``RUN/trajectory.json`` is made from the transcript.
-
-    Raises:
-        UsageError: if there is nothing to export, or ``out`` cannot be written.
+    Files are written below the directory ``out``. For a run, ``RUN/trajectory.json`` is made from the agent's trace and
+    ``RUN/server.trajectory.json`` from the server's transcript. Without a trace, ``RUN/trajectory.json`` is made from
+    the transcript.
     """
     sources = list(_sources(directory))
     if not sources:
@@ -79,10 +76,8 @@ def write_trajectories(directory: Path, out: Path) -> list[Written]:
         )
     try:
         return [_write(source, out) for source in sources]
-    except LogError as error:
-        raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"{out}: cannot write trajectories: {error.strerror}") from None
+        raise UsageError(f"cannot export trajectories: {error}") from None
 
 
 def _sources(directory: Path) -> Iterator[_Source]:
@@ -150,10 +145,8 @@ def document_of(
             agent. None without a log.
     """
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
-    if trajectory.agent:
-        about["name"] = trajectory.agent
-    if trajectory.model:
-        about["model_name"] = trajectory.model
+    about |= {"name": trajectory.agent} if trajectory.agent else {}
+    about |= {"model_name": trajectory.model} if trajectory.model else {}
     merge = _by_time if trajectory.kind == "trace" else _by_number
     steps = trajectory.steps if attempts is None and trajectory.kind == "trace" else merge(trajectory, attempts or ())
     written = [_fields(number, step) for number, step in enumerate(steps, 1)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Outcome = Literal["agrees", "differs", "not compared"]
 _ROUNDING = 1e-9
 OTHER_INSTANCE = 0.2
-"""Additional tolerance for rewards of attempts at a task instance that was made with another machine's secret.
+"""Additional tolerance for the reward of an attempt whose task instance was made with another machine's secret.
 
 The rewards of a solution differ between secrets by a few hundredths; their standard deviation in rust_codecontests is
 0.06.
@@ -70,7 +70,10 @@ class Verification:
     seed: int
     rescored: tuple[Rescored, ...]
     unchecked: tuple[str, ...] = ()
-    """Names of the runs whose score was not compared with a new score of the submission that decides it."""
+    """Names of the runs whose final score was not compared.
+
+    The submission that decides this score was not scored again, or the new score is not comparable.
+    """
 
     @property
     def verified(self) -> bool:
@@ -117,7 +120,8 @@ def verify(
         max_files: maximum number of files, directories and links.
 
     Raises:
-        UsageError: if the file is not a valid bundle.
+        UsageError: if the file is not a bundle, exceeds a limit or violates the format; damage is only listed in the
+            problems of the result.
     """
     if not file.is_file():
         wrong = "is a directory; pack it first: re-bench bundle EVALUATION" if file.is_dir() else "no such file"

@@ -1,6 +1,6 @@
 """Compute the wall-clock and working time of a run from its session's clock and its agent's waits.
 
-The session's clock excludes time in which the server was down or made the session wait (see
+The session's clock excludes time when the server was down or made the session wait (see
 :class:`re_bench.attempts.log.Attempt`). Agents report other waits, such as waits for an overloaded model server, as
 JSON lines ``{"began": s, "ended": s, "reason": "..."}`` in the file that the environment variable ``RE_BENCH_WAITS``
 names. These reports are not verified, so a dishonest agent can gain time. Waits outside the run or during scoring are
@@ -95,7 +95,9 @@ def attempt_times(
     attempts, waits, times, latest = list(attempts), list(waits), [], Elapsed(0.0, 0.0)
     waits = without(waits, scorings(attempts)) if waits else waits
     for attempt in attempts:
-        elapsed = _submission_time(attempt, periods, waits)
+        elapsed, scored = attempt.submitted_at, seconds_since_1970(attempt.time)
+        if scored is not None and periods:
+            elapsed = working_time(periods, scored - attempt.seconds, waits, clock=elapsed)
         if elapsed is not None:
             latest = elapsed = Elapsed(max(latest.wall_s, elapsed.wall_s), max(latest.working_s, elapsed.working_s))
         times.append(elapsed)
@@ -106,14 +108,6 @@ def scorings(attempts: Iterable[Attempt]) -> list[Interval]:
     """Return the intervals in which attempts were scored, which do not count as waits of the agent."""
     scored = ((seconds_since_1970(attempt.time), attempt.seconds) for attempt in attempts)
     return [Interval(time - seconds, time) for time, seconds in scored if time is not None]
-
-
-def _submission_time(attempt: Attempt, periods: Sequence[Interval], waits: list[Interval]) -> Elapsed | None:
-    clock = attempt.submitted_at
-    scored = seconds_since_1970(attempt.time)
-    if scored is None or not periods:
-        return clock
-    return working_time(periods, scored - attempt.seconds, waits, clock=clock)
 
 
 def read_waits(path: Path) -> list[Interval]:

@@ -1,7 +1,7 @@
 """Made-up directories of results in the formats of the real ones, for tests of what reads them.
 
 Attempts go through the real ``AttemptLog``, copies of submissions through the real ``Store``, records through the real
-records; transcripts and traces have the lines that ``docs/transcripts.md`` and mlab's README describe. What a seed
+records; transcripts and traces have the lines that ``docs/reports.md`` and mlab's README describe. What a seed
 makes is always the same.
 """
 
@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
+from number_task import keep_submission
+
 from re_bench import records
 from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
 from re_bench.data.jsonl import locked_log
 from re_bench.normalise import normalise
 from re_bench.records import EvaluationRecord, RunRecord, TaskRecord
-from re_bench.testing import keep_submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -37,7 +37,7 @@ class RunStopped(BaseException):
 
 @dataclass(kw_only=True)
 class Agent:
-    """The research agent of MLAgentBench, with the methods of METR's agents. A trace records all that it does."""
+    """The research agent of MLAgentBench, with the methods of METR's agents. A trace records all its actions."""
 
     workspace: Workspace
     clients: Clients
@@ -48,7 +48,7 @@ class Agent:
     limits: Limits = field(default_factory=Limits)  # of actions
     tools: str = "auto"  # `auto`, `native` or `text`
     max_malformed: int = 10  # this many malformed replies in a row end the run
-    repeat_remark: int = 3  # after this many equal actions in a row the model gets a remark; 0 for never
+    repeat_remark: int = 3  # after this many identical actions in a row the model gets a remark; 0 for never
     new_workspace: bool = False  # whether the workspace is new and must be restored from a snapshot
     ending: bool = field(default=False, init=False)
     """Whether the run is ending already, so that signals do not stop it."""
@@ -69,10 +69,10 @@ class Agent:
     def emit(self, kind: str, **fields: Any) -> None:
         """Write an event to the trace, and apply it to the state."""
         self.state.apply(self.trace.add(kind, **fields))
-        write_usage(self.trace.path.parent, kind, self.state)
+        write_usage(self.trace.path.parent, self.state)
 
     def begin(self, task: str, settings: dict[str, Any] | None = None) -> None:
-        """Write the first event: the task, and the settings with which the run can be resumed."""
+        """Write the first event: the task, and the settings for resuming the run."""
         self.emit("start", agent="mlab-agent", task=task, settings=settings)
 
     def run(self) -> Outcome:
@@ -101,7 +101,7 @@ class Agent:
             self._end("failure", detail=traceback.format_exc())
 
     def prepare(self) -> None:
-        """Restore the workspace from the last snapshot if needed, and repeat the action of a killed process."""
+        """Restore the workspace from the last snapshot if needed, and repeat the action that a kill interrupted."""
         state = self.state
         if state.answer is not None:
             self._end("final answer", answer=state.answer)
@@ -121,7 +121,7 @@ class Agent:
             self._repeat(state.pending)
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
-        """Request and parse one reply; ``tail`` ends the prompt, and ``only`` is the only action to offer."""
+        """Request and parse one reply; ``tail`` is appended to the prompt, and ``only`` is the only action to offer."""
         reply = self.state.unread  # received by a process that was then killed
         if reply is None:
             budget = "Each observation says what is left of your budget." if self.state.steps else self.budget.line(0)
@@ -177,7 +177,7 @@ class Agent:
         return text
 
     def _repeat(self, action: PendingAction) -> None:
-        """Repeat the action during which a process was killed, unless that happened too often."""
+        """Repeat the action during which a process was killed, unless that happened ``_MAX_ATTEMPTS`` times."""
         if action.attempt >= _MAX_ATTEMPTS:
             self._observe(action, _GIVEN_UP)
             return

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
+from cyclopts.types import ExistingFile  # noqa: TC002 - cyclopts reads the annotations
 from pydantic import ValidationError
 
 from mlab_agent import __version__
@@ -67,7 +68,7 @@ def run(
     *,
     settings: Annotated[RunSettings | None, Parameter(name="*")] = None,
     task_file: Annotated[
-        Path | None, Parameter(group=FILES, help="File with the task's text; an ORS server provides it.")
+        ExistingFile | None, Parameter(group=FILES, help="File with the task's text; an ORS server provides it.")
     ] = None,
     secret: Annotated[
         tuple[str, ...], Parameter(group=FILES, help="NAME=VARIABLE: a secret for the session; repeatable.")
@@ -82,10 +83,7 @@ def run(
         check_models(made, read_key(made.key_variable))
         return 0
     name = made.task if made.ors else Path(made.workdir or "").name
-    try:
-        task = task_file.read_text(encoding="utf-8", errors="replace") if task_file else None
-    except OSError as error:
-        raise SettingsError(f"the task file {task_file} cannot be read: {error.strerror}") from None
+    task = task_file.read_text(encoding="utf-8", errors="replace") if task_file else None
     return _work(made, run or new_run_directory(re.sub(r"\W+", "-", name or "run")), task=task)
 
 

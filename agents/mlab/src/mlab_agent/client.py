@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import email.utils
 import json
 import math
 import random
@@ -27,7 +26,6 @@ from mlab_agent.models import (
     ToolCall,
     one_line,
 )
-from mlab_agent.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,13 +56,7 @@ class Model(LanguageModel):
         self._waits = waits or Waits()
         self._seconds_left = seconds_left
         self._has_answered = False
-        try:
-            self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
-        except (ImportError, OSError, ValueError) as error:  # such as a wrong SSL_CERT_FILE or ALL_PROXY
-            raise SettingsError(
-                f"no connection to {settings.base_url} with the environment's proxies and certificates: "
-                f"{one_line(error)}"
-            ) from None
+        self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
@@ -104,13 +96,13 @@ class Model(LanguageModel):
                 self._waits.end()
 
     def _wait(self, attempt: int, failure: str, headers: Mapping[str, str], away_s: float) -> None:
-        """Pause before an attempt; raise ModelAway if the server has been away, or wants a pause, for too long."""
+        """Pause before an attempt; raise ModelAway if the server was away too long or asks for too long a pause."""
         settings = self.settings
         left, seconds = settings.wait_s - away_s, wait_before(attempt, headers, settings.first_wait_s)
         if left <= 0:
             raise ModelAway(f"{settings.base_url} has not answered for {duration(away_s)}; the last failure: {failure}")
         if seconds > max(left, _MAX_WAIT_S):
-            raise ModelAway(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
+            raise ModelAway(f"{settings.base_url} asks for a pause of {seconds:.0f} s after this failure: {failure}")
         seconds = min(seconds, left)
         self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
         time.sleep(seconds)
@@ -179,16 +171,9 @@ def _is_unreachable(error: BaseException) -> bool:
 def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:
     """Return the seconds to wait before attempt number ``attempt`` (2 is the first retry).
 
-    The server's ``Retry-After-Ms`` or ``Retry-After`` has priority; otherwise the wait doubles each time, with jitter.
+    The server's ``Retry-After`` in seconds has priority; otherwise the wait doubles each time, with jitter.
     """
-    requested = [-1.0]
-    text = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
-        requested.append(email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    with contextlib.suppress(ValueError):
-        requested.append(float(text))
-    with contextlib.suppress(ValueError):
-        requested.append(float(headers.get("retry-after-ms", "")) / 1000)
-    if 0 <= requested[-1] < float("inf"):
-        return requested[-1]
+        if 0 <= (requested := float(headers.get("retry-after", ""))) < math.inf:
+            return requested
     return float(min(_MAX_WAIT_S, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))

@@ -45,7 +45,7 @@ class Clock:
 
 
 class Waits:
-    """Records the waits of a run, one at a time. ``report`` gets each wait's fields; ``redacted`` removes secrets."""
+    """Record the waits of a run, one at a time. ``report`` gets each wait's fields; ``redacted`` removes secrets."""
 
     def __init__(
         self,
@@ -82,6 +82,6 @@ class Waits:
 
 
 def files_for_waits(directory: Path) -> list[Path]:
-    """Return the files to which the waits of the run in ``directory`` are written."""
+    """Return the files for the waits of the run in ``directory``."""
     name = os.environ.get("RE_BENCH_WAITS")
     return [directory / "waits.jsonl", *([Path(name).absolute()] if name else [])]

@@ -25,6 +25,7 @@ _STOP = ("\nObservation:", f"\n{RESULT}")  # in the text format, the model must 
 _CONTEXT_SHARE = 0.8  # fraction of the available context to use, since token estimates are rough
 _STEP_CHARS = (8_000, 1_000, 300)  # successive limits to which steps are truncated until the messages fit
 _CONTEXT_TRIES = 6
+_LOG_CHARS = 12_000  # maximum length of the research log
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Conversation:
         return self.tools != "text" and not self.clients.model.basic and not ignored
 
     def next_reply(self, task: str, tail: str = "", only: str | None = None) -> Reply:
-        """Ask the model for the next step; if the server rejects the prompt as too long, retry with a shorter one.
+        """Ask the model for the next step; if the server rejects the prompt as too long, retry with a shorter prompt.
 
         ``task`` is the first message, ``tail`` the end of the last message, and ``only`` the only native tool to offer.
         """
@@ -56,28 +57,13 @@ class Conversation:
             tools = native_tools(offered) if native else []
             messages = self._messages(system_text(self.actions, native=native), task, tail, tools)
             try:
-                reply = self.clients.model.complete(messages, purpose=STEP, tools=tools, stop=() if native else _STOP)
+                return self.clients.model.complete(messages, purpose=STEP, tools=tools, stop=() if native else _STOP)
             except ContextFull:
                 if tries == _CONTEXT_TRIES:
                     raise
-            else:
-                self._note_text_format(was_native=native)
-                return reply
-
-    def _note_text_format(self, *, was_native: bool) -> None:
-        """Record in the trace when actions switch to text because the server ignores tools."""
-        model = self.clients.model
-        if was_native and not self.native and not model.basic:
-            because = "no native tool call in the first replies; actions are text from now on"
-            form = {"basic": False, "context_tokens": model.context_tokens, "because": because}
-            self.emit("dialect", model=model.settings.name, **form)
 
     def ask(self, prompt: str, purpose: str) -> str:
-        """Return the reply of the edit model or the fast model to a prompt.
-
-        Raises:
-            TruncatedReply: if the reply ended at its token limit; the exception contains the reply.
-        """
+        """Return the reply of the edit model (for the purpose ``EDIT``) or the fast model, or raise TruncatedReply."""
         model = self.clients.edit if purpose == EDIT else self.clients.fast
         reply = model.complete([user(prompt)], purpose=purpose)
         if reply.truncated:
@@ -87,15 +73,14 @@ class Conversation:
     def _summarise(self, steps: Sequence[Step]) -> None:
         """Move the oldest steps into the research log; if the model fails, append shortened texts instead."""
         memory = self.state.memory
-        limit = memory.limits.log_chars
         try:
-            log = self.ask(summary_request(memory.log, steps, limit), "summary").strip()
+            log = self.ask(summary_request(memory.log, steps, _LOG_CHARS), "summary").strip()
         except TruncatedReply as reply:
-            log = f"{str(reply).strip()}\n{_shortened(steps[-1:], limit)}"
+            log = f"{str(reply).strip()}\n{_shortened(steps[-1:], _LOG_CHARS)}"
         except (ModelError, BudgetSpent):
             log = ""
-        log = log or f"{memory.log}\n{_shortened(steps, limit // 2)}".strip()
-        entry = {"first": 1, "last": steps[-1].number, "text": truncate_middle(log, limit)}
+        log = log or f"{memory.log}\n{_shortened(steps, _LOG_CHARS // 2)}".strip()
+        entry = {"first": 1, "last": steps[-1].number, "text": truncate_middle(log, _LOG_CHARS)}
         self.emit("folded", entries=[entry], whole=True)
 
     def _messages(self, header: str, task: str, tail: str, tools: list[dict[str, Any]]) -> list[Message]:

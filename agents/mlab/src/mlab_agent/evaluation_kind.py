@@ -32,13 +32,13 @@ _OPTIONS_OF_PLAN = frozenset({
 _REASONS = {"final answer": "finished", "cost": "dollars"}
 """The evaluation's names for mlab-agent's reasons to end a run, where they differ."""
 _AWAY = {"workspace": "its server", "model": "the model's server"}
-"""The server to which a reason refers."""
+"""The server that failed, by mlab-agent's reason to end a run."""
 _NO_LIMIT = 1_000_000
 _CHECK_S = 120.0
 
 
 class MlabKind(AgentKind):
-    """The agent mlab-agent, which enforces its budget itself, and resumes a suspended or killed run from its trace."""
+    """The agent mlab-agent, which enforces its own budget, and resumes suspended or killed runs from their traces."""
 
     needs_model: ClassVar[bool] = True
     keeps_budget: ClassVar[bool] = True
@@ -55,15 +55,10 @@ class MlabKind(AgentKind):
         """Yield the error, if any, that ``mlab-agent --check`` reports about the options, the key or the price."""
         words = [*_COMMAND, "--check", "--ors", "http://127.0.0.1:1", "--task", "none", "--model", setup.model_name]
         words += [*_settings(setup), *setup.agent.options]
-        where = f"agents.{setup.name} with {setup.model_key}"
-        try:
-            checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
-        except subprocess.TimeoutExpired as error:
-            yield f"{where}: {error}"
-            return
+        checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
         if checked.returncode:
             last_line = checked.stderr.strip().rpartition("\n")[2]
-            yield f"{where}: {last_line}"
+            yield f"agents.{setup.name} with {setup.model_key}: {last_line}"
 
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
         """Return the command line of a new or resumed run."""

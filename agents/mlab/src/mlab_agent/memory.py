@@ -78,20 +78,12 @@ class Step:
         return replace(self, observation=truncate_middle(self.observation, chars), input=arguments, fields=fields)
 
 
-@dataclass(frozen=True)
-class MemoryLimits:
-    """The size of the memory."""
-
-    recent_steps: int = 8
-    """The number of steps to keep word for word; when there are twice as many, the older half is summarised."""
-    log_chars: int = 12_000  # the maximum length of the research log
-
-
 @dataclass
 class Memory:
     """The steps so far."""
 
-    limits: MemoryLimits = field(default_factory=MemoryLimits)
+    recent_steps: int = 8
+    """The number of steps to keep word for word; when there are twice as many, the older half is summarised."""
     recent: list[Step] = field(default_factory=list)
     rejected: RejectedReply | None = None  # the last malformed reply since the last step
     plan: str | None = None  # the last Research Plan and Status
@@ -106,7 +98,7 @@ class Memory:
 
     def steps_to_summarise(self) -> list[Step]:
         """Return the steps to summarise now, if any."""
-        kept = self.limits.recent_steps
+        kept = self.recent_steps
         return self.recent[:-kept] if len(self.recent) >= 2 * kept else []
 
     def fold(self, event: Mapping[str, Any]) -> None:

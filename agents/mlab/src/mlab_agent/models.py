@@ -29,7 +29,7 @@ _TOO_LARGE_STATUS = 413
 
 
 class ModelError(Exception):
-    """A call failed for good."""
+    """A call failed, and retries would not help."""
 
 
 class ContextFull(ModelError):  # noqa: N818 - named for the state that it reports
@@ -114,11 +114,7 @@ class Spending:
         return f"${self.dollars:.4f} and the unknown cost of {self.unpriced_calls} of {self.calls} calls"
 
     def affordable_output(self, prompt_tokens: int, output_tokens: int, prices: Prices | None) -> int:
-        """Return the maximum tokens of the reply that the caps allow, at most ``output_tokens``.
-
-        Raises:
-            BudgetSpent: if a cap leaves too few tokens or dollars.
-        """
+        """Return the maximum tokens of a reply that the caps allow, at most ``output_tokens``, or raise BudgetSpent."""
         least = min(_MIN_OUTPUT_TOKENS, output_tokens)
         if (cap := self.caps.tokens) is not None:
             left, needed = cap - self.tokens, prompt_tokens + least
@@ -263,8 +259,7 @@ class LanguageModel(abc.ABC):
     def _fall_back(self, error: Exception) -> bool:
         """Switch to the basic form after a refusal, and return whether to repeat the request.
 
-        Raises:
-            ContextFull: if the prompt was too long.
+        If the prompt was too long, raise ContextFull.
         """
         text, status = one_line(error), getattr(error, "status_code", None)
         refused = status in _REFUSED_STATUSES

@@ -6,7 +6,6 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from mlab_agent.models import KNOWN_MODELS, LanguageModel, ModelSettings, Prices, Spending
 from mlab_agent.settings import KEY_VARIABLE, OPENAI_URL, RunSettings, SettingsError
@@ -51,30 +50,16 @@ def make_clients(
 
 
 def check_models(settings: RunSettings, key: str) -> list[ModelSettings]:
-    """Return the settings of the main model, the fast model and the edit model.
-
-    Raises:
-        SettingsError: if the address or the key is malformed, the key is missing, or a price is unknown although
-            dollars are limited.
-    """
+    """Check the settings of the main model, the fast model and the edit model, and return them."""
     if not key and (settings.base_url.rstrip("/") == OPENAI_URL or settings.key_variable != KEY_VARIABLE):
         raise SettingsError(f"{settings.base_url} needs a key: set {settings.key_variable}, or give another --base-url")
-    _check_server(settings, key)
-    fast = settings.fast_model or settings.model
-    roles = {"": settings.model, "fast-": fast, "edit-": settings.edit_model or fast}
-    return [_model_settings(settings, role, options) for role, options in roles.items()]
-
-
-def _check_server(settings: RunSettings, key: str) -> None:
-    try:
-        address = urlsplit(settings.base_url)
-        usable = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not settings.base_url.startswith(("http://", "https://")):
         raise SettingsError(f"{settings.base_url!r} is not the address of a server; expected http://HOST:PORT/v1")
     if not (key.isascii() and key.isprintable()):
         raise SettingsError(f"{settings.key_variable} contains characters that no key contains; set it again")
+    fast = settings.fast_model or settings.model
+    roles = {"": settings.model, "fast-": fast, "edit-": settings.edit_model or fast}
+    return [_model_settings(settings, role, options) for role, options in roles.items()]
 
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:
@@ -92,9 +77,7 @@ def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> 
         max_output_tokens=options.max_output_tokens,
         temperature=options.temperature,
         seed=settings.seed,
-        timeout_s=settings.call_timeout_s,
         wait_s=settings.model_wait_seconds,
-        first_wait_s=settings.first_wait_s,
     )
 
 
@@ -110,8 +93,8 @@ def open_workspace(
     """Open the workspace of the run in ``directory``. The ``secrets`` are hidden from scripts.
 
     Returns:
-        The workspace, and a word for its session: ``same`` if an earlier process opened it, ``new`` if this one did,
-        None if the workspace is local. The session's ID is redacted in the trace.
+        The workspace, and where its session comes from: ``same`` if an earlier process opened the session, ``new`` if
+        this process did, or None for a local workspace, which has no session. The trace does not contain its ID.
     """
     if settings.ors is not None:
         session = OrsSession(

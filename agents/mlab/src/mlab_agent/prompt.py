@@ -19,31 +19,31 @@ _SUMMARY_CHARS = 3_000  # maximum length of a step's reply, and of its observati
 _ROLE = """\
 You are a research agent. You are given a task in machine learning and a workspace with files. You work in steps: in
 each step you take one action and see its result. You cannot ask questions. At first you know nothing about the
-workspace except what the task says.
+workspace except the information in the task.
 """
 
 _RULES = """\
 Rules
-- Plan before you act, and keep the plan in Research Plan and Status: the whole plan, what is done, what is in progress,
+- Plan before you act, and keep the plan in Research Plan and Status: the whole plan, finished parts, parts in progress,
   and short results. It is your long-term memory: older steps are removed from the prompt, and only a summary of them,
   your research log, remains.
-- Research Plan and Status only holds progress that earlier steps made and observations confirmed. A guess is not a
+- Research Plan and Status contains only progress that earlier steps made and observations confirmed. A guess is not a
   result. Performance numbers come only from running code and reading its output.
 - Measure the baseline before you improve it. Let each experiment answer one question, and compare like with like.
 - Find the cause of an error before you fix it. Do not repeat an action that failed.
 - Do not change files that are marked read-only. Do not install packages.
-- Each observation ends with what is left of your budget. Use it; have the best result in place before it ends.
-- Final Answer ends the work at once and can be used only once. Check first that everything the task asks for is there.
+- Each observation ends with your remaining budget. Use the budget; have the best result in place before it ends.
+- Final Answer ends the work immediately and can be used only once. Check first that all required files are in place.
 """
 
 _FIELDS = """\
-Reflection: [what the last observation means; after an error, its cause and how to find or fix it]
+Reflection: [the meaning of the last observation; after an error, its cause and how to find or fix it]
 Research Plan and Status: [the whole high-level plan with the state and the confirmed results of each part, briefly.
-  Put what is new in double asterisks, **like this**. Copy the rest from the step before; if nothing is new, copy it
-  all. Drop a part of the plan only if you mean to revise it]
-Fact Check: [each objective statement in what is new, one by one: was it confirmed directly by the observation just
+  Put new parts in double asterisks, **like this**. Copy the rest from the previous step; if nothing is new, copy
+  everything. Drop a part of the plan only to revise the plan]
+Fact Check: [each objective statement in the new parts, one by one: was it confirmed directly by the observation just
   above, or is it a guess?]
-Thought: [what you are doing now, which action that takes, and why]
+Thought: [your current goal, the action for it, and the reason]
 """
 
 _TEXT_FORMAT = """\
@@ -64,8 +64,8 @@ The tool's result is the observation. Never write an observation yourself.
 _SUMMARISE = """\
 You keep the research log of an agent. Below are the log so far and the steps {numbers}, word for word, which are about
 to be removed from the agent's prompt. Rewrite the log, including these steps, in at most {limit} characters. For each
-step keep its reason, what was done to which file with which settings, and the result: numbers, names, error messages
-and decisions exactly. Shorten the oldest entries first. Write nothing that the log and the observations do not show.
+step keep its reason, the action with its files and settings, and the result: numbers, names, error messages and
+decisions exactly. Shorten the oldest entries first. Write nothing that the log and the observations do not show.
 Write only the log.
 
 The log so far:
@@ -90,7 +90,7 @@ def task_text(task: str, root: str, budget: str) -> str:
 
 
 def final_answer_request(limit: str) -> str:
-    """Return the request for the final answer at a limit."""
+    """Return the request for the final answer when ``limit``, such as ``time``, is reached."""
     reasons = {"steps": "All steps are used.", "time": "The time is over."}
     return (
         f"{reasons.get(limit, 'The budget is used up.')} Reply now with Final Answer and nothing else. The work ends "
@@ -114,7 +114,7 @@ def native_tools(actions: Mapping[str, Action]) -> list[dict[str, Any]]:
 
 
 def summary_request(log: str, steps: Sequence[Step], limit: int) -> str:
-    """Return the prompt for a research log of ``limit`` characters that includes the given steps."""
+    """Return the prompt for a research log of at most ``limit`` characters that includes the given steps."""
     texts = "\n\n".join(
         f"=== Step {step.number}\n{truncate_middle(step.text, _SUMMARY_CHARS)}\n"
         f"Observation:\n{truncate_middle(step.observation, _SUMMARY_CHARS)}"

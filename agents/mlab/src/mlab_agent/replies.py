@@ -93,8 +93,8 @@ def without_thoughts(text: str, *, anywhere: bool = False) -> str:
     """Return a reply without the thoughts of a reasoning model: blocks such as ``<think>`` before the answer.
 
     With ``anywhere``, blocks between other text and the first action are also removed, because an action that a model
-    only considers must not be carried out. A block without an end tag extends to the end of the reply. A lone end tag,
-    whose start tag may be in the prompt, ends a block if an action follows.
+    only considers must not be carried out. A block without an end tag extends to the end of the reply. An end tag
+    without a start tag ends a block if an action follows, because the start tag may be in the prompt.
     """
     while opened := _THOUGHTS.search(text):
         before = text[: opened.start()]
@@ -205,7 +205,7 @@ def _read_text(text: str, actions: Mapping[str, Action], *, truncated: bool) -> 
 def _read_action(
     text: str, heading: _Heading, following: list[_Heading], actions: Mapping[str, Action], *, truncated: bool
 ) -> _Found | str:
-    """Return the action at a heading, or the unknown name in its place."""
+    """Return the action at a heading or, if its name is unknown, this name (empty if no Action Input follows)."""
     after, *later = following
     line = text[heading.end : after.start].strip(_AROUND).split("\n")[0]
     action = find(line, actions)
@@ -253,11 +253,7 @@ def _read_input(
     """
     notes: list[str] = []
     values: Any = None
-    brace = text.find("{", start, end)
-    if (key := _yaml_key(action, text[start : brace if brace >= 0 else end])) is not None:
-        problem = f'the input is YAML ("{key}: ..."); write a JSON object such as {{"{key}": "..."}}'
-        raise MalformedReply(_complaint(action, problem))
-    if brace >= 0:
+    if (brace := text.find("{", start, end)) >= 0:
         try:
             values, end, notes = decode_object(text, brace, end, truncated=truncated)
         except ValueError as error:
@@ -265,12 +261,6 @@ def _read_input(
     elif text[start:end].strip(_AROUND).lower() in {"", "none", "null", "n/a"}:
         values = {}
     return _checked(action, values), end, notes
-
-
-def _yaml_key(action: Action, text: str) -> str | None:
-    """Return the first key of a YAML input if the key is an argument of the action."""
-    match = re.match(r"""[\s`~*-]*(?:ya?ml\b\s*)?["']?([A-Za-z_]+)["']?:(?:\s|$)""", text)
-    return match[1] if match and action.argument_name(match[1]) else None
 
 
 def _checked(action: Action, values: Any) -> dict[str, Any]:

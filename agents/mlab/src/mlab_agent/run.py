@@ -1,4 +1,4 @@
-"""Create a new or resumed run, that is an agent and its parts, from settings."""
+"""Create a new or resumed run from settings: the agent and its parts."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget
 from mlab_agent.clock import Clock, Waits, files_for_waits
-from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps, RunSuspended
 from mlab_agent.parts import make_clients, open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.state import Outcome, RunState
 from mlab_agent.trace import TRACE_FILE, Trace, has_begun, read_trace
 from mlab_agent.workspaces.scripts import end_processes_of_run
-from mlab_agent.workspaces.snapshots import STORE, Store, git_program
+from mlab_agent.workspaces.snapshots import git_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ALARM_DELAY_S = 1.0  # delay of the alarm after the time limit, which the agent usually observes by itself
+_ALARM_DELAY_S = 1.0  # after the time limit, which the agent usually notices without the alarm
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
 
 
 class Run:
-    """A run with all its parts. Leaving its context ends the workspace's session and closes the trace."""
+    """A run with all its parts. Leaving the ``with`` block ends the workspace's session and closes the trace."""
 
     def __init__(
         self,
@@ -43,40 +42,28 @@ class Run:
         resume: bool = False,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
     ) -> None:
-        """Open a new run in ``directory``, or resume the run that is there; ``watch`` gets every event.
-
-        Raises a SettingsError, TraceError or WorkspaceError if the run cannot be opened.
-        """
+        """Open a new run in ``directory``, or resume the run that is there; ``watch`` gets every event."""
         self.settings = settings
         directory = directory.absolute()
         git_program()
-        self.state = self._resumed_state(directory) if resume else self._new_state(directory)
+        self.state = self._state(directory, resume=resume)
         with contextlib.ExitStack() as resources:
             self._open(directory, key, resources, watch, resume=resume)
             self._begin(task, resume=resume)
             self._resources = resources.pop_all()
         self.agent.workspace.left_open = False
 
-    @property
-    def _state_limits(self) -> tuple[MemoryLimits, Caps]:
-        settings = self.settings
-        limits = MemoryLimits(recent_steps=settings.recent_steps, log_chars=settings.log_chars)
-        return limits, Caps(settings.max_dollars, settings.max_tokens)
-
-    def _new_state(self, directory: Path) -> RunState:
+    def _state(self, directory: Path, *, resume: bool) -> RunState:
+        """Return the state of the run to resume, which must not have given its final answer, or of a new run."""
+        steps, caps = self.settings.recent_steps, Caps(self.settings.max_dollars, self.settings.max_tokens)
+        if resume:
+            state = RunState.resumed(steps, caps, read_trace(directory / TRACE_FILE))
+            if state.end and state.end["reason"] == "final answer":
+                raise SettingsError(f"the run in {directory} has ended with its final answer; start a new run")
+            return state
         if has_begun(directory / TRACE_FILE):
             raise SettingsError(f"{directory} has a run already; continue it with: mlab-agent resume {directory}")
-        return RunState.empty(*self._state_limits)
-
-    def _resumed_state(self, directory: Path) -> RunState:
-        events = read_trace(directory / TRACE_FILE)
-        kinds = {event["kind"] for event in events}
-        if ("snapshot" in kinds and not Store(directory / STORE).exists) or "rewind" in kinds:
-            raise SettingsError(f"{directory}: an older version of mlab-agent made this run; start a new run")
-        state = RunState.resumed(*self._state_limits, events)
-        if state.end and state.end["reason"] == "final answer":
-            raise SettingsError(f"the run in {directory} has ended with its final answer; start a new run")
-        return state
+        return RunState.empty(steps, caps)
 
     def _open(
         self,
@@ -103,9 +90,7 @@ class Run:
         def report(text: str) -> None:
             self._note("server", text=text)
 
-        clock.stop()  # importing the client takes a second
         clients = make_clients(settings, key, self.state.spending, emit, left, waits=waits)
-        clock.start()
         workspace, self._session = open_workspace(settings, directory, self.trace, secrets, report, waits=waits)
         workspace.left_open = self._session == "same"  # a failed resume must not end the session
         resources.callback(workspace.close)
@@ -117,7 +102,6 @@ class Run:
             budget=self.budget,
             limits=Limits(execute_s=settings.script_seconds),
             tools=settings.tools,
-            max_malformed=settings.max_malformed,
             repeat_remark=settings.repeat_remark,
             new_workspace=self._session == "new" and resume,
         )
@@ -160,26 +144,22 @@ class Run:
 
 
 def settings_of(directory: Path) -> RunSettings:
-    """Return the settings with which a run was last started or resumed."""
+    """Return the settings of a run's last start or resume."""
     settings = [event["settings"] for event in read_trace(directory / TRACE_FILE) if event.get("settings")]
     return RunSettings.model_validate(settings[-1])
 
 
 def new_run_directory(name: str) -> Path:
     """Return the path for a new directory in ``mlab-runs`` in the current directory."""
-    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
-    directory, count = Path("mlab-runs", f"{stamp}-{name}"), 1
-    while directory.exists():
-        count += 1
-        directory = directory.with_name(f"{stamp}-{name}-{count}")
-    return directory
+    return Path("mlab-runs", f"{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S}-{name}")
 
 
 @contextlib.contextmanager
 def _stop_on_signals(seconds_left: Callable[[], float | None], is_ending: Callable[[], bool]) -> Iterator[None]:
-    """Raise RunStopped at the first signal or at the time limit, and then KeyboardInterrupt; only in the main thread.
+    """Raise RunStopped at the first signal or the time limit, and KeyboardInterrupt at a later signal.
 
-    The first signal is ignored while the run is ending.
+    The first signal is ignored while the run is ending. SIGUSR1 raises RunSuspended, unless another signal came
+    before. In threads other than the main thread, signals are not handled.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

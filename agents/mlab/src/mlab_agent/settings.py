@@ -113,7 +113,7 @@ class ChangeableSettings(BaseModel):
     script_seconds: Annotated[Seconds, Parameter(name="--script-time", group=LIMITS)] = Field(default=3600.0, gt=0)
     """Maximum time of a script (default: 1h)."""
     repeat_remark: Annotated[int, Parameter(group=LIMITS)] = Field(default=3, ge=0)
-    """After this many equal actions in a row the model gets a remark; 0: never (default: 3)."""
+    """After this many identical actions in a row, the model gets a remark; 0: never (default: 3)."""
 
 
 class RunSettings(ChangeableSettings):
@@ -122,13 +122,13 @@ class RunSettings(ChangeableSettings):
     workdir: Annotated[str | None, Parameter(group=FILES)] = None
     """A local directory to work in."""
     submission: Annotated[str | None, Parameter(group=FILES)] = None
-    """The file for the answer (default: submission.txt in the directory)."""
+    """The file for the answer (default: submission.txt in the local directory)."""
     read_only: Annotated[tuple[str, ...], Parameter(group=FILES)] = ()
     """Pattern of files that the agent must not write; repeatable."""
     left_out: Annotated[tuple[str, ...], Parameter(group=FILES)] = ()
     """Pattern of files that snapshots leave out; repeatable."""
     pass_variables: Annotated[tuple[str, ...], Parameter(name="--pass-variable", group=FILES)] = ()
-    """Environment variable to pass to scripts, in addition to common ones such as PATH, LANG, CUDA_*; repeatable."""
+    """Environment variable to pass to scripts, in addition to common variables (PATH, LANG, CUDA_*); repeatable."""
     task: Annotated[str | None, Parameter(group=FILES)] = None
     """The ID of the task on the server."""
     environment: Annotated[str, Parameter(group=FILES)] = "rebench"
@@ -146,10 +146,6 @@ class RunSettings(ChangeableSettings):
     """Use native tool calls for actions, with text as the fallback (auto, native), or only text (default: auto)."""
     recent_steps: Annotated[int, Parameter(group=MODELS)] = Field(default=8, ge=1)
     """Number of recent steps that the model sees word for word (default: 8)."""
-    log_chars: Annotated[int, Parameter(parse=False)] = Field(default=12_000, ge=2_000)
-    call_timeout_s: Annotated[float, Parameter(parse=False)] = Field(default=600.0, gt=0)
-    first_wait_s: Annotated[float, Parameter(parse=False)] = Field(default=1.0, ge=0)
-    max_malformed: Annotated[int, Parameter(parse=False)] = Field(default=10, ge=1)
 
     def checked(self) -> RunSettings:
         """Return the same settings with absolute paths, or raise a SettingsError."""

@@ -17,13 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mlab_agent.memory import MemoryLimits
-
 STEP = "step"  # the purpose of calls whose replies are steps; other calls serve actions and the memory
 USAGE_FILE = "usage.json"  # in the directory of a run
 _REJECTED_CHARS = 600  # maximum length of a malformed reply in the prompt; small models would repeat a whole reply
 _TEXT_REPLIES = 2
-_USAGE_KINDS = frozenset({"start", "resume", "call", "call failed", "reply", "observation", "end"})
 
 Event = dict[str, Any]
 
@@ -83,14 +80,14 @@ class RunState:
     """The value of ``writes`` before the pending action; restored when an interrupted action is repeated."""
 
     @classmethod
-    def empty(cls, limits: MemoryLimits, caps: Caps) -> RunState:
+    def empty(cls, recent_steps: int, caps: Caps) -> RunState:
         """Return the state before the first event."""
-        return cls(Memory(limits), Spending(caps))
+        return cls(Memory(recent_steps), Spending(caps))
 
     @classmethod
-    def resumed(cls, limits: MemoryLimits, caps: Caps, events: Iterable[Event]) -> RunState:
+    def resumed(cls, recent_steps: int, caps: Caps, events: Iterable[Event]) -> RunState:
         """Return the state after the events of a trace; an interrupted call counts in full."""
-        state = cls.empty(limits, caps)
+        state = cls.empty(recent_steps, caps)
         for event in events:
             state.apply(event)
         state.count_interrupted_call()
@@ -105,11 +102,11 @@ class RunState:
 
     @property
     def ignores_tools(self) -> bool:
-        """Whether the first replies had no native tool call, probably because the model's server ignores tools."""
+        """Whether the first two replies had no native tool call, probably because the model's server ignores tools."""
         return self.text_replies >= _TEXT_REPLIES and not self.calls_tools
 
     def repetition(self, action: PendingAction) -> int:
-        """Return how many times in a row an action occurs with the same arguments, including this time."""
+        """Return how many times in a row an action was chosen with the same arguments, including this time."""
         return self.same_in_row + 1 if self._last_action == (action.action, action.input) else 1
 
     def writes_of(self, path: str) -> list[str | None]:
@@ -201,14 +198,12 @@ class RunState:
         self.unread = None
 
 
-def write_usage(directory: Path, kind: str, state: RunState) -> None:
-    """Replace ``usage.json`` atomically if an event of this kind can change its content.
+def write_usage(directory: Path, state: RunState) -> None:
+    """Replace ``usage.json`` atomically.
 
     For a call in progress, ``dollars`` includes its maximum price and ``tokens`` only its estimated prompt tokens.
     ``dollars`` is null while the price of any call is unknown; ``reason`` is null until the run has ended.
     """
-    if kind not in _USAGE_KINDS:
-        return
     spending, call = state.spending, state.open_call
     tokens, dollars, unpriced = spending.tokens, spending.dollars, bool(spending.unpriced_calls)
     if call is not None:

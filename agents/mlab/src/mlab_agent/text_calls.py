@@ -123,7 +123,7 @@ def _call_of(values: Any, start: int, stop: int, text: str, notes: list[str]) ->
 
 
 def _python_arguments(written: str) -> dict[str, Any] | list[Any] | None:
-    """Return literal arguments, such as ``1, "x")``, all by name or all by position; None if there are others."""
+    """Return literal arguments, all by name or all by position, from text such as ``1, "x")``; None for other text."""
     try:
         with warnings.catch_warnings(action="ignore"):
             call = ast.parse(f"f({written}", mode="eval").body

@@ -36,11 +36,7 @@ class Trace:
         elapsed: Callable[[], float] = lambda: 0.0,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
     ) -> None:
-        """Open a new or existing trace for this process alone; ``watch`` gets every event after it is written.
-
-        Raises:
-            TraceError: if another process has opened the trace.
-        """
+        """Open a new or existing trace for this process alone; ``watch`` gets every event after it is written."""
         self.path = path
         self.elapsed = elapsed
         self._watch = watch
@@ -92,11 +88,7 @@ def has_begun(path: Path) -> bool:
 
 
 def read_trace(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a trace, without incomplete lines.
-
-    Raises:
-        TraceError: if the file cannot be read or is not a trace.
-    """
+    """Return the events of a trace, without incomplete lines; raise a TraceError if the file is not a trace."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:

@@ -34,7 +34,6 @@ _PAGES = {
     "malformed": "--- Malformed reply:\n{reply}\nObservation:\n{text}\n",
     "reward": "--- Reward: {reward:z.4f}",
     "resume": "--- After {after} resumed{session}\n",
-    "rewind": "--- Back to the state after step {step}\n",  # in traces of older versions
     "server": "--- {text}\n",
     "retry": "--- Attempt {attempt} of a call, after: {error}\n",
     "call failed": "--- A call failed: {error}\n",
@@ -56,7 +55,7 @@ def pages(events: Iterable[Event], *, whole: bool = False) -> Iterator[str]:
     models: dict[str, Spending] = {}
     for event in events:
         kind, shown = event["kind"], _texts(event, None if whole else _TEXT_CHARS)
-        step = event["step"] if kind == "rewind" else step + (kind == "observation")
+        step += kind == "observation"
         if kind == "reply":
             for spending in (total, models.setdefault(event.get("model", ""), Spending())):
                 spending.add(event["prompt_tokens"] + event["completion_tokens"], event["dollars"])

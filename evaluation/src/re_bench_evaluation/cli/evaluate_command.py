@@ -38,7 +38,8 @@ def evaluate(
     """
     from re_bench.cli.live import live_display
     from re_bench.tables import table
-    from re_bench_evaluation.check import check, planned_tasks, prepare
+    from re_bench.task.prepare import run_preparation
+    from re_bench_evaluation.check import check, planned_tasks
     from re_bench_evaluation.directory import open_evaluation
     from re_bench_evaluation.plan import load_plan
     from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cells, estimate_table, failures
@@ -48,7 +49,8 @@ def evaluate(
     directory = out or Path(loaded.name or "evaluation")
     tasks, where = planned_tasks(loaded, here=ray is None), plan.resolve().parent
     check(loaded, where, tasks, ray)
-    prepare(tasks)
+    for planned in tasks:
+        run_preparation(planned.task, planned.profile)
     if dry_run:
         estimated = _estimate(loaded, directory, tasks)
         if json:

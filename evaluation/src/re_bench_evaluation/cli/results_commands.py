@@ -67,7 +67,7 @@ def report(
 
 @app.command(group=EVALUATORS)
 def view(paths: Paths, /, *, port: Port = 0) -> int:
-    """Serve a report to a browser, reloading it while runs are active."""
+    """Serve a report to a browser, which reloads it while runs are active."""
     from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
 
@@ -126,13 +126,14 @@ def bundle(
             raise UsageError(f"{name}: not allowed {'with' if verify else 'without'} --verify")
     if not verify:
         return _pack(path, out, include, max_mib, json=json)
+    from re_bench_evaluation.bundle_file import MAX_FILES, MAX_MIB
     from re_bench_evaluation.verify import verify as verify_bundle
 
-    limits = {name: value for name, value in (("max_mib", max_mib), ("max_files", max_files)) if value is not None}
-    sample = _SAMPLE if sample is None else sample
-    return _show_verified(
-        verify_bundle(path, sample=sample, seed=seed, sandbox=sandbox, spend=spend, **limits), json=json
-    )
+    result = verify_bundle(
+        path, sample=_SAMPLE if sample is None else sample, seed=seed, sandbox=sandbox, spend=spend,
+        max_mib=max_mib or MAX_MIB, max_files=max_files or MAX_FILES,
+    )  # fmt: skip
+    return _show_verified(result, json=json)
 
 
 def _pack(path: Path, out: Path | None, include: tuple[Optional, ...], max_mib: int | None, *, json: bool) -> int:

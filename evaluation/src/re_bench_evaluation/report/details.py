@@ -9,12 +9,12 @@ import difflib
 import filecmp
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.attempts.log import valid_unicode
+from re_bench.attempts.store import Store
 from re_bench_evaluation.logged_runs import plain_files
 from re_bench_evaluation.report.data import Diff, FileDiff, Step
 from re_bench_evaluation.report.text import shortened
@@ -85,7 +85,7 @@ def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs
 def _with_diffs(attempts: Sequence[AttemptInfo], files: RunFiles, room: int) -> list[AttemptInfo]:
     if files.log is None:
         return list(attempts)
-    store = files.log.with_name(f"{files.log.name}.submissions")
+    store = Store(files.log).directory
     kept = [index for index, attempt in enumerate(attempts) if attempt.kept]
     before = dict(zip(kept[1:], kept, strict=False))
     diffs: dict[int, Diff] = {}
@@ -115,16 +115,9 @@ class TimedStep(NamedTuple):
 
 
 def read_steps(files: RunFiles) -> list[TimedStep]:
-    """Return an agent's steps in order of time, without those that submit an attempt.
-
-    Raises:
-        OSError: if a trace or transcript cannot be read.
-    """
-    path = files.trace or files.transcript
-    if path is None:
-        return []
-    steps = []
-    for step in read_trajectory(path)[0].steps:
+    """Return an agent's steps in order of time, without the steps that submit an attempt."""
+    path, steps = files.trace or files.transcript, []
+    for step in read_trajectory(path)[0].steps if path else ():
         if step.tool and step.tool not in SCORING and step.output is not None:
             texts = zip((step.tool, arguments_text(step.arguments), step.output), _MAX_STEP, strict=True)
             shown = Step(None, *(shortened(valid_unicode(text), longest) for text, longest in texts))
@@ -135,7 +128,7 @@ def read_steps(files: RunFiles) -> list[TimedStep]:
 def steps_before(
     attempts: Sequence[AttemptInfo], steps: Sequence[TimedStep], began: float | None, room: int
 ) -> list[tuple[tuple[Step, ...], int]]:
-    """Return the last steps before each attempt that fit into ``room``, with the number of omitted steps.
+    """Return, for each attempt, the last steps before it that fit into ``room``, and the number of omitted steps.
 
     The times of the steps are relative to the start of the run, and computed from the attempt's ``wall_s``, which
     excludes time in which the server was down. If ``wall_s`` is unknown, the run started at ``began``. ``steps`` are in
@@ -171,8 +164,8 @@ def compare(before: Path | None, after: Path, against: int | None, room: int) ->
 
     ``against`` is the number of the earlier attempt, and ``room`` the maximum number of characters of the diffs.
     """
-    old, new = _files(before) if before else {}, _files(after)
-    changes = [(name, what) for name in sorted({*old, *new}) if (what := _change(old.get(name), new.get(name)))]
+    old, new = (dict(islice(plain_files(path), _MAX_FILES)) if path else {} for path in (before, after))
+    changes = [(name, change) for name in sorted({*old, *new}) if (change := _change(old.get(name), new.get(name)))]
     files = []
     for name, change in changes[:_SHOWN_FILES]:
         text, reason = _text(old.get(name), new.get(name), max(room, 0))
@@ -181,12 +174,6 @@ def compare(before: Path | None, after: Path, against: int | None, room: int) ->
     left_out = [f"{len(changes) - _SHOWN_FILES} more files"] if len(changes) > _SHOWN_FILES else []
     left_out += [f"files beyond the first {_MAX_FILES}"] if _MAX_FILES in {len(old), len(new)} else []
     return Diff(against, tuple(files), " and ".join(left_out))
-
-
-@lru_cache(maxsize=64)
-def _files(directory: Path) -> dict[str, Path]:
-    """Return a submission's first ``_MAX_FILES`` regular files by name; cached, because submissions never change."""
-    return dict(islice(plain_files(directory), _MAX_FILES))
 
 
 def _change(old: Path | None, new: Path | None) -> FileChange | None:
@@ -202,15 +189,15 @@ def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, st
     """Return the diff of a file and an empty reason, or None and the reason why the diff is not shown."""
     lines: list[list[str]] = []
     for file in (old, new):
-        content = b"" if file is None else _content(file)
-        if len(content) > _MAX_TEXT:
-            return None, f"too long to show: {file.stat().st_size if file else 0} bytes"
+        size = file.stat().st_size if file else 0
+        if size > _MAX_TEXT:
+            return None, f"too long to show: {size} bytes"
         try:
-            text = content.decode()
+            text = file.read_bytes().decode() if file else ""
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            return None, f"binary, {len(content)} bytes"
+            return None, f"binary, {size} bytes"
         lines.append([line[:_MAX_LINE] for line in text.splitlines()])
     counts = Counter(lines[0])
     if sum(counts[line] for line in lines[1]) > _MAX_PAIRS:  # difflib's time is proportional to this
@@ -224,9 +211,3 @@ def _text(old: Path | None, new: Path | None, room: int) -> tuple[str | None, st
             return "\n".join([*kept, "[...]"]), ""
         kept.append(line)
     return "\n".join(kept), ""
-
-
-@lru_cache(maxsize=128)
-def _content(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(_MAX_TEXT + 1)

@@ -57,11 +57,7 @@ _HEAD, _FINDING = TypeAdapter(Scan), TypeAdapter(Finding)
 
 
 def write_scan(directory: Path, scan: Scan) -> None:
-    """Write or replace ``scan.jsonl`` in an evaluation's directory.
-
-    Raises:
-        OSError: if the file cannot be written.
-    """
+    """Write or replace ``scan.jsonl`` in an evaluation's directory."""
     head = {"v": 1, "time": scan.time, "checks": scan.checks, "left_out": scan.left_out}
     lines = [head, *map(asdict, scan.findings)]
     text = "".join(json.dumps(line, ensure_ascii=True, allow_nan=False, sort_keys=True) + "\n" for line in lines)
@@ -72,9 +68,6 @@ def read_scan(directory: Path) -> Scan | None:
     """Return the last scan of an evaluation; None if ``scan.jsonl`` is missing or has another format.
 
     If lines are malformed, an entry of ``left_out`` states their number.
-
-    Raises:
-        LogError: if ``scan.jsonl`` is not a regular file.
     """
     lines, damaged = read_objects(directory / FILE)
     try:

@@ -66,11 +66,7 @@ def render(data: ReportData, *, refresh_s: int | None = None) -> str:
 
 
 def write_page(data: ReportData, path: Path) -> None:
-    """Write a report as an HTML file, atomically.
-
-    Raises:
-        UsageError: if the file cannot be written.
-    """
+    """Write a report as an HTML file, atomically."""
     try:
         replace_file(path, render(data).encode())
     except OSError as error:
@@ -78,7 +74,7 @@ def write_page(data: ReportData, path: Path) -> None:
 
 
 class Series:
-    """Number the pairs of agent and model in a report, which determines their style in all figures."""
+    """Number each evaluation's pairs of agent and model; the numbers determine their styles in all figures."""
 
     def __init__(self, data: ReportData) -> None:
         names = {evaluation.key: evaluation.name for evaluation in data.evaluations}
@@ -127,7 +123,7 @@ def _policy(style: str, script: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment for the templates, which escapes values and rejects undefined names."""
+    """Return the Jinja environment of the templates; it escapes values and rejects undefined names."""
     made = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,

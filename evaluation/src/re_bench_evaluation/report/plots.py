@@ -9,12 +9,13 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
+from re_bench_evaluation.report.estimates import attempt_time, run_length
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -29,8 +30,6 @@ _MARKERS = "osD^vPX"
 _DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("solid", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
 _HOUR_S = 3600.0
-_UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
-"""Units of time: the name, the number per hour, and the shortest axis that uses the unit, in hours."""
 _MAX_RUNS = 40
 """Maximum number of runs drawn in a figure; more runs are sampled evenly."""
 _FEW = 12
@@ -72,15 +71,15 @@ def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) 
     if not parts:
         return None
     times = [point.hours for curve in chosen for point in curve.points]
-    unit, scale = unit_of(max(times))
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(9.6, 3.3 * ((len(parts) + 1) // 2)), layout="constrained")
         columns = min(2, len(parts))
         grid = figure.subplots(-(-len(parts) // columns), columns, sharex=True, sharey=True, squeeze=False)
         for axes, (_part, curves) in zip(grid.flat, sorted(parts.items()), strict=False):
-            axes.set_title(f"runs of {_lengths(curves)}")
+            shortest, longest = (f"{end(curve.run_hours for curve in curves):.3g}" for end in (min, max))
+            axes.set_title(f"runs of {shortest}{'' if shortest == longest else f' to {longest}'} hours")
             for curve in curves:
-                _draw_budget(axes, curve, number(curve), scale)
+                _draw_budget(axes, curve, number(curve))
             _draw_levels(axes)
         for axes in grid.flat[len(parts) :]:
             axes.set_axis_off()
@@ -90,7 +89,7 @@ def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) 
             first.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
             first.xaxis.set_minor_formatter(NullFormatter())
         figure.supylabel("expected best reward", fontsize=9.5)
-        figure.supxlabel(f"total {_CLOCKS[clock]} time of all runs ({unit})", fontsize=9.5)
+        figure.supxlabel(f"total {_CLOCKS[clock]} time of all runs (hours)", fontsize=9.5)
         return _address(figure)
 
 
@@ -101,14 +100,13 @@ def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -
     means = [(number(cell), curve) for cell in cells for curve in cell.curves if curve.clock == clock]
     if not lines and not means:
         return None
-    unit, scale = unit_of(max([x[-1] for _n, x, _y in lines] + [curve.hours[-1] for _n, curve in means]))
     with mpl.rc_context(_STYLE):
-        figure, axes = _figure(f"{_CLOCKS[clock]} time ({unit})", "best reward so far")
+        figure, axes = _figure(f"{_CLOCKS[clock]} time (hours)", "best reward so far")
         for series, x, y in lines[:: -(-len(lines) // _MAX_RUNS) or 1]:
-            axes.step(np.array(x) * scale, y, where="post", lw=0.8, alpha=0.35, color=_colour(series))
+            axes.step(x, y, where="post", lw=0.8, alpha=0.35, color=_colour(series))
         for series, curve in means:
             low, high = (_or(limit, curve.mean) for limit in (curve.low, curve.high))
-            _draw_line(axes, series, np.array(curve.hours) * scale, (curve.mean, low, high), steps=True)
+            _draw_line(axes, series, curve.hours, (curve.mean, low, high), steps=True)
         _draw_levels(axes)
         return _address(figure)
 
@@ -134,37 +132,14 @@ def run_line(run: RunInfo, clock: Clock) -> tuple[list[float], list[float]] | No
 
     The line starts at reward 0, has a step at each change, and ends when the run ended.
     """
-    jumps = [
-        (at / _HOUR_S, max(attempt.so_far, 0.0))
-        for attempt in run.attempts
-        if (at := attempt.wall_s if clock == "wall" else attempt.working_s) is not None and attempt.so_far is not None
-    ]
-    if not jumps:
-        return None
-    end = (run.wall_s if clock == "wall" else run.working_s) or 0.0
-    line = [(0.0, 0.0), *_changes(jumps)]
-    line.append((max(jumps[-1][0], end / _HOUR_S), line[-1][1]))
-    return [x for x, _y in line], [y for _x, y in line]
-
-
-def _changes(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    last = 0.0
-    for x, y in points:
-        if y != last:
-            yield x, y
-        last = y
-
-
-def unit_of(hours: float) -> tuple[str, float]:
-    """Return a suitable unit for a duration in hours, and the number of units per hour."""
-    return next((name, scale) for name, scale, least in _UNITS if hours >= least)
-
-
-def _lengths(curves: Sequence[BudgetCurve]) -> str:
-    hours = [curve.run_hours for curve in curves]
-    unit, scale = unit_of(max(hours))
-    texts = [f"{end * scale:.3g}" for end in (min(hours), max(hours))]
-    return f"{texts[0]} {unit}" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} {unit}"
+    x, y = [0.0], [0.0]
+    timed = [(attempt_time(attempt, clock), attempt.so_far) for attempt in run.attempts]
+    known = [(time, max(reward, 0.0)) for time, reward in timed if time is not None and reward is not None]
+    for time, reward in known:
+        if reward != y[-1]:
+            x.append(time / _HOUR_S)
+            y.append(reward)
+    return ([*x, run_length(run, clock) / _HOUR_S], [*y, y[-1]]) if known else None
 
 
 def _figure(x_label: str, y_label: str) -> tuple[Figure, Axes]:
@@ -172,15 +147,15 @@ def _figure(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot(xlabel=x_label, ylabel=y_label)
 
 
-def _draw_budget(axes: Axes, curve: BudgetCurve, series: int, scale: float) -> None:
+def _draw_budget(axes: Axes, curve: BudgetCurve, series: int) -> None:
     known = [(point.hours, point.reward, point.reward.value) for point in curve.points]
     points = [(hours, value, reward.low, reward.high) for hours, reward, value in known if value is not None]
     values = [value for _hours, value, _low, _high in points]
     low, high = (_or([point[limit] for point in points], values) for limit in (2, 3))
-    _draw_line(axes, series, np.array([point[0] for point in points]) * scale, (values, low, high), steps=False)
+    _draw_line(axes, series, [point[0] for point in points], (values, low, high), steps=False)
 
 
-def _draw_line(axes: Axes, series: int, x: np.ndarray, y: tuple[Sequence[float], ...], *, steps: bool) -> None:
+def _draw_line(axes: Axes, series: int, x: Sequence[float], y: tuple[Sequence[float], ...], *, steps: bool) -> None:
     mean, low, high = y
     axes.fill_between(x, low, high, step="post" if steps else None, color=_colour(series), alpha=0.16, lw=0)
     axes.plot(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import gc
 import json
 import math
 import statistics
@@ -24,7 +23,7 @@ from re_bench_evaluation.report.sources import Source, is_bundle, open_source, o
 from re_bench_evaluation.report.text import plain_json, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from re_bench_evaluation.report.data import RunInfo
@@ -62,19 +61,16 @@ class _Inputs:
 
 
 def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportData:
-    """Return the data of a report, which lists unreadable paths as problems.
+    """Return the data of a report, which lists unreadable paths as problems; raise UsageError if all are unreadable.
 
     Args:
         paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
             bundles, output of ``re-bench validate --json``, and formats of installed readers.
         room: size limit of diffs and steps; None omits diffs, steps and curves, which is much faster.
-
-    Raises:
-        UsageError: if none of the paths can be read.
     """
     now = dt.datetime.now(dt.UTC)
     book = TaskBook(now)
-    with _no_garbage_collection(), ExitStack() as unpacked:
+    with ExitStack() as unpacked:
         inputs = _open(paths, unpacked)
         if not inputs.sources and not inputs.validations:
             lines = "\n".join(f"{problem.path}: {problem.text}" for problem in inputs.problems)
@@ -84,18 +80,6 @@ def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportDat
         if room:
             runs = [with_details(run, files, source, room, len(read)) for run, files, source in read]
         return _report(now, inputs, runs, book, curves=room is not None)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection, which is slow with a report's many objects and useless without cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
@@ -132,7 +116,7 @@ def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
 
 
 def _bundle(path: Path, unpacked: ExitStack) -> Source:
-    """Unpack a bundle and return its evaluation; its files exist until ``unpacked`` is closed."""
+    """Unpack a bundle and return its evaluation, whose files exist until ``unpacked`` is closed."""
     bundle = unpacked.enter_context(open_bundle(path))
     source = open_source(bundle.directory)
     if source is None:
@@ -143,10 +127,10 @@ def _bundle(path: Path, unpacked: ExitStack) -> Source:
 
 
 def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: TaskBook, *, curves: bool) -> ReportData:
-    validations = _newest(inputs.validations)
+    newest_last = sorted((one for file in inputs.validations for one in file.items()), key=lambda one: one[1].time)
+    validations = dict(newest_last)
     for name, profile in validations:
-        record = book.installed(name, profile)
-        if record is not None:
+        if (record := book.installed(name, profile)) is not None:
             book.key(record)
     tasks = {task.key: task for task in book.infos(validations)}
     evaluations = {source.info.key: source.info for source in inputs.sources}
@@ -176,12 +160,6 @@ def _read_validations(path: Path) -> Validations | None:
         return {(report["task"], report["profile"]): _validation(report, str(path), time) for report in reports}
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None
-
-
-def _newest(validations: Iterable[Validations]) -> Validations:
-    """Return the newest validation for each task and profile."""
-    ordered = sorted((one for file in validations for one in file.items()), key=lambda one: one[1].time)
-    return dict(ordered)
 
 
 def _validation(report: dict[str, Any], source: str, time: str) -> ValidationInfo:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.attempts.log import AttemptLog, LogContents, anchors_of, valid_unicode
+from re_bench.attempts.store import Store
 from re_bench.errors import ReBenchError
 from re_bench.normalise import as_finite, normalise
 from re_bench.records import RunRecord, TaskRecord
@@ -65,10 +64,8 @@ def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFile
             note = "" if task else "task data comes from this installation, not from the runs"
             task = task or book.installed(record.task, record.profile, _chat_model(own))
             if task is None:
-                text = (
-                    f"unknown task {record.task} with profile {record.profile}: neither in the evaluation nor installed"
-                )
-                source.problem(files.path, f"{text}; its runs are left out")
+                where = f"task {record.task} with profile {record.profile}"
+                source.problem(files.path, f"{where} is neither in the evaluation nor installed; its runs are left out")
                 continue
             run = _run_info(source, files, record, own, task, key=book.key(task, note))
             yield replace(run, incomplete_lines=incomplete_lines), files
@@ -127,8 +124,7 @@ def _records(
     if not groups and session:
         groups[session.task, session.profile, ""] = []
     if len(groups) > 1:
-        text = f"the log has {len(groups)} tasks, profiles or chat models; each counts as a run"
-        source.problem(files.path, text)
+        source.problem(files.path, f"the log has {len(groups)} tasks, profiles or chat models; each counts as a run")
     for (task, profile, _model), group in groups.items():
         yield _record_of_session(source, files, task, profile), group
 
@@ -164,9 +160,6 @@ def _run_info(
 ) -> RunInfo:
     """Combine the record and the attempts of a run; ``key`` is the task's key."""
     flags = []
-    if not files.record and not files.session:
-        attempts = _timed_from_the_first(attempts)
-        flags.append(Flag("clock", "times are relative to the first attempt, because the start is unknown"))
     if record.wall_s and record.working_s is not None and record.working_s < _MIN_WORKING * record.wall_s:
         text = "waits, some of them reported only by the agent, took more than half of a run; compare both clocks"
         flags.append(Flag("clock", text))
@@ -211,11 +204,8 @@ def _run_info(
 
 def _kept(files: RunFiles) -> set[str]:
     """Return the hashes of the kept submissions."""
-    with suppress(OSError):
-        if files.log is not None:
-            with os.scandir(files.log.with_name(f"{files.log.name}.submissions")) as entries:
-                return {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
-    return set()
+    copies = Store(files.log).directory.glob("*") if files.log else ()
+    return {copy.name for copy in copies if copy.is_dir() and not copy.is_symlink()}
 
 
 def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[tuple[float, float | None] | None]:
@@ -251,18 +241,6 @@ def _metr_reward(raw: float | None, attempts: Sequence[Attempt]) -> float | None
             anchors = attempt.details[METR_REWARD]
             return None if raw is None else bounded(normalise(raw, anchors["starting"], anchors["reference"]))
     return None
-
-
-def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Set the attempts' submission times relative to the first submission, unless times are known."""
-    times = [seconds_since_1970(attempt.time) for attempt in attempts]
-    if any(time is None for time in times) or any(attempt.wall_s is not None for attempt in attempts):
-        return list(attempts)
-    submitted_at = [(time or 0.0) - attempt.seconds for time, attempt in zip(times, attempts, strict=True)]
-    return [
-        replace(attempt, wall_s=max(0.0, time - submitted_at[0]))
-        for attempt, time in zip(attempts, submitted_at, strict=True)
-    ]
 
 
 def _distinct(values: Any) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def _add_run(source: Source, directory: Path) -> None:
 
 
 def _session_directory(source: Source, run: Path, record: RunRecord) -> Path | None:
-    """Return the session directory named in a run's record, or the newest one if the record names none."""
+    """Return the session directory named in a run's record, or the newest directory if the record names none."""
     if record.session is None:
         sessions = run / records.SERVER / SESSIONS
         return max((path for path in sessions.glob("*") if path.is_dir()), default=None)
@@ -206,8 +206,8 @@ class Reader(Protocol):
         """Write results as evaluations (see ``docs/evaluations.md``).
 
         Args:
-            paths: all paths of the report with this format. The reader gets them at once, so that it can count
-                duplicates once.
+            paths: all paths of the report with this format. The reader gets all of them together, so that it can
+                count duplicates once.
             directory: an empty temporary directory. The reader creates a subdirectory for each evaluation, and may
                 use names that begin with a dot for temporary files.
 
@@ -216,16 +216,11 @@ class Reader(Protocol):
 
         Raises:
             ReBenchError: if no path can be read.
-            OSError: if ``directory`` cannot be written.
         """
 
 
 def reader_of(path: Path) -> Reader | None:
-    """Return the first installed reader that can read a path, if any; readers that cannot be imported are skipped.
-
-    Raises:
-        OSError: if the path cannot be read.
-    """
+    """Return the first installed reader that can read a path, if any; readers that cannot be imported are skipped."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         with suppress(ImportError):
             reader: Reader = entry.load()
@@ -238,10 +233,6 @@ def open_with(reader: Reader, paths: Sequence[Path], stack: ExitStack) -> tuple[
     """Convert all results with a reader's format to evaluations, and open the evaluations.
 
     The evaluations are in a temporary directory, which is removed when ``stack`` is closed.
-
-    Raises:
-        ReBenchError: if the reader fails.
-        OSError: if the temporary directory cannot be written.
     """
     directory = stack.enter_context(temporary_directory("re-bench-report-"))
     problems = reader.write(paths, directory)

@@ -34,7 +34,7 @@ def plain_json(value: Any) -> Any:
 
 
 def bounded(number: float) -> float:
-    """Clamp a number from a log to a range in which sums and squares stay finite."""
+    """Clamp a number from a log to a range that keeps sums and squares finite."""
     return float(number) if -_MAX_NUMBER <= number <= _MAX_NUMBER else math.copysign(_MAX_NUMBER, number)
 
 

@@ -52,7 +52,7 @@ class Moment(BaseModel):
 
 
 def worked(before: Moment, now: Moment, last_change: Callable[[], float]) -> tuple[float, Interval | None]:
-    """Return the working time between two moments in seconds, and the interval in which the machine was off, if any.
+    """Return the seconds of work between two moments, and the interval in which the machine was off, if any.
 
     If the machine was rebooted, the time until the last change in the workspace counts as work. ``last_change`` returns
     the time of that change, in seconds since 1970.
@@ -104,7 +104,7 @@ class WorkRecord(Record):
     waited_s: float = 0.0
     """How long scorings waited for the GPU; not included in ``used_s``."""
     periods: list[list[float]] = Field(default_factory=list)
-    """The periods in which the clock ran, as pairs of start and end in seconds since 1970."""
+    """The periods when the clock ran, as pairs of start and end in seconds since 1970."""
     attempts: int = 0
     scored: int = 0
     """Number of attempts that count towards ``max_attempts``: all except those whose scorer failed."""

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.data.files import replace_file
-from re_bench.data.provenance import hardware, versions
+from re_bench.data.provenance import hardware
 from re_bench.errors import UsageError
 from re_bench.records import ATTEMPTS, RUNS, SERVER, SESSIONS, EvaluationRecord, RunRecord, TaskRecord, run_directories
 from re_bench.runs.score_process import score_and_record
@@ -30,7 +30,7 @@ from re_bench.task.choices import choose_model, instance_of
 from re_bench.task.discovery import find_task, open_task
 from re_bench.task.workspace import create_workspace
 from re_bench.untrusted_tree import remove_tree
-from re_bench_evaluation.directory import gpu_names, run_name, utc
+from re_bench_evaluation.directory import new_record, run_name, utc
 from re_bench_evaluation.work.record import WORKSPACE, Moment, WorkRecord
 
 if TYPE_CHECKING:
@@ -60,10 +60,6 @@ def begin(
     """Create a work directory for a person, and start the clock.
 
     ``hours`` limits the working time. ``tags`` are added to the run's record.
-
-    Raises:
-        UsageError: if the directory exists, or the profile cannot be prepared.
-        ReBenchError: if the preparation or copying fails.
     """
     seed = 0
     try:
@@ -77,15 +73,8 @@ def begin(
         session = run / SERVER / SESSIONS / name
         session.mkdir(parents=True)
         opened, moment = utc(), Moment.now()
-        EvaluationRecord(
-            name=directory.resolve().name,
-            created=opened,
-            plan={"budget": {"hours": hours}, "server": {"max_attempts": max_attempts}},
-            tasks=(TaskRecord.of(task, profile),),
-            versions=versions(),
-            hardware=hardware(),
-            gpus=gpu_names(),
-        ).save(directory)
+        plan = {"budget": {"hours": hours}, "server": {"max_attempts": max_attempts}}
+        new_record(directory.resolve().name, plan, [TaskRecord.of(task, profile)]).save(directory)
         RunRecord(
             run=run.name, agent=AGENT, task=task.name, task_id=task.manifest.id, profile=profile, seed=seed,
             state="running", tries=1, hardware=hardware(), began=opened, session=name, tags=dict(tags or {}),
@@ -114,10 +103,7 @@ def begin(
 def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
     """Return the task's instructions, followed by the limits and the commands of the work."""
     manifest, profile = task.manifest, task.profile(record.profile)
-    try:
-        text = (task.directory / "instructions.md").read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise UsageError(f"{task.directory / 'instructions.md'}: cannot read: {error.strerror}") from None
+    text = (task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     final = {"min": "lowest", "max": "highest", "last": "last valid"}[manifest.aggregation]
     shown = "its score" if manifest.show_score else "whether it is valid, but not its score"
     where = shlex.quote(str(directory))
@@ -144,12 +130,7 @@ class Work:
     """A person's work on a task. To change it, open it with :meth:`locked`."""
 
     def __init__(self, directory: Path) -> None:
-        """Read the state and update the clock.
-
-        Raises:
-            UsageError: if the directory is not a work directory.
-            ReBenchError: if files in the directory are damaged, or the task is not installed.
-        """
+        """Read the state and update the clock."""
         self.directory, self.workspace = directory, directory / WORKSPACE
         runs = list(run_directories(directory)) if directory.is_dir() else []
         if len(runs) != 1 or not self.workspace.is_dir():
@@ -167,12 +148,7 @@ class Work:
     @classmethod
     @contextmanager
     def locked(cls, directory: Path) -> Iterator[Self]:
-        """Open the work, lock it during the ``with`` block, and save it at the end.
-
-        Raises:
-            UsageError: if the directory is not a work directory, or another command uses it.
-            ReBenchError: if files in the directory are damaged, or the task is not installed.
-        """
+        """Open the work, lock it during the ``with`` block, and save it at the end."""
         cls(directory)  # raises before a lock file is created in a directory without work
         try:
             held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
@@ -198,20 +174,12 @@ class Work:
         return AttemptLog(self.session / ATTEMPTS).final(self.task.manifest.aggregation, scale)
 
     def pause(self) -> None:
-        """Stop the clock.
-
-        Raises:
-            UsageError: if the clock is not running.
-        """
+        """Stop the clock."""
         self._check_open()
         self.record = self.record.changed(state="paused")
 
     def resume(self) -> None:
-        """Restart the clock.
-
-        Raises:
-            UsageError: if the clock is not paused.
-        """
+        """Restart the clock."""
         if self.record.state != "paused":
             raise UsageError(f"{self.directory}: not paused, but {self.record.state}")
         moment = Moment.now()
@@ -222,9 +190,6 @@ class Work:
         """Score the workspace; return the score and the final score so far.
 
         The clock keeps running during scoring, except during waits for the GPU.
-
-        Raises:
-            UsageError: if the clock is stopped, no time or attempts are left, or the task's instance has changed.
         """
         self._check_open()
         if not self.record.may_score:
@@ -235,13 +200,8 @@ class Work:
     def finish(self, *, scored: bool = True) -> tuple[Score | None, FinalScore]:
         """Score the workspace once more if time and attempts are left, and end the work.
 
-        If the scorer fails, the work does not end. ``scored=False`` skips the scoring.
-
-        Returns:
-            The score (None if nothing was scored) and the final score.
-
-        Raises:
-            UsageError: if the work has ended, or the task's instance has changed.
+        Return the score, which is None without a scoring, and the final score. If the scorer fails, the work does not
+        end. ``scored=False`` skips the scoring.
         """
         if self.record.state == "ended":
             raise UsageError(f"{self.directory}: the work has ended")
@@ -291,11 +251,6 @@ def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
     """Copy the runs in work directories to a study, which may be new; return the new runs.
 
     Runs that the study already contains are skipped.
-
-    Raises:
-        UsageError: if a run has not ended, a task's version or profile differs from the study's, or ``study`` exists
-            and is not an evaluation.
-        ReBenchError: if a record is damaged.
     """
     sources = [(directory, EvaluationRecord.load(directory)) for directory in directories]
     if not sources:

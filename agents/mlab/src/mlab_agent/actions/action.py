@@ -77,7 +77,7 @@ class Action:
     """An action, made by decorating a function ``run(context, **arguments)`` that returns the observation.
 
     If the function raises a WorkspaceError, the error's message becomes the observation. The first paragraph of the
-    function's docstring describes the action; the second one, ``Returns:``, describes the result.
+    function's docstring describes the action; the paragraph ``Returns:`` describes the result.
     """
 
     def __init__(self, run: Callable[..., str], *, read_only: bool = False) -> None:
@@ -120,46 +120,21 @@ class Action:
         return {"required": [], **schema}
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given arguments by their canonical names, each converted to its type.
-
-        Raises:
-            InputError: if an argument is missing, unknown, given twice, or of the wrong type.
-        """
-        fields = self.model.model_fields
-        given: dict[str, Any] = {}
-        for key, value in values.items():
-            name = self.argument_name(key)
-            if name is None:
-                known = ", ".join(f'"{item}"' for item in fields) or "none"
-                raise InputError(f'{self.name} has no argument "{key}"; its arguments: {known}')
-            if name in given:
-                raise InputError(f'"{name}" is given twice')
-            if value is not None or fields[name].is_required():
-                given[name] = value
+        """Return the given arguments by their canonical names, converted to their types, or raise an InputError."""
+        given = {key.strip().lower().replace(" ", "_"): value for key, value in values.items() if value is not None}
         try:
             return self.model.model_validate(given).model_dump(exclude_unset=True)
         except ValidationError as error:
             raise InputError("; ".join(map(self._problem, error.errors()))) from None
 
-    def argument_name(self, key: str) -> str | None:
-        """Return the canonical name of an argument that a model calls ``key``; None if there is no such argument."""
-        names = {_key(alias): name for name in self.model.model_fields for alias in (name, *self.aliases(name))}
-        return names.get(_key(key))
-
-    def aliases(self, name: str) -> list[Any]:
-        """Return the other names of an argument."""
-        alias = self.model.model_fields[name].validation_alias
-        return alias.choices if isinstance(alias, AliasChoices) else []
-
     def _problem(self, error: Mapping[str, Any]) -> str:
         if error["type"] == "missing":
             return f'{self.name} needs "{error["loc"][0]}", which is missing'
+        if error["type"] == "extra_forbidden":
+            known = ", ".join(f'"{item}"' for item in self.model.model_fields) or "none"
+            return f'{self.name} has no argument "{error["loc"][0]}"; its arguments: {known}'
         written = json.dumps(error["input"], ensure_ascii=False, default=str)
         return f'"{error["loc"][0]}": {error["msg"]}, not {written[:80]}'
-
-
-def _key(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def read_only_action(run: Callable[..., str]) -> Action:

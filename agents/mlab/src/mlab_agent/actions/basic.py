@@ -26,14 +26,14 @@ _Words = Annotated[
     argument("a list of strings for its command line", "args"),
 ]
 _Seconds = Annotated[float, Field(gt=0), argument("seconds after which it is stopped", "timeout")]
-_Answer = Annotated[str, argument("the answer", "answer", "final answer", "submission")]
+_Answer = Annotated[str, argument("the answer", "answer", "submission")]
 
 
 @read_only_action
 def list_files(context: Context, directory: _Directory = ".") -> str:
     """Lists a directory.
 
-    Returns: the names, directories with a slash at the end
+    Returns: the names; names of directories end with a slash
     """
     entries = context.workspace.list_directory(directory or ".")
     if not entries:
@@ -51,7 +51,7 @@ def list_files(context: Context, directory: _Directory = ".") -> str:
 
 @read_only_action
 def read_file(context: Context, filename: Filename) -> str:
-    """Shows a whole text file. For long ones use Understand File or Inspect Script Lines.
+    """Shows a whole text file. For long files, use Understand File or Inspect Script Lines.
 
     Returns: the text, without the middle if it is long
     """
@@ -64,7 +64,7 @@ def read_file(context: Context, filename: Filename) -> str:
 def write_file(context: Context, filename: Filename, content: _Content) -> str:
     """Writes a whole file and replaces its content.
 
-    Returns: whether it was written
+    Returns: the size of the file
     """
     data = content.encode()
     context.save(filename, data)
@@ -73,9 +73,9 @@ def write_file(context: Context, filename: Filename, content: _Content) -> str:
 
 @Action
 def append_file(context: Context, filename: Filename, content: _Content) -> str:
-    """Appends a text to a file, exactly as it is given; a missing file is created.
+    """Appends a text to a file without changes; creates the file if it is missing.
 
-    Returns: whether it was written
+    Returns: the size of the file
     """
     context.workspace.check_writable(filename)
     before = context.workspace.read_bytes(filename) if context.workspace.exists(filename) else b""
@@ -86,9 +86,9 @@ def append_file(context: Context, filename: Filename, content: _Content) -> str:
 
 @Action
 def copy_file(context: Context, source: _Source, destination: _Destination) -> str:
-    """Copies a file to another name, and replaces a file of that name.
+    """Copies a file to another path, and replaces any file there.
 
-    Returns: whether it was copied
+    Returns: a confirmation
     """
     if context.workspace.name(source) == context.workspace.name(destination):
         raise WorkspaceError(f"{source} and {destination} are the same file")
@@ -103,7 +103,7 @@ def copy_file(context: Context, source: _Source, destination: _Destination) -> s
 def inspect_script_lines(
     context: Context, filename: Filename, start_line_number: StartLine, end_line_number: EndLine
 ) -> str:
-    """Shows some lines of a file as they are, at most 101 at a time.
+    """Shows some lines of a file without changes, at most 101 at a time.
 
     Returns: the lines, and the number of lines in the file
     """
@@ -113,17 +113,15 @@ def inspect_script_lines(
             f"lines {start} to {end} are {end - start + 1}; at most {_MAX_LINES} can be shown at a time"
         )
     lines = context.workspace.read(filename).splitlines()
-    if end < start:
-        return f"{filename} has {len(lines)} lines; there are none from {start} to {end}, since the range is reversed."
-    if start > len(lines):
-        return f"{filename} has {len(lines)} lines, and line {start} is after its end."
+    if start > min(end, len(lines)):
+        return f"{filename} has {len(lines)} lines; there are none from {start} to {end}."
     selected = truncate_middle("\n".join(lines[start - 1 : end]), context.limits.observation_chars)
     return f"{filename} has {len(lines)} lines. Lines {start} to {min(end, len(lines))}:\n{selected}"
 
 
 @Action
 def undo_edit_script(context: Context, filename: Filename) -> str:
-    """Undoes the last write of a file by any action; repeat it to undo the write before.
+    """Undoes the last write of an action to a file; repeat to undo earlier writes.
 
     Returns: the content after the undo
     """
@@ -140,7 +138,7 @@ def undo_edit_script(context: Context, filename: Filename) -> str:
         before = context.workspace.store.get(blob)
         context.workspace.write_bytes(name, before)
         text = truncate_middle(before.decode(errors="replace"), context.limits.observation_chars)
-        observation = f"Undone: {name} is what it was before the last write:\n{text}"
+        observation = f"Undone. {name} has its content from before the last write:\n{text}"
     context.emit("undone", path=name)
     return observation
 
@@ -186,7 +184,7 @@ FILES = (
 
 @read_only_action
 def score(context: Context) -> str:
-    """Scores the workspace as it is now. Can be used again.
+    """Scores the workspace as it is now. You can use this more than once.
 
     Returns: the scorer's message
     """

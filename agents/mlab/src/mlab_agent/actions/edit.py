@@ -77,7 +77,10 @@ def edit_script_segment(
 
 
 def _edit(context: Context, name: str, instruction: str, save: str, span: tuple[int, int] | None = None) -> str:
-    """Edit a script, or only its lines ``span``, with the model; return the observation. The script need not exist."""
+    """Edit a script, or only its lines ``span``, with the edit model; return the observation.
+
+    The script need not exist. The result is saved to the path ``save``.
+    """
     context.workspace.check_writable(save)
     try:
         old = context.workspace.read_bytes(name).decode() if context.workspace.exists(name) else ""
@@ -123,10 +126,9 @@ def _edited(context: Context, name: str, old: str, instruction: str) -> str:
 
 
 def read_edited_text(reply: str, old: str, marker: str) -> str:
-    """Return the edited text in a reply; ``old`` is the original text, and ``marker`` begins the marker lines.
+    """Return the edited text in a reply, or raise an EditReplyError if the text is not complete.
 
-    Raises:
-        EditReplyError: if the reply does not contain the whole text.
+    ``old`` is the original text, and ``marker`` begins the marker lines.
     """
     reply = reply.replace("\r\n", "\n")
     _start, *parts = re.split(rf"^[*` \t]*{marker} *(\w*)[*` \t]*(?:\n|\Z)", reply, flags=re.MULTILINE)

@@ -32,7 +32,7 @@ _Query = Annotated[
 def understand_file(context: Context, filename: Filename, query: _Query) -> str:
     """Answers a question about a file, which may be long.
 
-    Returns: a description with line numbers, and what could not be found
+    Returns: a description with line numbers, and a list of the parts that were not found
     """
     text = context.workspace.read(filename)
     if not text.strip():
@@ -80,12 +80,11 @@ def split_passages(text: str) -> list[Passage]:
 
 
 def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
-    """Return the most relevant passages, in file order: at least one, and at most ``chars`` characters in total."""
-    words = [_words(passage.text) for passage in passages]
-    weights = {
-        word: math.log(len(words) / count) + 0.1 for word in _words(query) if (count := sum(word in w for w in words))
-    }
-    scores = [sum(weights[word] for word in found & weights.keys()) for found in words]
+    """Return the most relevant passages, in file order: at least one, otherwise at most ``chars`` characters."""
+    found = [_words(passage.text) for passage in passages]
+    counts = {word: sum(word in passage for passage in found) for word in _words(query)}
+    weights = {word: math.log(len(found) / count) + 0.1 for word, count in counts.items() if count}
+    scores = [sum(weights[word] for word in passage & weights.keys()) for passage in found]
     if scores:  # the beginning often describes the file
         scores[0] += 0.3 * max(scores)
     chosen: list[int] = []

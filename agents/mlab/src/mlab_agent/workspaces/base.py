@@ -56,7 +56,7 @@ class ScriptResult:
 class Workspace(abc.ABC):
     """The directory in which the agent works and runs scripts. Methods take paths as the model wrote them.
 
-    Every method may raise a WorkspaceError, whose message is for the model.
+    Every method may raise a WorkspaceError; its message is for the model.
     """
 
     instructions: str | None = None  # the task's text, if the workspace provides it
@@ -147,12 +147,8 @@ class Workspace(abc.ABC):
         self._check_file(name, path)
         return self.files.read(name)
 
-    def write(self, path: str, text: str) -> None:
-        """Replace a file's content with a text; missing directories are created."""
-        self.write_bytes(path, text.encode())
-
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Replace a file's content, completely or not at all."""
+        """Replace a file's content, completely or not at all; missing directories are created."""
         self.check_writable(path)
         self.files.write(self.name(path), data)
 

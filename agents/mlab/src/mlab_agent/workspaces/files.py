@@ -191,7 +191,7 @@ class Files(abc.ABC):
         )
 
     def _output_of(self, command: str) -> bytes:
-        """Return the whole output of a command by way of a temporary file."""
+        """Return the whole output of a command, which is read through a temporary file."""
         file = f"/tmp/mlab-agent-{secrets.token_hex(6)}"  # noqa: S108 - of the sandbox
         remove = f"if [ $(stat -c %s {file}) -le {self.received_bytes} ]; then rm {file}; fi"
         data = self._read_pieces(file, f"{{ {command}; }} > {file}", "a file", remove)
@@ -202,8 +202,8 @@ class Files(abc.ABC):
     def _read_pieces(self, file: str, before: str, label: str, after: str = "true") -> bytes:
         """Return a file's content, read in pieces.
 
-        ``file`` is a path quoted for the shell. The shell call that reads the first piece also runs ``before`` and
-        ``after``.
+        ``file`` is a path quoted for the shell, and ``label`` its name in errors. The shell call that reads the first
+        piece also runs ``before`` and ``after``.
         """
         head = f"sha256sum < {file} | head -c 64 && stat -c %s {file} && head -c {self.received_bytes} {file}"
         line, _end, data = self.shell(f"{before} && {head} && {after}").partition(b"\n")

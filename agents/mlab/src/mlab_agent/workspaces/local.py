@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SHELL_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}  # nothing that a script could have changed
 _SIGNAL_STATUSES = range(129, 193)
+_OUTPUT_BYTES = 20_000  # maximum length of stdout, and of stderr, to return
+SNAPSHOT_LIMIT = 64 * MIB
 
 
 class LocalFiles(Files):
@@ -67,7 +69,7 @@ class LocalFiles(Files):
 
 
 class LocalWorkspace(Workspace):
-    """A workspace in a local directory. Only scripts can change files outside it."""
+    """A workspace in a local directory. Apart from the submission, only scripts can change files outside it."""
 
     files: LocalFiles
 
@@ -80,10 +82,8 @@ class LocalWorkspace(Workspace):
         read_only: Sequence[str] = (),
         submission: Path | None = None,
         secrets: Sequence[str] = (),
-        output_limit: int = 20_000,
         use_bubblewrap: bool | None = None,
         snapshot_excludes: Sequence[str] = (),
-        snapshot_limit: int = 64 * MIB,
         protected: Sequence[Path] = (),
         pass_variables: Sequence[str] = (),
     ) -> None:
@@ -91,9 +91,6 @@ class LocalWorkspace(Workspace):
 
         In bubblewrap, ``protected`` files and directories are also read-only. Environment variables that contain one of
         the ``secrets`` are hidden from scripts.
-
-        Raises:
-            WorkspaceError: if the directory or the interpreter does not exist.
         """
         if not directory.is_dir():
             raise WorkspaceError(f"{directory} is not a directory")
@@ -104,7 +101,6 @@ class LocalWorkspace(Workspace):
             raise WorkspaceError(f"there is no program {python} to run Python scripts with")
         self._submission = submission
         self._secrets = tuple(secrets)
-        self._output_limit = output_limit
         self.contained = bubblewrap_works() if use_bubblewrap is None else use_bubblewrap
         self._mounts: list[str] = []
         super().__init__(
@@ -113,7 +109,7 @@ class LocalWorkspace(Workspace):
             python=str(Path(program).absolute()),
             read_only=read_only,
             read_limit=32 * MIB,
-            snapshot_limit=snapshot_limit,
+            snapshot_limit=SNAPSHOT_LIMIT,
             snapshot_excludes=snapshot_excludes,
         )
         self._protected = [os.path.realpath(path) for path in protected]
@@ -134,7 +130,7 @@ class LocalWorkspace(Workspace):
                 raise WorkspaceError(f"{name}: {error.strerror or error}") from None
             seconds = time.monotonic() - start
             stdout, stderr = self._shortened(out), self._shortened(err)
-            is_long = max(os.fstat(stream.fileno()).st_size for stream in (out, err)) > self._output_limit
+            is_long = max(os.fstat(stream.fileno()).st_size for stream in (out, err)) > _OUTPUT_BYTES
             output_file = self._keep(out, err) if is_long else None
         notes = self._restore_read_only()
         if ended == "too long":
@@ -145,9 +141,7 @@ class LocalWorkspace(Workspace):
 
     def _shortened(self, stream: BinaryIO) -> str:
         file = stream.fileno()
-        return truncated_file(
-            os.fstat(file).st_size, self._output_limit, lambda offset, count: os.pread(file, count, offset)
-        )
+        return truncated_file(os.fstat(file).st_size, _OUTPUT_BYTES, lambda at, count: os.pread(file, count, at))
 
     def _keep(self, out: BinaryIO, err: BinaryIO) -> str | None:
         """Write both outputs to a file, and remove the oldest files of this kind.

@@ -106,11 +106,7 @@ class OrsWorkspace(ShellWorkspace):
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
     ) -> None:
-        """Open the workspace of a session, which an earlier process of the run may have opened already.
-
-        Raises:
-            WorkspaceError: if the session lacks the interpreter.
-        """
+        """Open the workspace of a session, which an earlier process of the run may have opened already."""
         self._session = session
         self.instructions = session.prompt
         self.gives_scores = "answer" in session.tools
@@ -156,10 +152,8 @@ class OrsWorkspace(ShellWorkspace):
     def finish(self, answer: str) -> None:
         """End the episode with the final score; the answer's text is recorded only in the trace.
 
-        If it is unknown whether the episode has ended, request the final score again, which a server gives only once.
-
-        Raises:
-            WorkspaceError: if the server does not give a final score.
+        If it is unknown whether the episode has ended, request the final score again. This is safe, because a server
+        gives it only once.
         """
         del answer
         if self.final is not None or not self.gives_scores:

@@ -1,8 +1,8 @@
 """A session of an Open Reward Standard (ORS) server, which a later process of the run can join.
 
-The server assigns an ID (``task_id``) to each call, with which the client requests the result after the connection
-broke. If the connection breaks before the ID has arrived, the call is not repeated, since the server may have carried
-it out.
+The server assigns an ID (``task_id``) to each call. If the connection breaks, the client requests the result with this
+ID. If the connection breaks before the ID has arrived, the call is not repeated, because the server may have carried it
+out.
 """
 
 from __future__ import annotations
@@ -114,12 +114,9 @@ class OrsSession:
     ) -> None:
         """Join the session of an earlier process of the run if the server still has it, otherwise open a new session.
 
-        The session's ID is stored in ``state``, the run's directory. If the server does not answer, a call waits for up
-        to ``wait_s`` seconds, and ``waits`` records the wait. ``report`` gets a sentence when the server stops
+        The session's ID is stored in ``state``, the run's directory. If the server does not answer, a call waits at
+        most ``wait_s`` seconds, and ``waits`` records the wait. ``report`` gets a sentence when the server stops
         answering and when it answers again.
-
-        Raises:
-            WorkspaceError: if the server or the task does not exist, or the server refuses.
         """
         self._url, self._environment = url.rstrip("/"), environment
         self._wait_s, self._report, self._waits = wait_s, report, waits or Waits()
@@ -145,11 +142,10 @@ class OrsSession:
             self.prompt = _text(self._request("GET", f"/{environment}/prompt").json(), "\n")
             tools = self._request("GET", f"/{environment}/tools").json()["tools"]
             self.tools: dict[str, Mapping[str, Any]] = {tool["name"]: tool.get("input_schema") or {} for tool in tools}
-        except (httpx2.HTTPError, ValueError, KeyError) as error:
+        except BaseException as error:
             self._http.close()
-            raise WorkspaceError(f"there is no session at {url}: {self._one_line(error)}") from None
-        except BaseException:
-            self._http.close()
+            if isinstance(error, httpx2.HTTPError | ValueError | KeyError):
+                raise WorkspaceError(f"there is no session at {url}: {self._one_line(error)}") from None
             raise
         threading.Thread(target=self._ping, daemon=True).start()
 
@@ -262,11 +258,7 @@ class OrsSession:
         return result
 
     def _wait_for_server(self) -> None:
-        """Pause before a call is repeated.
-
-        Raises:
-            WorkspaceLostError: if the server has not answered for too long.
-        """
+        """Pause before a call is repeated; raise WorkspaceLostError if the server has not answered for too long."""
         now = time.monotonic()
         self._failures += 1
         if self._failures == 1:

@@ -57,11 +57,8 @@ def run_command(
     ``outputs`` are the files for stdout and stderr; the command is stopped if their total size exceeds 1 GiB.
 
     Returns:
-        The exit status (negative for a signal, None if the command was stopped), and ``ended``, ``timeout`` or
-        ``too long``.
-
-    Raises:
-        OSError: if the command cannot be started.
+        The exit status (negative for a signal, None if the command was stopped), and how the command ended: ``ended``,
+        ``timeout`` or ``too long`` (too much output).
     """
     out, err = (output.fileno() for output in outputs)
     process = subprocess.Popen(
@@ -162,7 +159,7 @@ def _system_program(name: str) -> str | None:
 def script_environment(
     environment: Mapping[str, str], secrets: Iterable[str] = (), passed: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the environment variables for a script: harmless and ``passed`` ones that contain no secret."""
+    """Return the environment variables for a script: harmless and ``passed`` variables that contain no secret."""
     values = [secret for secret in secrets if len(secret) >= MIN_SECRET_CHARS]
     names = set(passed)
     return {

@@ -1,14 +1,12 @@
 """Snapshots of a workspace: commits in a bare git repository in the run's directory.
 
 ``git --git-dir RUN/workspace.git log --stat run`` shows the history of a run. Snapshots leave out empty directories,
-``.git`` directories, files that are too long, and all of a file's mode except the executable bit.
+``.git`` directories, files that are too large, and file modes except the executable bit.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import os
 import shutil
 import subprocess
@@ -35,20 +33,12 @@ class Store:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._index_file = directory / "mlab-index.json"
-        self._index: dict[str, list[str]] = {}
-        """The stamp of each stored file when it was read, and the ID of its content: ``{name: [stamp, blob]}``."""
-        with contextlib.suppress(OSError, ValueError):  # otherwise all files are read again
-            self._index = json.loads(self._index_file.read_text(encoding="utf-8"))
-
-    @property
-    def exists(self) -> bool:
-        """Whether anything has been written."""
-        return (self._directory / "HEAD").exists()
+        self._index: dict[str, tuple[str, str]] = {}
+        """The stamp of each stored file when it was read, and the ID of its content."""
 
     def put(self, data: bytes) -> str:
         """Store ``data`` as a blob, and return its ID."""
-        if not self.exists:
+        if not (self._directory / "HEAD").exists():
             self._directory.parent.mkdir(parents=True, exist_ok=True)
             self._git("init", "--quiet", "--bare")
         return self._git("hash-object", "-w", "--stdin", data=data).decode().strip()
@@ -59,9 +49,7 @@ class Store:
 
     def save(self, files: Files, stamps: Mapping[str, FileStamp], *, limit: int, title: str) -> str:
         """Store files of at most ``limit`` bytes, and return the commit; files with unchanged stamps are not read."""
-        before = dict(self._index)
-        if not self.exists:
-            self.put(b"")
+        self.put(b"")  # creates the repository
         entries = []
         for name, stamp in sorted(stamps.items()):
             if stamp.kind not in {"file", "link"} or stamp.size > limit or ".git" in name.lower().split("/"):
@@ -71,17 +59,13 @@ class Store:
                     blob = self.put(os.fsencode(stamp.target) if stamp.kind == "link" else files.read(name))
                 except WorkspaceError:  # removed meanwhile, or unreadable
                     continue
-                self._index[name] = [stamp.changed, blob]
+                self._index[name] = (stamp.changed, blob)
             mode = _LINK if stamp.kind == "link" else _EXECUTABLE if stamp.mode & _OWNER_EXECUTES else _FILE
             entries.append(f"{mode} {blob}\t{name}\0".encode(errors="surrogateescape"))
-        if self._index != before:
-            part = self._index_file.with_suffix(".part")
-            part.write_text(json.dumps(self._index), encoding="utf-8")
-            part.replace(self._index_file)
         return self._commit(b"".join(entries), title)
 
     def restore(self, snapshot: str, files: Files, now: Mapping[str, FileStamp], *, limit: int) -> None:
-        """Restore a commit in a workspace whose current stamps are ``now``; keep files longer than ``limit``."""
+        """Restore a commit; ``now`` are the workspace's current stamps, and files larger than ``limit`` are kept."""
         entries = self._entries(snapshot)
         self._git("update-ref", _BRANCH, snapshot)
         kept = {above for name in entries for above in parents_and_self(name)}
@@ -143,11 +127,7 @@ class Store:
 
 @functools.cache
 def git_program() -> str:
-    """Return the path of git.
-
-    Raises:
-        WorkspaceError: if git is not installed.
-    """
+    """Return the path of git."""
     program = shutil.which("git", path="/usr/bin:/bin") or shutil.which("git")
     if program is None:
         raise WorkspaceError("git is not installed; the agent keeps its snapshots with it: install git")
