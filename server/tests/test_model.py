@@ -90,7 +90,7 @@ def test_keys_go_only_to_the_gateway_of_a_chosen_model(tmp_path: Path, monkeypat
                 with pytest.raises(openai.AuthenticationError):
                     await asyncio.to_thread(asked, access)
             (gateway,) = models._running.values()
-            os.kill(gateway.pid, signal.SIGKILL)
+            os.kill(gateway.process.pid, signal.SIGKILL)
             access = await models.open(served, "second", f"{KEY}2", budget)
             assert await asyncio.to_thread(asked, access) == "hi"
             await access.refresh()

@@ -1,16 +1,13 @@
-"""A server with the options of an operator: token, rewards, transcripts, ``re-bench sessions``, costs and metrics."""
+"""A server with the options of an operator: token, rewards, transcripts, ``re-bench sessions`` and costs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import urllib.error
-import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES, ask_command, experiment_command
-from prometheus_client.parser import text_string_to_metric_families
 from server_process import CLIENTS, Raw, Server, opened, post, serving, text, until
 
 from re_bench.cli.main import main
@@ -55,15 +52,6 @@ def as_json(capsys: pytest.CaptureFixture[str], state: Path, *arguments: str) ->
     return answer
 
 
-def metrics(server: Server) -> dict[tuple[str, ...], float]:
-    """Return the samples by name and label values, in the order of the label names."""
-    request = urllib.request.Request(f"{server.url}/metrics", headers=ALLOWED)  # noqa: S310 - http
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
-        families = list(text_string_to_metric_families(answer.read().decode()))
-    samples = [one for family in families for one in family.samples]
-    return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
-
-
 @pytest.mark.parametrize("client", CLIENTS)
 def test_official_clients_with_a_token_and_without_rewards_of_commands(operated: Server, client: str) -> None:
     async def episode() -> None:
@@ -103,8 +91,6 @@ def test_requests_without_token_are_401(operated: Server) -> None:
             assert post(operated.url, path, {}, {"X-Session-ID": "sid", **headers})[0] == 401
         assert operated.get("/health", headers) == {"status": "ok"}
         assert operated.get("/ready", headers) == {"ready": True}
-    with pytest.raises(urllib.error.HTTPError, match="401"):
-        operated.get("/metrics")
     assert operated.get("/list_environments", {"Authorization": f"Bearer {TOKEN}"}) == ["rebench"]
 
 
@@ -153,7 +139,6 @@ def test_sessions_list_and_end(operated: Server, capsys: pytest.CaptureFixture[s
 
 
 def test_model_cost_is_reported(operated: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    before = metrics(operated).get(("re_bench_model_dollars_total", "session", "example_equipped"), 0.0)
     session, directory = session_at(operated, "example_equipped")
     assert '"run": 1' in session.says(experiment_command(16))  # with sockets in spite of a long TMPDIR
     ran = session.call("bash", command=f"{ask_command('hi')}; echo key $OPENAI_API_KEY")["output"]
@@ -163,8 +148,6 @@ def test_model_cost_is_reported(operated: Server, capsys: pytest.CaptureFixture[
     session.call("answer")
     (ours,) = [one for one in operated.get("/health", ALLOWED)["sessions"] if one["name"] == directory.name]
     assert (ours["model_dollars"], ours["scoring_model_dollars"]) == (dollars, None)
-    after = metrics(operated)["re_bench_model_dollars_total", "session", "example_equipped"]
-    assert after - before == pytest.approx(dollars)
     session.delete()
     assert json.loads((directory / "session.json").read_text())["model_dollars"] == dollars
     (ours,) = [one for one in as_json(capsys, operated.state, "list")["sessions"] if one["name"] == directory.name]
@@ -173,29 +156,3 @@ def test_model_cost_is_reported(operated: Server, capsys: pytest.CaptureFixture[
     assert f'"model_dollars":{dollars}' in transcript
     assert "key [redacted]" in transcript
     assert token not in transcript
-
-
-def test_metrics(operated: Server) -> None:
-    before = metrics(operated)
-    session, _directory = session_at(operated, "example_quick")
-    session.call("bash", command="exit 3")
-    session.call("bash", command="sleep 5", timeout=0.2)
-    session.call("answer")
-    after, task = metrics(operated), "example_quick"
-
-    def grown(*sample: str) -> float:
-        return after[sample] - before.get(sample, 0.0)
-
-    for status in ("ok", "failed", "timed_out"):
-        assert grown("re_bench_commands_total", status, task) == 1
-    assert grown("re_bench_answers_total", "valid", task) == 1
-    assert grown("re_bench_command_duration_seconds_count", task) == 3
-    assert grown("re_bench_command_duration_seconds_sum", task) > 0.2
-    assert grown("re_bench_scoring_duration_seconds_count", task) == 1
-    assert grown("re_bench_queue_wait_seconds_count", "scoring") == 1
-    assert grown("re_bench_session_setup_seconds_count", task) == 1
-    assert after["re_bench_sessions", "idle", task] == 1
-    assert after["re_bench_scorings", "all", "running"] == 0
-    assert after["process_resident_memory_bytes",] > 1e7
-    session.delete()
-    assert ("re_bench_sessions", "idle", task) not in metrics(operated)

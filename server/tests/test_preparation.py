@@ -175,12 +175,9 @@ def test_select_tasks_by_name_or_id() -> None:
 
 
 def test_failed_preparation_is_retried(site_to_prepare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing(_served: ServedTask) -> None:
-        pass
-
     async def tried_again() -> None:
         served = ServedTask(open_task(site_to_prepare / "quiet"), "cpu")
-        preparations = Preparations([served], tmp_path / "templates", nothing)
+        preparations = Preparations([served], tmp_path / "templates")
         with pytest.raises(ReBenchError, match=f"^cannot prepare 1 of 1 tasks: {REASON}$"):
             await preparations.wait_for_all()
         add_methods(site_to_prepare, "quiet", FAILING.replace("raise ", "assert "))

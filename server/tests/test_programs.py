@@ -14,7 +14,7 @@ from shell_session import SMALL, Session, past_its_limit, processes_with, sessio
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from re_bench_server.shell.program import ProgramOutput
+    from re_bench_server.shell.protocol import ProgramOutput
 
 pytestmark = pytest.mark.integration
 

@@ -14,8 +14,7 @@ import pytest
 
 from re_bench.guest import ipc
 from re_bench.guest.truncate import HeadTail
-from re_bench_server.shell.program import ProgramOutput
-from re_bench_server.shell.protocol import Output, clean_path, notes_in
+from re_bench_server.shell.protocol import Output, ProgramOutput, clean_path, notes_in
 from re_bench_server.shell.sandbox import Sandbox
 
 if TYPE_CHECKING:

@@ -18,8 +18,11 @@ from typing import Any
 
 import pytest
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tests"))
+
+from number_task import write_exportable_task
+
 from re_bench.task.discovery import find_task
-from re_bench.testing import write_exportable_task
 
 HARBOR = os.environ.get("RE_BENCH_HARBOR", "")
 ENVIRONMENT = "sandbox_environment:SandboxEnvironment"

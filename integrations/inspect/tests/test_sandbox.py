@@ -211,7 +211,7 @@ async def test_configurations(tmp_path: Path) -> None:
     ):
         with pytest.raises(PrerequisiteError, match=reason):
             await ReBenchSandbox.task_init("task", config)
-    for text, reason in (("memory_mib = 'much'", "memory_mib"), ("x y", "not valid TOML"), ("memory = 1", "memory")):
+    for text, reason in (("memory_mib = 'much'", "memory_mib"), ("x y", "sandbox.toml"), ("memory = 1", "memory")):
         file.write_text(text)
         with pytest.raises(PrerequisiteError, match=reason):
             await ReBenchSandbox.task_init("task", str(file))

@@ -66,7 +66,7 @@ def application(
 
 
 async def _read(request: Request, session: Session, settings: Settings, body: bytearray) -> None:
-    """Read a request into ``body`` within the limits on size and time; its bytes count as pending for the session."""
+    """Read a request into ``body`` within the limits on size and time; count its bytes as pending for the session."""
     most, all_most = settings.max_body_bytes, session.limits.request_bytes
     try:
         async with asyncio.timeout(settings.client_timeout_s):

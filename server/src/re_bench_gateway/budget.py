@@ -1,4 +1,4 @@
-"""Prices and budgets: the maximum cost of a call is reserved before the call and settled afterwards."""
+"""Prices and budgets. A call's maximum cost is reserved before the call; the actual cost is charged afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _UNITS = ("dollars", "tokens", "requests")
 _FRAME_TOKENS = 64  # overhead of the chat format
-_MAX_TOKENS = 1 << 31  # larger reported counts are wrong
+_MAX_TOKENS = 1 << 31  # an upstream that reports more tokens is considered wrong
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -48,7 +48,7 @@ class Amount:
 
 
 class Ledger:
-    """The spent and reserved amounts of a budget, which together never exceed it unless a call exceeds its reservation.
+    """The spent and reserved amounts of a budget; only a call that costs more than it reserved can exceed the budget.
 
     ``parent`` is the ledger of the budget that contains this budget.
     """
@@ -60,7 +60,7 @@ class Ledger:
         self.settled = asyncio.Event()
 
     async def reserve(self, amount: Amount) -> None:
-        """Reserve an amount, after waiting for running calls if necessary. Raise ApiError if it can never fit."""
+        """Reserve an amount, if necessary after waiting for running calls. Raise ApiError if it can never fit."""
         # There must be no await between a successful check and the reservation.
         while not all(covers(each.budget, each.spent + each.reserved + amount) for each in self.chain):
             if not all(covers(each.budget, each.spent + amount) for each in self.chain):
@@ -156,7 +156,7 @@ def terms_of(model: Model) -> Terms:
 
 
 def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
-    """Return the maximum cost of a checked request of ``size`` bytes. Raise ApiError if it requests too much output.
+    """Return the maximum cost of a checked request of ``size`` bytes. Raise ApiError if it asks for too much output.
 
     A token is at least one byte of text, so a text prompt has no more tokens than its JSON has bytes. A prompt with
     images or audio may have more tokens, so it is assumed to fill the context.
@@ -177,7 +177,7 @@ def choices_of(request: dict[str, Any]) -> int:
 
 
 def reported(usage: object, terms: Terms, choices: int = 1) -> Amount | None:
-    """Return a call's cost according to the upstream's usage report; None if it is malformed or reports no prompt."""
+    """Return a call's cost from the upstream's usage report; None if it is malformed or has no prompt tokens."""
     if not isinstance(usage, dict):
         return None
     prompt: Any = usage.get("prompt_tokens")

@@ -173,7 +173,7 @@ class Call:
         self._closed = True
         self.session.ledger.settle(self._reserved, spent)
         if spent == Amount() and self.session.log_bytes >= self.session.limits.log_bytes:
-            return  # usage() counts the call, but it is not logged
+            return  # usage() counts the call, although the log has no room for it
         entry = {
             "v": 1,
             "time": self._time,

@@ -31,7 +31,7 @@ class UpstreamError(ApiError):
 
     @property
     def refuses_choices(self) -> bool:
-        """Whether the upstream may have refused several choices, as llama.cpp's server does with status 500."""
+        """Whether the upstream may have refused several choices (``n``); llama.cpp's server does so with status 500."""
         return self.status in _REFUSALS or "only one completion choice" in str(self.body).lower()
 
 

@@ -24,7 +24,7 @@ _PASSED_ON = frozenset({
 
 
 class _Checked(BaseModel):
-    """Base class that checks the fields that the gateway relies on, and accepts any other fields."""
+    """Base class of models that check the fields that they declare, and accept all others."""
 
     model_config = ConfigDict(strict=True)
 

@@ -29,15 +29,18 @@ _NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file
 class Gateway:
     """A running gateway. Its methods are thread-safe.
 
+    The main session is opened at the start, with the gateway's own key and whole budget.
+
     Attributes:
         socket: the Unix socket of the main session.
-        address: the base URL on 127.0.0.1; None unless requested in the settings.
+        address: the base URL on 127.0.0.1; None unless ``tcp`` is set in the settings.
         token: the API key of the main session.
+        process: the gateway's process.
     """
 
     def __init__(self, channel: socket.socket, process: subprocess.Popen[bytes], settings: Settings) -> None:
         """Send the settings to the waiting process and wait until it serves."""
-        self._channel, self._process = channel, process
+        self._channel, self.process = channel, process
         self._file = channel.makefile("rwb")
         self._lock = threading.Lock()
         # These are sent over the channel, because a proxy's password would be visible in the process's environment.
@@ -53,17 +56,15 @@ class Gateway:
         self._sockets = {self.token: self.socket}
 
     @property
-    def pid(self) -> int:
-        """The process ID."""
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
         """Whether the process is running and its control channel is open."""
-        return self._channel.fileno() >= 0 and self._process.poll() is None
+        return self._channel.fileno() >= 0 and self.process.poll() is None
 
     def usage(self, token: str | None = None) -> Usage:
-        """Return the total usage, or the usage of one session."""
+        """Return the usage of one session; by default, the spending of all sessions together.
+
+        Without ``token``, the counts of failed and refused calls are those of the main session only.
+        """
         return Usage.model_validate(self._ask({"do": "usage", "token": token or self.token}))
 
     def open_session(
@@ -79,7 +80,6 @@ class Gateway:
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
-            ReBenchError: if the gateway has stopped or has no file descriptors left.
         """
         asked = (budget or Budget()).model_dump(mode="json")
         session = self._ask({"do": "open", "name": name, "budget": asked, "key": key, "calls": calls})
@@ -128,7 +128,14 @@ def serving(settings: Settings) -> Iterator[Gateway]:
     """Run a gateway for the duration of the block. Raise UsageError if the settings cannot be used."""
     ours, theirs = socket.socketpair()
     with theirs:
-        process = _started(theirs)
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "re_bench_gateway.server", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=2,  # keep a plug-in's prints off our stdout
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            start_new_session=True,  # Ctrl-C in a terminal must not reach the gateway
+        )
     with ExitStack() as afterwards, ExitStack() as ends:
         ends.callback(_end, process)
         gateway = Gateway(ours, process, settings)
@@ -136,17 +143,6 @@ def serving(settings: Settings) -> Iterator[Gateway]:
         # The gateway removes this directory itself unless it was killed.
         afterwards.callback(shutil.rmtree, gateway.socket.parent, ignore_errors=True)
         yield gateway
-
-
-def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "re_bench_gateway", str(channel.fileno())],
-        pass_fds=[channel.fileno()],
-        stdin=subprocess.DEVNULL,
-        stdout=2,  # keep a plug-in's prints off our stdout
-        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-        start_new_session=True,  # Ctrl-C in a terminal must not reach the gateway
-    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,8 @@
-"""The gateway process, with its sockets and its end of the control channel."""
+"""The gateway process, with its sockets and its end of the control channel.
+
+:func:`re_bench_gateway.serving` runs this module as a program; the argument is the descriptor of the control channel,
+an inherited socket.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,25 @@ import itertools
 import json
 import os
 import resource
+import socket
+import sys
 import tempfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from re_bench.data.files import directory_for_sockets
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import cli_entry_point
 from re_bench_gateway.app import application
 from re_bench_gateway.calls import CallLog
 from re_bench_gateway.sessions import Sessions
 from re_bench_gateway.settings import Budget, Settings
 from re_bench_gateway.upstreams import open_upstream
-
-if TYPE_CHECKING:
-    import socket
 
 _GRACE_S = 1
 _KEEP_ALIVE_S = 60
@@ -197,3 +201,8 @@ def _line(message: dict[str, Any]) -> bytes:
 
 def _failure(error: ReBenchError) -> dict[str, Any]:
     return {"error": str(error), "exit_status": error.exit_status}
+
+
+if __name__ == "__main__":
+    with cli_entry_point("re-bench gateway"):
+        run(socket.socket(fileno=int(sys.argv[1])))

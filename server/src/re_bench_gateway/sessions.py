@@ -1,4 +1,4 @@
-"""The gateway's sessions, each with a token and with a budget within the gateway's budget."""
+"""The gateway's sessions; each has a token, and a budget within the gateway's budget."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ class Sessions:
     """All sessions of a gateway, and the models that they may use."""
 
     def __init__(self, settings: Settings, spent: Mapping[str, Amount]) -> None:
-        """Open the main session; ``spent`` is the spending of an earlier gateway's sessions, by name."""
+        """Open the main session, which has the gateway's own key and may spend the gateway's whole budget.
+
+        ``spent`` is the spending of an earlier gateway's sessions, by name.
+        """
         self.models: dict[str, tuple[Model, Terms]] = {
             model.name: (model, terms_of(model)) for model in settings.models
         }

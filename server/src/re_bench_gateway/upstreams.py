@@ -57,7 +57,7 @@ def open_upstream(settings: Settings) -> OpenAIServer | PlugInUpstream:
 
 
 class FailedAttemptError(Exception):
-    """One attempt at a call failed; the attributes show whether to retry, and after which pause."""
+    """One attempt at a call failed; the attributes show whether to retry, and how long to wait first."""
 
     def __init__(self, final: UpstreamError, *, retryable: bool = True, pause_s: float = 0.0) -> None:
         super().__init__(final)
@@ -67,8 +67,8 @@ class FailedAttemptError(Exception):
 def retrying(settings: OpenAICompatible) -> AsyncRetrying:
     """Return the retry policy of a call.
 
-    The pause is the server's requested pause plus a random exponential backoff, so that calls are not all retried
-    together.
+    The pause is the server's requested pause plus a random exponential backoff, so that calls are not retried at the
+    same time.
     """
     return AsyncRetrying(
         retry=retry_if_exception(lambda error: isinstance(error, FailedAttemptError) and error.retryable),

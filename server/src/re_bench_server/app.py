@@ -18,7 +18,7 @@ from re_bench_server.catalog import ServedTask, build_catalog
 from re_bench_server.network.relay import Network
 from re_bench_server.preparation import Preparations
 from re_bench_server.queues import GpuGate, Queue, SessionGpus, plan_gpus
-from re_bench_server.scoring import Scorer
+from re_bench_server.scorer import Scorer
 from re_bench_server.services.model import ModelGateways
 from re_bench_server.state_dir import StateDirectory
 
@@ -60,8 +60,7 @@ class AppState:
         scoring_gpu = plan.timed[0] if plan is not None else None
         self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings, scoring_gpu)
         templates, link = self.state_directory.path / "templates", self.settings.link_data
-        self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start, link=link)
-        self._hidden: dict[str, list[Path]] = {}
+        self.preparations = Preparations(self.catalog.by_id.values(), templates, link=link)
 
     async def create_workspace(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
         """Create a workspace once its task is prepared. Raise ReBenchError if that fails or ``abandoned`` is set."""
@@ -74,13 +73,11 @@ class AppState:
 
     async def hidden(self, served: ServedTask) -> list[Path]:
         """Return the directories that no sandbox of a task may show."""
-        if served.id not in self._hidden:
-            directories = await asyncio.to_thread(hidden_directories, served.task.directory)
-            self._hidden[served.id] = [*directories, self.state_directory.path]
-        return self._hidden[served.id]
+        directories = await asyncio.to_thread(hidden_directories, served.task.directory)
+        return [*directories, self.state_directory.path]
 
     def gpu(self, served: ServedTask, session: str) -> str | None:
-        """Return the UUID of the GPU for a session's commands and experiments; None if its profile needs no GPU."""
+        """Return the UUID of the GPU for a session's commands and experiments; None if the profile needs no GPU."""
         return self.gpus.assign(session) if self.gpus is not None and served.profile.device == "cuda" else None
 
     def release_gpu(self, session: str) -> None:

@@ -27,7 +27,7 @@ from re_bench_server.responses import (
     interrupted_response,
     unscored_final_response,
 )
-from re_bench_server.scoring import ScoredAttempt
+from re_bench_server.scorer import ScoredAttempt
 from re_bench_server.services.model import SCORING_CALLS
 from re_bench_server.session_record import AnswerCall, utc
 
@@ -55,7 +55,7 @@ class SessionAttempts:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path, clock: SessionClock
     ) -> None:
-        """Set up; each attempt updates ``record`` and saves it in the session's ``directory``."""
+        """Initialize; each attempt updates ``record`` and saves it in the session's ``directory``."""
         self.best_reward: float | None = None
         """The highest public reward of the attempts so far; private scores do not count."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
@@ -66,9 +66,10 @@ class SessionAttempts:
         self._failed_finals = 0
 
     async def answer(self, key: str | None, *, final: bool, task_id: str | None) -> ToolResponse:
-        """Score the workspace, unless all attempts are used up; for a final answer, aggregate all attempts.
+        """Score the workspace if attempts are left; if ``final``, end the episode with the final score.
 
-        ``key`` is the API key for the task's model; ``task_id`` is the SDK's ID of the call.
+        If the scoring of a final answer fails, the episode continues; it ends at the third such failure. ``key`` is the
+        API key for the task's model; ``task_id`` is the ID that the SDK ``openreward`` gave the call.
         """
         if self._record.scored >= self._app.settings.max_attempts:
             return await self._answer_without_scoring(final=final, task_id=task_id)
@@ -121,7 +122,7 @@ class SessionAttempts:
         record.save(self._directory)
 
     def outcome_of(self, task_id: str) -> ToolResponse:
-        """Return the response to the call ``task_id``, which a client made to an earlier server."""
+        """Return the response to a call made to an earlier server; ``task_id`` is the SDK's ID of the call."""
         call = self._record.answer
         if call is None or call.task_id != task_id:
             return interrupted_response(f"{_RESULT_LOST} {RESTARTED}")
@@ -137,7 +138,7 @@ class SessionAttempts:
         return self._attempt_response(attempt)
 
     def final_if_any(self) -> dict[str, object] | None:
-        """Return the final score of an episode that got no final answer, or None if it has no attempts."""
+        """Return the final score of an episode that got no final answer, or None if there were no attempts."""
         final = self._final_so_far()
         return asdict(final) if final.attempts else None
 

@@ -54,8 +54,8 @@ class ServedTask:
     def spec(self) -> dict[str, Any]:
         """The public task spec. Clients send it back to create a session; the server then uses only ``id``.
 
-        ``anchors`` are the raw scores that get the rewards 0 and 1, and their kind; None if the profile has none, or
-        if each scoring run measures its own anchors.
+        ``anchors`` contains the raw scores that get the rewards 0 and 1, and their kind; it is None if the profile has
+        no anchors, or if each scoring run measures its own.
         """
         stored = self.profile.anchors
         anchors = stored and {"starting": stored.starting, "reference": stored.reference, "kind": stored.source.kind}
@@ -99,13 +99,11 @@ class Catalog:
         )
 
 
-def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | None = None) -> Catalog:
-    """Return the tasks, from the repository and installed packages, that can be served in a profile (or ``auto``).
+def build_catalog(profile: str, names: Collection[str], model: ChatModel | None = None) -> Catalog:
+    """Return the tasks of the repository and of installed packages that can be served in a profile (or ``auto``).
 
-    ``names`` are the names or IDs of the tasks to serve (default: all); ``model`` replaces the tasks' real chat models.
-
-    Raises:
-        UsageError: if two tasks have the same ID, a name is unknown, no task can be served, or no task uses ``model``.
+    ``names`` are the names or IDs of the tasks to serve (all if empty); ``model`` replaces the tasks' real chat models.
+    Raise UsageError if no task can be served, or no task uses ``model``.
     """
     by_id: dict[str, ServedTask] = {}
     not_served: dict[str, str] = {}

@@ -1,4 +1,7 @@
-"""The ORS environment ``rebench``, which has one split, the served tasks and two tools."""
+"""The Open Reward Standard (ORS) environment ``rebench``, with one split, the served tasks and two tools.
+
+"The SDK" is the package ``openreward``, which implements the standard.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,7 @@ def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class ReBench(Environment):
-    """One session, as the SDK sees it. No tool raises, since official clients close a session after an exception."""
+    """A session of the SDK. No tool raises an exception, since official clients would then close the session."""
 
     registry: ClassVar[SessionRegistry]
 
@@ -133,17 +136,15 @@ class ReBench(Environment):
     async def setup(self) -> None:
         """Create the workspace, or resume a session of an earlier server. Raise HTTPException if that fails."""
         log.info("session_opening", session=self.session.name, task=self.session.served.id)
-        began = time.monotonic()
         try:
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - any failure is reported to the client
             if self.registry.app.stopping:
                 raise HTTPException(_UNAVAILABLE, "the server is shutting down", COME_BACK) from None
-            self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"cannot open the session: {_public_message(error)}") from None
         self._episode_finished = self.session.record.state == "finished"  # the SDK loses this flag at a restart
-        self.recorder.opened(self.session, time.monotonic() - began)
+        self.recorder.opened(self.session)
         instance = instance_details(self.session.record.instance)
         log.info("session_opened", session=self.session.name, task=self.session.served.id, **instance)
 
@@ -221,7 +222,7 @@ def tool_output(response: ToolResponse) -> ToolOutput:
 
 
 def _task_id() -> str | None:
-    """Return the SDK's ID of the current call; a client can send it to get the result again."""
+    """Return the SDK's ID of the current call; a client can send this ID to get the result again."""
     current = asyncio.current_task()
     return next((task_id for task_id, call in list(reconnect.tasks.items()) if call.task is current), None)
 

@@ -39,7 +39,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
 
 
 def is_ready(registry: SessionRegistry) -> bool:
-    """Return whether new sessions are accepted and need not wait for the preparation of their task."""
+    """Return whether new sessions are accepted and can open without waiting for a task's preparation."""
     return registry.app.preparations.ready and not registry.draining
 
 

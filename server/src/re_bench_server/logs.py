@@ -91,7 +91,7 @@ def write_to(file: TextIO) -> None:
 
 
 def set_up(*secrets: str) -> None:
-    """Forward the logs of the SDK and of all libraries to our logger, and redact ``secrets``."""
+    """Forward the logs of the SDK ``openreward`` and of all libraries to our logger, and redact ``secrets``."""
     _secrets.update(secrets)
     for name in _SDK:
         vars(importlib.import_module(name))["logger"] = log  # the SDK's logger writes to stdout, in another format

@@ -1,4 +1,4 @@
-"""The outermost ASGI middleware: authentication, health checks, and a workaround for a client bug in streams.
+"""ASGI middleware for authentication, health checks, and a workaround for a bug in clients that read streams.
 
 The middleware does not buffer responses, so it does not delay streams.
 """
@@ -26,9 +26,9 @@ _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\
 
 
 class AccessMiddleware:
-    """Checks the token of each request, and answers ``/health``, ``/ready`` and ``/metrics``.
+    """Checks the token of each request, and answers ``/health`` and ``/ready``.
 
-    Only clients with the token get details from ``/health`` and a response from ``/metrics``.
+    Only clients with the token get details from ``/health``.
     """
 
     def __init__(
@@ -38,11 +38,10 @@ class AccessMiddleware:
         token: str | None,
         health: Callable[[], dict[str, Any]],
         ready: Callable[[], bool],
-        metrics: ASGIApp,
     ) -> None:
         self._application = application
         self._token = None if token is None else token.encode()
-        self._health, self._ready, self._metrics = health, ready, metrics
+        self._health, self._ready = health, ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -67,8 +66,6 @@ class AccessMiddleware:
         if not authorized:
             detail = "missing or wrong API key; send the server's token in the header X-API-Key"
             return JSONResponse({"detail": detail}, _UNAUTHORIZED)
-        if path == "/metrics":
-            return self._metrics
         return None
 
     def _is_authorized(self, headers: dict[bytes, bytes]) -> bool:
@@ -82,8 +79,9 @@ class AccessMiddleware:
 def _escape_leading_space(message: Message) -> Message:
     r"""Escape white space at the beginning of a streamed chunk as ``\u....``.
 
-    The SDK splits results every 4096 characters, and both official clients strip white space at the beginning of a
-    chunk. Such white space is always inside a JSON string, because the SDK's JSON has no spaces elsewhere.
+    The SDK ``openreward`` splits results every 4096 characters, and both official clients strip white space at the
+    beginning of a chunk. Such white space is always inside a JSON string, because the SDK's JSON has no spaces
+    elsewhere.
     """
     if message["type"] == "http.response.body" and message.get("body", b"").startswith(b"event: "):
         text = message["body"].decode()

@@ -22,12 +22,10 @@ from re_bench.untrusted_tree import remove_tree
 from re_bench_server.logs import log
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from re_bench_server.catalog import ServedTask
-
-    StartServices = Callable[[ServedTask], Awaitable[None]]
 
 _AT_A_TIME = 2
 _THREADS = min(8, os.cpu_count() or 2)
@@ -46,20 +44,17 @@ class State(StrEnum):
 class Preparation:
     """Prepares one served task, and creates its workspaces."""
 
-    def __init__(
-        self, served: ServedTask, template: Path, slots: asyncio.Semaphore, start: StartServices, *, link: bool = False
-    ) -> None:
-        """Set up; :meth:`start` starts the preparation.
+    def __init__(self, served: ServedTask, template: Path, slots: asyncio.Semaphore, *, link: bool) -> None:
+        """Initialize; :meth:`start` starts the preparation.
 
-        ``template`` is the directory to create, ``slots`` limits concurrent preparations, and ``start`` starts the
-        services that all sessions of the task share. With ``link``, workspaces share the files in the manifest's
-        ``shared_data`` through hard links.
+        ``template`` is the directory to create, and ``slots`` limits concurrent preparations. With ``link``, workspaces
+        share the files that the manifest lists in ``shared_data`` through hard links.
         """
         self.served = served
         self.state = State.PREPARING
         self.error: ReBenchError | None = None
         """Why the last preparation failed."""
-        self._template, self._slots, self._start_services, self._link = template, slots, start, link
+        self._template, self._slots, self._link = template, slots, link
         self._worker = PrepareWorker(served.task, served.profile_name, self._log_progress)
         self._worker_lock = threading.Lock()
         self._logged_progress = False
@@ -69,18 +64,13 @@ class Preparation:
         self._ended = 0.0
 
     def start(self) -> None:
-        """Start the preparation in the background, unless it is running, has succeeded or has just failed."""
+        """Start the preparation in the background, unless it is running, succeeded, or failed less than 10 s ago."""
         may_retry = self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S
         if self._running is None or (self._running.done() and may_retry):
             self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def wait(self, abandoned: threading.Event | None = None) -> None:
-        """Wait until the task is ready.
-
-        Raises:
-            ReBenchError: if the preparation failed or the server shuts down.
-            StoppedError: if ``abandoned`` is set.
-        """
+        """Wait until the task is ready. Raise ReBenchError if that fails, StoppedError if ``abandoned`` is set."""
         while self.state == State.PREPARING and self._running is not None:
             if stop_requested():
                 raise ReBenchError("the server is shutting down")
@@ -93,9 +83,7 @@ class Preparation:
     async def create_workspace(self, workspace: Path, abandoned: threading.Event) -> None:
         """Create a workspace in a new directory once the task is ready; a failure leaves no directory.
 
-        Raises:
-            ReBenchError: if the preparation or the creation failed.
-            StoppedError: if ``abandoned`` is set or the server shuts down.
+        Raise StoppedError if ``abandoned`` is set or the server shuts down.
         """
 
         def create() -> None:
@@ -114,7 +102,7 @@ class Preparation:
         await self._in_thread(create)
 
     async def stop(self) -> None:
-        """Stop the worker after all threads have ended; the caller must have requested the threads to stop."""
+        """Wait for all threads, then stop the worker; the caller must first request the threads to stop."""
         if self._running is not None:
             await asyncio.gather(self._running, return_exceptions=True)
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
@@ -125,7 +113,6 @@ class Preparation:
             began = time.monotonic()
             try:
                 await self._in_thread(self._make)
-                await self._start_services(self.served)
             except StoppedError:
                 self.state, self.error = State.FAILED, ReBenchError("the server is shutting down")
             except Exception as error:  # noqa: BLE001 - sessions must not wait for a failed preparation
@@ -177,20 +164,15 @@ class Preparation:
 class Preparations:
     """The preparations of all served tasks."""
 
-    def __init__(
-        self, tasks: Iterable[ServedTask], directory: Path, start: StartServices, *, link: bool = False
-    ) -> None:
+    def __init__(self, tasks: Iterable[ServedTask], directory: Path, *, link: bool = False) -> None:
         """Remove old templates from ``directory`` and start all preparations; see :class:`Preparation`."""
         self._directory = directory
         self._loop = asyncio.get_running_loop()
-        try:
-            remove_tree(directory)
-            directory.mkdir(mode=0o700)
-        except OSError as error:
-            raise UsageError(f"{directory}: cannot create templates there ({error.strerror})") from None
+        remove_tree(directory)
+        directory.mkdir(mode=0o700)
         slots = asyncio.Semaphore(_AT_A_TIME)
         self.by_id = {
-            served.id: Preparation(served, directory / served.task.name, slots, start, link=link) for served in tasks
+            served.id: Preparation(served, directory / served.task.name, slots, link=link) for served in tasks
         }
         for preparation in self.by_id.values():
             preparation.start()

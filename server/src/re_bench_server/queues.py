@@ -52,7 +52,7 @@ class GpuGate:
     """
 
     def __init__(self, *, separate: bool = False) -> None:
-        """Set up; ``separate`` is true if sessions never use the GPU that scorers use."""
+        """Initialize; ``separate`` is true if sessions never use the GPU that scorers use."""
         self.scorings = Queue(1)
         self._separate = separate
         self._idle = asyncio.Event()
@@ -101,11 +101,7 @@ class SessionGpus:
 
 
 def plan_gpus(tasks: Iterable[ServedTask], scoring_gpu: str | None) -> GpuPlan | None:
-    """Return which GPUs are for scoring and for sessions, or None if no served task needs a GPU.
-
-    Raises:
-        UsageError: if ``scoring_gpu`` does not exist, or is given although no served task needs a GPU.
-    """
+    """Divide the GPUs between scoring and sessions; return None if no served task needs a GPU."""
     if any(served.profile.device == "cuda" for served in tasks):
         return dedicate_gpu(gpu_state.identify_all(), scoring_gpu)
     if scoring_gpu is not None:

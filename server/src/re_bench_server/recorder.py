@@ -1,7 +1,4 @@
-"""Records of sessions for the operator: transcripts, metrics and model costs.
-
-A transcript has one line of JSON per call; docs/transcripts.md describes the format.
-"""
+"""Transcripts of sessions, with one line of JSON per call; docs/reports.md describes the format."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ import math
 import platform
 import time
 from dataclasses import asdict
-from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -20,7 +16,6 @@ from re_bench.data.jsonl import json_object, locked_log
 from re_bench.data.redaction import redacted_value
 from re_bench.records import TRANSCRIPT
 from re_bench_server.logs import log
-from re_bench_server.metrics import Metrics
 from re_bench_server.session_record import utc
 
 if TYPE_CHECKING:
@@ -38,7 +33,7 @@ MAX_TEXT, BRIEF_TEXT = 256 << 10, 1000
 """Maximum characters of a field: at first, and after most of the transcript's space is used."""
 
 _STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
-"""For each stage: maximum text length, share of the space at which it ends, and the content kept in the next stage."""
+"""For each stage: maximum text length, share of the space at which the stage ends, and content of the next stage."""
 _LIMIT_MARK = b'{"kind":"limit"'
 _MIB = 1 << 20
 _RECORDED_SETTINGS = (
@@ -96,7 +91,7 @@ class Transcript:
 
 
 def _shortened(entry: Mapping[str, Any], longest: int) -> dict[str, Any]:
-    """Return an entry with long texts cut; ``cut`` contains their original lengths."""
+    """Return an entry with long texts truncated; the field ``cut`` contains their original lengths."""
     cut: dict[str, int] = {}
 
     def shorten(value: object, name: str) -> object:
@@ -112,26 +107,18 @@ def _shortened(entry: Mapping[str, Any], longest: int) -> dict[str, Any]:
 
 
 class Recorder:
-    """Records the activity of a server's sessions. Call its methods from one event loop."""
+    """Writes the transcripts of a server's sessions. Call its methods from one event loop."""
 
     def __init__(self, settings: Settings, sandbox: str) -> None:
-        self.metrics = Metrics(sandbox)
         self._settings, self._sandbox = settings, sandbox
         self._transcripts: WeakKeyDictionary[Session, Transcript] = WeakKeyDictionary()
-        self._counted: WeakKeyDictionary[Session, tuple[float, float]] = WeakKeyDictionary()
-        """The costs of each session that the metrics already include: the agent's calls, and scoring."""
 
-    def opened(self, session: Session, setup_s: float) -> None:
-        """Record that a session begins, after a setup of ``setup_s`` seconds, or continues after a restart."""
+    def opened(self, session: Session) -> None:
+        """Record that a session begins, or that it continues after a restart."""
         if session.restored:
             self._write(session, "resumed", {})
         else:
-            self.metrics.opened(session.served.id, setup_s)
             self._write(session, "begin", _beginning(session, self._settings, self._sandbox))
-
-    def restored(self, session: Session) -> None:
-        """Exclude the past cost of a restored session from the metrics, since the earlier server counted it."""
-        self._counted[session] = _costs(session)
 
     async def called(
         self, session: Session, tool: str, arguments: Mapping[str, Any], response: ToolResponse, began: float
@@ -141,17 +128,14 @@ class Recorder:
         Also add the session's model cost so far to the response's metadata.
         """
         await session.shell.refresh_cost()
-        self._count_cost(session)
         if session.served.manifest.model is not None:
             response.metadata["model_dollars"] = session.record.model_dollars
-        self.metrics.called(session.served.id, tool, response.metadata)
         call = {"tool": tool, "arguments": arguments, "output": response.text, "reward": response.reward}
         call |= {"finished": response.finished, "metadata": response.metadata}
         self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
 
     def ended(self, session: Session) -> None:
         """Record that a session has ended or is suspended; its directory may have been removed."""
-        self._count_cost(session)
         if session.record.state == "ended":
             self._write(session, "end", {"reason": session.record.reason, "attempts": session.record.attempts})
         elif session in self._transcripts:
@@ -172,23 +156,6 @@ class Recorder:
         secrets = (*session.shell.secrets, *filter(None, [self._settings.token]))
         self._transcripts[session].append(entry, secrets)
 
-    def _count_cost(self, session: Session) -> None:
-        """Add the spending since the last call to the metrics."""
-        before, now = self._counted.get(session, (0.0, 0.0)), _costs(session)
-        for caller, counted, dollars in zip(("session", "scoring"), before, now, strict=True):
-            self.metrics.spent(session.served.id, caller, max(0.0, dollars - counted))
-        self._counted[session] = now
-
-
-def _costs(session: Session) -> tuple[float, float]:
-    return session.record.model_dollars or 0.0, session.record.scoring_model_dollars or 0.0
-
-
-@cache
-def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("re-bench-server", "openreward")}
-    return packages | {"python": platform.python_version()}
-
 
 def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, Any]:
     served, model = session.served, None
@@ -203,5 +170,6 @@ def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, 
         "model": model,
         "settings": {name: getattr(settings, name) for name in _RECORDED_SETTINGS}
         | {"sandbox": sandbox, "limits": asdict(settings.session_limits(served.limits))},
-        "versions": _versions(),
+        "versions": {name: version(name) for name in ("re-bench-server", "openreward")}
+        | {"python": platform.python_version()},
     }

@@ -50,9 +50,8 @@ class SessionRegistry:
         self.app = app
         self.sessions: dict[str, Session] = {}
         self.recorder = Recorder(app.settings, app.backend.name)
-        self.recorder.metrics.serve_state(self.sessions, app)
         self.draining = False
-        """Whether new sessions and commands are refused."""
+        """Whether new sessions and calls are refused."""
         self._restored: dict[str, Session] = {}
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,7 +85,6 @@ class SessionRegistry:
         if isinstance(record.instance, str) and record.instance != served.instance:
             log.warning("instance_changed", session=record.name, instance=record.instance, now=served.instance)
         session.restore()
-        self.recorder.restored(session)
         self.sessions[record.name] = self._restored[record.client] = session
 
     def create(self, served: ServedTask, secret_values: Mapping[str, str]) -> Session:
@@ -127,7 +125,7 @@ class SessionRegistry:
         return None if session is None or session.closing else session
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new sessions and commands, and wait at most ``seconds`` for running calls."""
+        """Refuse new sessions and calls, and wait at most ``seconds`` for running calls."""
         self.draining = True
         deadline = time.monotonic() + seconds
         log.info("draining", sessions=len(self.sessions))
@@ -222,10 +220,14 @@ async def _repeat(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(seconds)
 
 
+def new_name() -> str:
+    """Return a new name for a session; it starts with the time."""
+    return f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+
+
 def _new_record(served: ServedTask, key: str | None) -> SessionRecord:
-    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
     return SessionRecord(
-        name=f"{stamp}-{secrets.token_hex(4)}",
+        name=new_name(),
         task=served.id,
         profile=served.profile_name,
         client=CLIENT.get(),

@@ -1,7 +1,7 @@
 """Responses of the tools: text, reward and metadata of ``bash`` and ``answer``.
 
-If a task has ``show_score = false``, text and metadata show no score before the end of the episode. The protocol's
-reward field, which is meant for trainers and evaluators, is sent anyway unless the server withholds rewards.
+If a task has ``show_score = false``, text and metadata show no score before the end of the episode. The reward is
+still sent, in a separate field of the protocol for trainers and evaluators, unless the server withholds rewards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from re_bench.scoring.attempt import Score
     from re_bench.task.manifest import Manifest
-    from re_bench_server.scoring import ScoredAttempt
+    from re_bench_server.scorer import ScoredAttempt
     from re_bench_server.settings import Settings
     from re_bench_server.shell.protocol import Output
 
@@ -33,9 +33,9 @@ class ToolResponse:
 
     text: str
     reward: float | None = None
-    """None if nothing was scored: after a command or an internal error."""
+    """None if nothing was scored, for example by a command or because of an internal error."""
     valid: bool = True
-    """Whether the reward is withheld or comes from a valid attempt; False if there is no valid attempt."""
+    """False if the reward stands for an invalid attempt or for no valid attempt; a reward floor replaces it."""
     finished: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -86,7 +86,10 @@ def with_queue_time(response: ToolResponse, seconds: float) -> ToolResponse:
 
 
 def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_reward: bool = False) -> ToolResponse:
-    """Return the response to an attempt that does not end the episode."""
+    """Return the response to an attempt that does not end the episode.
+
+    With ``withhold_reward``, the reward is 0 if the task hides its score.
+    """
     score, shown = attempt.score, manifest.show_score
     lines = [_headline(attempt), _message(score)]
     if score.status == "valid":
@@ -112,7 +115,7 @@ def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
 
 
 def attempts_used_response(attempts: int) -> ToolResponse:
-    """Return the response to an answer after all attempts are used up; the episode continues."""
+    """Return the response to a non-final answer after all ``attempts`` are used up; the episode continues."""
     return error_response(
         f"Nothing was scored: all {attempts} attempts of this session are used up. Call answer with "
         "get_final_score=true to end the episode with the score of your attempts."
@@ -127,7 +130,7 @@ def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolRespon
 
 
 def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
-    """Return the response to a call after the session has ended; ``final_fields`` is None if no final score exists."""
+    """Return the response to a call made after the session's end; ``final_fields`` is None without a final score."""
     final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
     text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
     metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}

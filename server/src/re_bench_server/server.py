@@ -1,4 +1,4 @@
-"""The server process, which runs the SDK's application behind our middleware until it receives a signal."""
+"""The server process: it runs the application of the SDK ``openreward`` behind our middleware until a signal comes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _GC_ALLOCATIONS = 50_000
 
 
 class _Server(uvicorn.Server):
-    """Shuts down in two steps: SIGTERM lets calls finish; a second signal, SIGINT or a timeout interrupts them."""
+    """Shuts down in two steps: SIGTERM lets calls finish; a second signal, SIGINT or ``drain_s`` interrupts them."""
 
     def __init__(self, config: uvicorn.Config, registry: SessionRegistry) -> None:
         super().__init__(config)
@@ -122,7 +122,6 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         token=settings.token,
         health=lambda: health(registry),
         ready=lambda: is_ready(registry),
-        metrics=registry.recorder.metrics.application,
     )
     # Without a token, a page in the operator's browser could reach the server under its own host name (DNS rebinding).
     guarded = settings.token is None and is_loopback(settings.host)

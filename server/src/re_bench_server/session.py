@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session_record import SessionRecord
-    from re_bench_server.shell.program import ProgramOptions, ProgramOutput
-    from re_bench_server.shell.protocol import Output
+    from re_bench_server.shell.protocol import Output, ProgramOptions, ProgramOutput
 
 
 _SHUT_DOWN = "The server is shutting down. This session continues after a restart: files are kept, processes are lost."
@@ -38,7 +37,7 @@ _KEY_MISSING = (
 
 
 class SessionClosedError(ReBenchError):
-    """The session has ended, or its hours are used up."""
+    """The session or its episode has ended, or the session's hours are used up."""
 
 
 class ServerEndingError(SessionClosedError):
@@ -51,7 +50,7 @@ class Session:
     def __init__(
         self, app: AppState, served: ServedTask, record: SessionRecord, key: str | None, on_closed: Callable[[], None]
     ) -> None:
-        """Set up a new or restored session.
+        """Initialize a new or restored session.
 
         ``key`` is the API key for the task's model; ``on_closed`` is called once, when the session has ended or is
         suspended.
@@ -87,12 +86,7 @@ class Session:
         return self._closing is not None
 
     def restore(self) -> None:
-        """Settle a call that the end of an earlier server interrupted; the session then waits for its client.
-
-        Raises:
-            OSError: if the attempt log cannot be read or written.
-            ReBenchError: if the log or the record cannot be used.
-        """
+        """Settle a call that was interrupted when an earlier server ended; the session then waits for its client."""
         self.restored = True
         self._set_activity("waiting for its client")
         self.attempts.settle()
@@ -162,11 +156,7 @@ class Session:
         return prompt(self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, remainder=left)
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
-        """Run a command in the session's shell; return its output and the seconds waited for the GPU.
-
-        Raises:
-            SessionClosedError: if the session has ended or its hours are used up.
-        """
+        """Run a command in the session's shell; return its output and the seconds waited for the GPU."""
         settings = self._app.settings
         async with self._using_shell("bash") as waited_s:
             limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
@@ -206,13 +196,10 @@ class Session:
                 raise
 
     async def answer(self, *, final: bool, task_id: str | None = None) -> ToolResponse:
-        """Score the workspace; for a final answer, aggregate all attempts.
+        """Score the workspace if attempts are left; if ``final``, end the episode with the final score.
 
-        ``task_id`` is the SDK's ID of the call, which a client can send to a later server to get the result.
-
-        Raises:
-            SessionClosedError: if the session has ended.
-            ReBenchError: if the attempt could not be scored or logged; the episode continues.
+        ``task_id`` is the ID that the SDK ``openreward`` gave the call; a client can send it to a later server to get
+        the result.
         """
         with self._busy_with("final answer" if final else "answer"):
             self._check_open()

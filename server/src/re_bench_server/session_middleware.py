@@ -1,7 +1,7 @@
 """Middleware that lets clients continue sessions of an earlier server.
 
-The SDK keeps sessions in memory, under IDs that clients choose. At the first request with the ID of a restored session,
-the middleware makes the SDK create the session again, and
+The SDK ``openreward`` keeps sessions in memory, under IDs that clients choose. At the first request with the ID of a
+restored session, the middleware makes the SDK create the session again, and
 :meth:`re_bench_server.registry.SessionRegistry.create` returns the restored session instead of a new one.
 """
 

@@ -26,7 +26,7 @@ class AnswerCall(BaseModel):
     since: str
     final: bool
     task_id: str | None
-    """The SDK's ID of the call; a client sends it to get the result again."""
+    """The ID that the SDK ``openreward`` gave the call; a client sends it to get the result again."""
     attempts_before: int
     wall_s: float | None = None
     """Seconds between the session's start and the call; None in records of early versions."""
@@ -50,7 +50,7 @@ class SessionRecord(Record):
     instance: Instance | None = None
     """The task instance used for workspace, experiments and attempts; None if the task has no instances."""
     state: Literal["opening", "open", "finished", "ended"] = "opening"
-    """``opening`` before the workspace exists, ``finished`` after the final answer, ``ended`` when closed."""
+    """``opening`` before the workspace exists, ``finished`` after the final answer, ``ended`` once closed for good."""
     used_s: float = 0.0
     """Working time in seconds; time without a running server does not count."""
     waited_s: float = 0.0
@@ -61,7 +61,7 @@ class SessionRecord(Record):
     """Whether the client sent a key for the real model; the key is never stored."""
     attempts: int = 0
     scored: int = 0
-    """Number of attempts that count towards the maximum: all except internal errors."""
+    """Number of attempts that count towards the maximum: all without an internal error."""
     max_attempts: int | None = None
     """Maximum of ``scored``, as set by the last server."""
     disk_before: int | None = None
@@ -96,11 +96,7 @@ class SessionRecord(Record):
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read the record in ``directory``.
-
-        Raises:
-            ReBenchError: if the record is missing, damaged or of another session.
-        """
+        """Read a session's record. Raise ReBenchError if it is missing, damaged or belongs to another session."""
         record = super().load(directory)
         if record.name != directory.name:
             raise ReBenchError(f"{directory / SESSION}: belongs to the session {record.name!r}")

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from re_bench_server.catalog import ServedTask
     from re_bench_server.services.model import ModelAccess
     from re_bench_server.session_record import SessionRecord
-    from re_bench_server.shell.program import ProgramOptions, ProgramOutput
-    from re_bench_server.shell.protocol import Output
+    from re_bench_server.shell.protocol import Output, ProgramOptions, ProgramOutput
 
 _GUEST_DIRECTORY = "/run/re-bench"
 _PORT = 18080

@@ -17,7 +17,7 @@ from re_bench.cli.main import EVALUATORS, app
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import Json, print_json
 from re_bench.records import ATTEMPTS
-from re_bench.tables import dollars, number, table
+from re_bench.tables import dollars, number, printable, table
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.choices import choose_model
 from re_bench.task.discovery import task_named
@@ -135,13 +135,9 @@ def _summary(directory: Path, *, served: bool) -> dict[str, Any]:
 
 
 def _row(summary: dict[str, Any]) -> list[str]:
-    shown = [_printable(summary[name] or "-") for name in ("name", "task", "profile", "state", "opened")]
+    shown = [printable(summary[name] or "-") for name in ("name", "task", "profile", "state", "opened")]
     hours, cost = number(summary["hours_used"], 2), dollars(summary["model_dollars"])
     return [*shown, hours, cost, str(summary["attempts"]), number(summary["best_reward"])]
-
-
-def _printable(text: object) -> str:
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text))
 
 
 def _attempts(directory: Path) -> tuple[Attempt, ...]:

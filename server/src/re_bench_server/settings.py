@@ -44,7 +44,7 @@ class Settings(ServeOptions):
     processes: int = 512
     """Maximum processes and threads of a session."""
     bash_reward: float | None = 0.0
-    """Reward of commands and of calls with an internal error; None is sent as null."""
+    """Reward of calls that score nothing, such as commands; None is sent as null."""
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
     transcripts: bool = True
     """Whether commands and outputs are recorded."""
@@ -65,7 +65,7 @@ class Settings(ServeOptions):
 
 
 def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_MOUNT) -> list[Path]:
-    """Set unset cache variables to the mounted directories that exist, and return these directories."""
+    """Point each unset cache variable to its directory below ``mount``, if that exists; return these directories."""
     used = []
     for name, directory in _MOUNTED.items():
         path = mount / directory
@@ -76,11 +76,8 @@ def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_M
 
 
 def default_state() -> Path:
-    """Return ``re-bench/serve`` in the user's state directory. Raise UsageError if there is no home directory."""
-    try:
-        return state_directory() / "serve"
-    except RuntimeError:
-        raise UsageError("no home directory for the sessions; give a directory with --state") from None
+    """Return ``re-bench/serve`` in the user's state directory."""
+    return state_directory() / "serve"
 
 
 def read_token(path: Path) -> str:

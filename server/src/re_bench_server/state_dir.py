@@ -41,7 +41,7 @@ _SOCKETS = "sockets"
 
 
 class StateDirectory:
-    """The directory in which a server keeps its sessions; one server at a time uses it."""
+    """The directory in which a server keeps its sessions. Only one server can use it at a time."""
 
     def __init__(self, directory: Path) -> None:
         """Lock the directory and clean up after an earlier server, or raise UsageError."""

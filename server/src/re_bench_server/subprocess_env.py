@@ -20,7 +20,7 @@ def environment_without_secrets(**variables: str) -> dict[str, str]:
 
 
 async def terminate(process: asyncio.subprocess.Process) -> None:
-    """Terminate a process; after a grace period, kill it and its descendants."""
+    """Terminate a process; if it still runs after a grace period, kill it and its descendants."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate()

@@ -217,7 +217,7 @@ def test_secrets_are_not_exposed(
             with pytest.raises(openai.BadRequestError) as caught:
                 ask(client, {"status": 400, "body": {"error": {"message": f"{KEY} is wrong"}}})
         shown = [str(caught.value), repr(settings_for(upstream, log)), log.read_text()]
-        shown += [Path(f"/proc/{gateway.pid}/{name}").read_text() for name in ("cmdline", "environ")]
+        shown += [Path(f"/proc/{gateway.process.pid}/{name}").read_text() for name in ("cmdline", "environ")]
         assert os.stat(log).st_mode & 0o777 == 0o600  # noqa: PTH116
     shown += capfd.readouterr()
     assert len(shown) == 7

@@ -71,7 +71,7 @@ def test_permanent_failure_is_forwarded_without_keys(
 
 def test_no_calls_without_a_writable_log(upstream: Upstream, tmp_path: Path) -> None:
     with serving(settings_for(upstream, tmp_path / "log")) as gateway, client_of(gateway) as client:
-        resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (1, 1))  # as a full disk
+        resource.prlimit(gateway.process.pid, resource.RLIMIT_FSIZE, (1, 1))  # as a full disk
         ask(client, {"body": completion("paid for")})
         asked = len(upstream.asked)
         with pytest.raises(openai.InternalServerError, match="cannot write its log"):

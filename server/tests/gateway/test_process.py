@@ -132,7 +132,7 @@ def test_exit_settles_running_calls(settings: Settings) -> None:
         until(lambda: gateway.usage().remaining.tokens != 100_000)
     thread.join(60)
     assert [reply.status_code for reply in replies] == [503]
-    assert gone(gateway.pid)
+    assert gone(gateway.process.pid)
     assert not gateway.socket.parent.exists()
     (entry,) = entries(settings)
     assert entry["ending"] == "disconnected"
@@ -144,12 +144,12 @@ def test_sigterm(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TMPDIR", str(tmp_path / ("x" * 120)))  # too long for a socket's path
     with serving(settings) as gateway:
         assert post(gateway, "before").status_code == 200
-        os.kill(gateway.pid, signal.SIGTERM)
-        until(lambda: gone(gateway.pid))
+        os.kill(gateway.process.pid, signal.SIGTERM)
+        until(lambda: gone(gateway.process.pid))
         assert not gateway.socket.exists()
         with pytest.raises(ReBenchError, match="has ended"):
             gateway.usage()
-    assert gateway._process.returncode == 128 + signal.SIGTERM
+    assert gateway.process.returncode == 128 + signal.SIGTERM
     assert [entry["ending"] for entry in entries(settings)] == ["answered"]
 
 
@@ -158,7 +158,7 @@ def test_ends_when_its_parent_is_killed(settings: Settings, tmp_path: Path) -> N
     program = (
         "import sys, time; from pathlib import Path; from re_bench_gateway import Settings, serving\n"
         "with serving(Settings.model_validate_json(Path(sys.argv[1]).read_text())) as gateway:\n"
-        "    print(gateway.pid, gateway.socket, flush=True); time.sleep(60)\n"
+        "    print(gateway.process.pid, gateway.socket, flush=True); time.sleep(60)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "settings.json")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
@@ -173,10 +173,10 @@ def test_ends_when_its_parent_is_killed(settings: Settings, tmp_path: Path) -> N
 def test_late_control_reply_is_discarded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(settings) as gateway:
         monkeypatch.setattr(process, "_ANSWER_S", 0.2)
-        os.kill(gateway.pid, signal.SIGSTOP)
+        os.kill(gateway.process.pid, signal.SIGSTOP)
         with pytest.raises(ReBenchError, match="does not answer"):
             gateway.open_session(Budget(requests=1), name="one")
-        os.kill(gateway.pid, signal.SIGCONT)
+        os.kill(gateway.process.pid, signal.SIGCONT)
         assert not gateway.alive
         with pytest.raises(ReBenchError, match="has ended"):
             gateway.open_session(Budget(requests=1), name="other")
@@ -192,7 +192,7 @@ def test_resumed_session_keeps_its_spending(settings: Settings) -> None:
         slow.start()
         spent = first.usage(tokens["one"])
         until(lambda: first.usage(tokens["other"]).remaining.requests == 1)
-        os.kill(first.pid, signal.SIGTERM)  # it aborts and logs the slow call; the next gateway waits for that
+        os.kill(first.process.pid, signal.SIGTERM)  # it aborts and logs the slow call; the next gateway waits for that
         with serving(settings.model_copy(update={"resume": ("one", "other", "unknown")})) as second:
             one = second.open_session(Budget(requests=3), name="one")
             assert second.usage(one).model_dump(exclude={"failed"}) == spent.model_dump(exclude={"failed"})

@@ -56,7 +56,7 @@ def lines(log: Path, name: str) -> list[dict[str, Any]]:
 
 
 def memory_mib(gateway: Gateway) -> float:
-    with open(f"/proc/{gateway.pid}/status") as file:  # noqa: PTH123
+    with open(f"/proc/{gateway.process.pid}/status") as file:  # noqa: PTH123
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
 
 

@@ -1,4 +1,4 @@
-"""Serve the tool ``answer`` over MCP, which scores an agent's workspace while the agent works.
+"""Offer the MCP tool ``answer``, which scores an agent's workspace while the agent works.
 
 ``python3 -m re_bench_harbor.answer_server TASK --workspace DIR --log FILE --attempts N`` serves MCP over the transport
 ``streamable-http`` at ``/mcp``. It requires the package mcp: install ``re-bench-harbor[mcp]``.
@@ -71,11 +71,7 @@ class Answers:
 
 
 def serve(answers: Answers, host: str, port: int) -> None:
-    """Serve the tool until the process is terminated.
-
-    Raises:
-        UsageError: if the package mcp is not installed.
-    """
+    """Serve the tool until the process is terminated."""
     try:
         from anyio.to_thread import run_sync  # noqa: PLC0415 - mcp is optional
         from mcp.server.fastmcp import FastMCP  # noqa: PLC0415
@@ -86,8 +82,7 @@ def serve(answers: Answers, host: str, port: int) -> None:
         return await run_sync(answers.answer)
 
     server = FastMCP("re-bench", host=host, port=port, stateless_http=True)
-    text = f"Score a copy of the workspace, up to {answers.attempts} times, and return the result."
-    server.add_tool(answer, description=text)
+    server.add_tool(answer, description=f"Score a copy of the workspace (at most {answers.attempts} times).")
     server.run("streamable-http")
 
 

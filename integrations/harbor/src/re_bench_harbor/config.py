@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from re_bench.export import TaskFacts
 
 ATTEMPTS = "/attempts"
-"""Directory of the attempt log in the containers of the answer service and the verifier."""
+"""The attempt log's directory in the containers of the answer service and the verifier."""
 ANSWER = "answer"
-"""Name of the compose service that scores attempts, and of the tool that the service offers."""
+"""Name of the compose service that scores attempts, and of its tool."""
 ANSWER_PORT = 8000
 
 _STARTUP_S = 120.0
@@ -36,7 +36,7 @@ class HarborOptions:
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     """The sandbox for submissions in the verifier; bubblewrap needs a container that may create namespaces."""
     attempts: int = 0
-    """Maximum number of attempts that the agent can have scored while it works; with 0, the tool is not offered."""
+    """Maximum number of attempts that are scored while the agent works; with 0, there is no scoring tool."""
     hours: float = 8.0
     """The agent's time limit."""
 

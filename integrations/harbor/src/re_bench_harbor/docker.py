@@ -1,9 +1,9 @@
 """Write a self-contained build context for an agent's image.
 
-A task's Dockerfile builds from the root of the repository (outside the repository, from the task's directory) with a
-second context named ``workspace``. The exported context contains the files that the Dockerfile copies, under the same
-names, and the directory ``workspace/``. In the exported Dockerfile, a stage named ``workspace`` copies this directory
-and replaces the second context.
+A task's Dockerfile is built in the repository's root (in the task's directory, if the task is outside the repository)
+with a second context named ``workspace``. The exported context contains the files that the Dockerfile copies, under the
+same names, and the directory ``workspace/``. In the exported Dockerfile, a stage named ``workspace`` copies this
+directory and replaces the second context.
 """
 
 from __future__ import annotations
@@ -40,16 +40,13 @@ def write_build_context(task: TaskFolder, directory: Path, workspace: Path, head
     ``workspace`` is the agent's workspace, and ``heading`` a comment for the beginning of the Dockerfile.
 
     Raises:
-        UsageError: if the Dockerfile or a file that it copies is missing, or if the Dockerfile uses a build stage or
-            context that cannot be exported.
+        UsageError: if a file is missing, or the Dockerfile uses a build stage or context that cannot be exported.
         ReBenchError: if the Dockerfile copies files that agents may not see.
-        OSError: if a file cannot be written.
     """
     path = task.directory / "Dockerfile"
-    try:
-        text = _COMMENTS_IN_FRONT.sub("", path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; write the agent's Dockerfile (docs/task-authors.md)") from None
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; write the agent's Dockerfile (docs/task-authors.md)")
+    text = _COMMENTS_IN_FRONT.sub("", path.read_text(encoding="utf-8"))
     names = dict.fromkeys(_copied(text, path))
     alone = all((task.directory / name).exists() for name in names)
     root = task.directory if alone else task.directory.parent.parent
@@ -60,32 +57,25 @@ def write_build_context(task: TaskFolder, directory: Path, workspace: Path, head
             raise UsageError(f"{path}: {name} is not in {root}; export from a checkout of the repository")
         (copy_tree if source.is_dir() else copy_file)(source, directory / name)
     copy_tree(workspace, directory / _WORKSPACE)
-    first = _FROM.search(text)
-    begin = first.start() if first else 0
-    write_text(directory / "Dockerfile", f"{heading}{text[:begin]}{_WORKSPACE_STAGE}{text[begin:]}")
+    write_text(directory / "Dockerfile", heading + _FROM.sub(rf"{_WORKSPACE_STAGE}\g<0>", text, count=1))
 
 
 def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
-    """Yield the paths of the files and directories that a Dockerfile copies or mounts from its context."""
+    """Yield the paths of the files and directories that a Dockerfile copies from its context."""
     stages = {_WORKSPACE, *_STAGE.findall(text)}
     for line in _COMMENT.sub("", text).replace("\\\n", " ").splitlines():
         if _COPY.match(line):
-            words = shlex.split(line)[1:]
-            flags = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
+            arguments = shlex.split(line)[1:]
+            flags = dict(each[2:].partition("=")[::2] for each in arguments if each.startswith("--"))
             origin = flags.get("from")
             if origin is None:
-                yield from map(PurePosixPath, [word for word in words if not word.startswith("--")][:-1])
+                yield from map(PurePosixPath, [each for each in arguments if not each.startswith("--")][:-1])
             elif origin not in stages and not re.search(r"[/:$]", origin):
                 raise UsageError(f"{path}: COPY --from={origin}: unknown stage; an export has no other contexts")
         for mount in _MOUNT.findall(line):
             options = dict(part.partition("=")[::2] for part in mount.split(","))
-            source = options.get("source", options.get("src"))
-            if options.get("type", "bind") != "bind":
-                continue
-            if options.get("from", _WORKSPACE) not in stages:
-                raise UsageError(f"{path}: cannot export a mount from {options['from']!r}; copy the files instead")
-            if "from" not in options and source is not None:
-                yield PurePosixPath(source)
+            if options.get("type", "bind") == "bind" and options.get("from") not in stages:
+                raise UsageError(f"{path}: cannot export the mount {mount}; copy the files instead")
 
 
 def _refuse_hidden(task: TaskFolder, root: Path, name: PurePosixPath) -> None:

@@ -1,4 +1,4 @@
-"""Write a task as a Harbor task whose solution is the reference, and optionally as one more task for each cheat.
+"""Write a task as a Harbor task whose solution is the reference; optionally, also write a Harbor task for each cheat.
 
 The agent's image contains a workspace as created by ``re-bench workspace``. Only the verifier's image contains the
 scorer, the ground truth and the prepared data. Harbor shows ``solution/`` only to its agent ``oracle``; any agent may
@@ -49,13 +49,8 @@ def export_harbor(
 ) -> list[Path]:
     """Write a task as Harbor tasks, and return their directories.
 
-    The directory must not exist. Unless ``cheats`` is None, these cheats (an empty list selects all cheats of the
-    profile) are exported too, and ``directory`` is the parent of all tasks' directories.
-
-    Raises:
-        UsageError: if the directory exists, the task has no such profile or cheat, the image name is malformed, or
-            the workspace cannot be prepared on this machine.
-        ReBenchError: if a file cannot be written.
+    The directory must not exist. If ``cheats`` is not None, these cheats are also exported (all cheats of the profile
+    if the list is empty), and ``directory`` is the parent of all tasks' directories.
     """
     facts.task.profile(facts.profile_name)
     name = options.verifier_image

@@ -64,11 +64,7 @@ def main(
 
 
 def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[str, float] | None:
-    """Return Harbor's rewards for a score or for the final score of all attempts; None after an internal error.
-
-    Raises:
-        UsageError: if a valid score has no reward because the profile has no anchors.
-    """
+    """Return Harbor's rewards for a score or for the final score of all attempts; None after an internal error."""
     if score.status == "error":
         return None
     raw, reward = (score.deciding_raw, score.deciding_reward) if final is None else (final.raw, final.reward)
@@ -81,11 +77,8 @@ def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[s
 
 
 def _write(path: Path, value: dict[str, object] | dict[str, float]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; choose a writable file with --out") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, allow_nan=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -40,28 +40,22 @@ if TYPE_CHECKING:
 _MAX_DETAILS = 1 << 16
 """Maximum characters of an attempt's details as JSON; longer details are only in the attempt log."""
 _KEPT_DETAILS = ("anchors", "instance", METR_REWARD)
-"""Keys of the details that are always kept, because computing scores or reports requires them."""
+"""Keys of the details that are always kept, because scores and reports are computed from them."""
 _FINAL_TRIES = 3
-_MAX_COMMAND = 1 << 20
 _last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
-"""The last response of each session, which the scorer passes to the tool that called it."""
+"""The last response of each session; :func:`score_workspace` takes it from here after it has called the scorer."""
 
 
 def session_of_sample() -> Session | None:
     """Return the session of the running sample; None if the sample has no session."""
     try:
-        session: Session | None = sandbox().as_type(ReBenchSandbox).session
+        return sandbox().as_type(ReBenchSandbox).session
     except (ProcessLookupError, TypeError):
         return None
-    return session
 
 
 def current_session() -> Session:
-    """Return the session of the running sample.
-
-    Raises:
-        ToolError: if the sample has no session.
-    """
+    """Return the session of the running sample, or raise ToolError if it has none."""
     session = session_of_sample()
     if session is None:
         raise ToolError("this sample has no re-bench session; use a task of re-bench")
@@ -88,7 +82,7 @@ async def _record_attempts(store: Store, session: Session) -> SessionStore:
 
 
 def _plain(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as JSON values; if its details are long, only those in ``_KEPT_DETAILS`` are included."""
+    """Return an attempt as JSON values; if its details are long, include only the keys in ``_KEPT_DETAILS``."""
     values = asdict(attempt)
     if len(json.dumps(values["details"])) > _MAX_DETAILS:
         values["details"] = {name: values["details"][name] for name in _KEPT_DETAILS if name in values["details"]}
@@ -176,10 +170,6 @@ def bash() -> Tool:
             command: the bash command
             timeout: seconds after which the command is stopped
         """
-        if len(command) > _MAX_COMMAND:
-            raise ToolError(f"command: too long ({len(command)} characters); write a long text to a file in parts")
-        if timeout is not None and not timeout > 0:
-            raise ToolError(f"timeout: must be more than 0 seconds, not {timeout}")
         session = current_session()
         try:
             response = command_response(*await session.run(command, timeout))
@@ -207,12 +197,9 @@ def answer() -> Tool:
 
 
 async def score_workspace(*, final: bool) -> ToolResponse:
-    """Score the running sample's workspace; with ``final``, also end the episode.
+    """Score the running sample's workspace; with ``final``, also end the episode. Raise ToolError if that fails.
 
-    Inspect's scorer makes all scores except the final score, so that they appear in the transcript.
-
-    Raises:
-        ToolError: if the episode has ended.
+    Scores before the final score come from Inspect's scorer, so they appear in the transcript.
     """
     state, session = sample_state(), current_session()
     assert state is not None

@@ -41,7 +41,7 @@ class ConvertedSample(BaseModel):
     uuid: str
     """Identifies the sample; copies of a sample have the same value."""
     directory: str
-    """Name of the directory with the run's files except ``run.json``, next to ``log.json``."""
+    """Name of the directory, next to ``log.json``, with the run's files; :attr:`run` later becomes its ``run.json``."""
     task: TaskRecord
     run: RunRecord
 
@@ -59,7 +59,7 @@ class ConvertedLog(Record):
     problem: str = ""
     """Why the log cannot be read at all; empty if it can be read."""
     problems: dict[str, str] = Field(default_factory=dict)
-    """A message for each part of the log that is unreadable or missing, by name."""
+    """Messages about unreadable or missing parts of the log, by the part's name."""
 
     @classmethod
     def file_name(cls) -> str:
@@ -94,11 +94,7 @@ class InspectLogs:
         return next(_logs_in(path), None) is not None
 
     def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
-        """Write the runs in logs as evaluations below ``directory``; return problems. A retried sample is one run.
-
-        Raises:
-            OSError: if ``directory`` cannot be written.
-        """
+        """Write the runs in logs as evaluations below ``directory``; return problems. A retried sample is one run."""
         files = list({log.resolve(): log for path in paths for log in _logs_in(path)}.values())
         places = {log: directory / ".logs" / f"{number:04}" for number, log in enumerate(files)}
         problems = _convert(places)

@@ -46,7 +46,7 @@ _MAX_TOKENS = 1 << 53
 _NOT_READ = {"messages", "output", "timelines"}
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
 _REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": "messages", "turn": "steps"}
-"""The names of limits in run records by Inspect's names."""
+"""Maps Inspect's names of limits to the names in run records."""
 _ATTEMPT = TypeAdapter(Attempt)
 _SESSION = "session"
 _MAX_TEXT = 2000
@@ -57,11 +57,7 @@ _OBSERVATION = "**Observation**\n\n"
 
 
 def convert(log: Path, directory: Path) -> None:
-    """Convert a log: write its runs and ``log.json`` to a directory.
-
-    Raises:
-        OSError: if the directory cannot be written.
-    """
+    """Convert a log: write its runs and ``log.json`` to a directory."""
     # Read the log through a link with a fixed name, because Inspect treats paths that contain "::" or "://" as URLs.
     name = directory / f".link{log.suffix}"
     name.symlink_to(log.resolve())
@@ -104,7 +100,10 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
 
 
 def _check_sizes(log: Path) -> None:
-    """Raise ValueError if a log states sizes that are too large; the memory limit covers false sizes."""
+    """Raise ValueError if a part of a log is too large.
+
+    The sizes in an ``.eval`` log, a ZIP file, may be wrong; the memory limit then stops this program.
+    """
     sizes = [log.stat().st_size]
     if log.suffix == ".eval":
         with zipfile.ZipFile(log) as archive:
@@ -134,10 +133,7 @@ def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
 
 
 def _plan(spec: EvalSpec) -> dict[str, Any]:
-    """Return the settings that must be equal in runs that are averaged.
-
-    The hours per run have the same keys as in plans of ``re-bench evaluate``.
-    """
+    """Return the settings that must be equal in averaged runs; the hours are under the same keys as in plans."""
     hours = [spec.task_args.get("hours"), (spec.config.working_limit or 0) / 3600]
     known = [value for value in hours if isinstance(value, int | float) and value > 0]
     plan: dict[str, Any] = {
@@ -152,12 +148,7 @@ def _plan(spec: EvalSpec) -> dict[str, Any]:
 
 
 def _write_run(sample: EvalSample, log: EvalLog, directory: Path) -> ConvertedSample:
-    """Create a run's directory from a sample's store and events.
-
-    Raises:
-        ValueError: if the sample is not a re-bench task or is marked as invalid, or its store is malformed.
-        OSError: if the directory cannot be written.
-    """
+    """Create a run's directory from a sample's store and events, or raise ValueError if the sample is not a run."""
     store = sample.store_as(SessionStore)
     if not store.task:
         ended = f"; it ended with an error: {_text(sample.error.message)}" if sample.error else ""

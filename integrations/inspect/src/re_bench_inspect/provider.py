@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from inspect_ai._util.error import PrerequisiteError
@@ -25,13 +25,13 @@ from re_bench_inspect import sandboxes, sessions
 from re_bench_inspect.sandboxes import PlainSandbox, SandboxConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from pydantic import BaseModel
 
     from re_bench_server.session import Session
-    from re_bench_server.shell.program import ProgramOutput
+    from re_bench_server.shell.protocol import ProgramOutput
 
 _KILLED = 137
 """Exit status that Docker reports for a program that exceeded its memory limit."""
@@ -79,12 +79,9 @@ class ReBenchSandbox(SandboxEnvironment):
         timeout_retry: bool = True,  # noqa: ARG002 - a retry would time out again
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a program in ``/workspace``; a timeout also kills all processes that the program started.
+        """Run a program, by default in ``/workspace``; a timeout also kills all processes that the program started.
 
         Inspect's protocol defines the arguments and errors.
-
-        Raises:
-            SandboxUserUnsupportedError: if ``user`` is not ``agent``.
         """
         if user not in {None, _USER}:
             raise SandboxUserUnsupportedError(f"sandbox rebench: no user {user!r}; its only user is {_USER!r}")
@@ -100,11 +97,7 @@ class ReBenchSandbox(SandboxEnvironment):
         return _result(output)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        """Write a file; a program inside the sandbox writes it, so that no link can lead out of the sandbox.
-
-        Raises:
-            OSError: in the cases defined by Inspect's protocol, or for another reason, such as the disk limit.
-        """
+        """Write a file with a program inside the sandbox, so that no link can lead out of the sandbox."""
         await self._use_file(_WRITE, file, stdin=contents.encode() if isinstance(contents, str) else contents)
 
     @overload
@@ -114,12 +107,7 @@ class ReBenchSandbox(SandboxEnvironment):
     async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
-        """Read a file; a program inside the sandbox reads it.
-
-        Raises:
-            OSError: in the cases defined by Inspect's protocol.
-            OutputLimitExceededError: if the file is larger than Inspect's limit.
-        """
+        """Read a file with a program inside the sandbox."""
         limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
         output = await self._use_file(_READ, file, str(limit + 1), output_bytes=limit + 2)
         if len(output.stdout) > limit:
@@ -127,7 +115,7 @@ class ReBenchSandbox(SandboxEnvironment):
         return output.stdout.decode() if text else output.stdout
 
     async def _use_file(self, script: str, file: str, *arguments: str, **options: Any) -> ProgramOutput:
-        path = file if file.startswith("/") else f"./{file}"  # so that it is not parsed as an option
+        path = file if file.startswith("/") else f"./{file}"  # otherwise a name such as -x would be an option
         command = ["/bin/sh", "-c", script, "sh", path, *arguments]
         output = await self._execute(command, environment=_FILE_ENVIRONMENT, timeout_s=_FILE_TIMEOUT_S, **options)
         if output.timed_out:
@@ -150,20 +138,14 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @classmethod
     async def task_init(cls, task_name: str, config: BaseModel | str | None) -> None:  # noqa: ARG003 - Inspect's
-        """Check a task's configuration before its first sample starts.
-
-        Raises:
-            PrerequisiteError: if the configuration is invalid, or this machine does not support it.
-        """
-        try:
+        """Check a task's configuration before its first sample starts."""
+        with _prerequisites():
             wanted = SandboxConfig.of(config)
             if wanted.task is not None:
                 await sessions.task_init(wanted)
                 return
             sandboxes.check(wanted)
             sandboxes.remove_abandoned(sandboxes.default_directory())
-        except UsageError as error:
-            raise PrerequisiteError(str(error)) from None
 
     @classmethod
     async def task_cleanup(
@@ -184,17 +166,10 @@ class ReBenchSandbox(SandboxEnvironment):
         config: BaseModel | str | None,
         metadata: dict[str, str],  # noqa: ARG003 - Inspect's
     ) -> dict[str, SandboxEnvironment]:
-        """Open a sample's sandbox; return it under the name ``default``.
-
-        Raises:
-            PrerequisiteError: if the configuration is invalid, or this machine does not support it.
-            ReBenchError: if the sandbox does not start.
-        """
-        try:
+        """Open a sample's sandbox; return it under the name ``default``."""
+        with _prerequisites():
             wanted = SandboxConfig.of(config)
             inner = await (sandboxes.open_sandbox(wanted) if wanted.task is None else sessions.open_session(wanted))
-        except UsageError as error:
-            raise PrerequisiteError(str(error)) from None
         return {"default": cls(inner)}
 
     @classmethod
@@ -212,7 +187,7 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's
-        """Remove the files of killed evaluations, whose processes ended with the evaluation."""
+        """Remove the files that killed evaluations left; the processes ended with the evaluations."""
         removed = sandboxes.remove_abandoned(sandboxes.default_directory())
         print("\n".join(f"removed {name}" for name in removed) or "nothing to remove")
 
@@ -223,12 +198,21 @@ class ReBenchSandbox(SandboxEnvironment):
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """Return a configuration that is JSON in a log."""
+        """Return the configuration from its JSON in a log."""
         return SandboxConfig.model_validate(config)
 
 
+@contextmanager
+def _prerequisites() -> Iterator[None]:
+    """Convert a UsageError to Inspect's exception, which is shown without a traceback."""
+    try:
+        yield
+    except UsageError as error:
+        raise PrerequisiteError(str(error)) from None
+
+
 def _slot() -> AbstractAsyncContextManager[object]:
-    """Return a context manager that waits for a program slot; all local providers share the slots."""
+    """Return a context manager that waits for one of the slots for programs; all local providers share the slots."""
     return concurrency("subprocesses", max_subprocesses_context_var.get(), resizable=True)
 
 

@@ -44,7 +44,7 @@ class SandboxConfig(BaseModel):
     profile: str = "auto"
     """The task's profile."""
     network: Literal["none", "proxy", "open"] = "none"
-    """No network, only a proxy to the hosts in ``allow``, or the machine's network."""
+    """No network, a proxy to the hosts in ``allow`` as the only network, or the machine's network."""
     allow: tuple[str, ...] = ()
     """Hosts that are reachable through the proxy."""
     hours: float = Field(default=8.0, gt=0)
@@ -68,11 +68,7 @@ class SandboxConfig(BaseModel):
 
     @classmethod
     def of(cls, config: BaseModel | str | None) -> SandboxConfig:
-        """Return the configuration for a value from Inspect: an object, the path of a TOML file, or None.
-
-        Raises:
-            UsageError: if the object belongs to another provider, or the file is unusable.
-        """
+        """Return the configuration for a value from Inspect: an object, the path of a TOML file, or None."""
         if config is None:
             return cls()
         if isinstance(config, cls):
@@ -81,12 +77,10 @@ class SandboxConfig(BaseModel):
             raise UsageError(f"sandbox rebench: expected a SandboxConfig or a TOML file, not {type(config).__name__}")
         try:
             return cls.model_validate(tomllib.loads(Path(config).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise UsageError(f"{config}: cannot be read ({error.strerror})") from None
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"{config}: not valid TOML: {error}") from None
         except ValidationError as error:
             raise UsageError(f"{config}: {problems_of(error)}") from None
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{config}: cannot be read: {error}") from None
 
 
 def problems_of(error: ValidationError) -> str:
@@ -107,12 +101,7 @@ class PlainSandbox:
 
 
 async def open_sandbox(config: SandboxConfig) -> PlainSandbox:
-    """Open a sandbox without a session.
-
-    Raises:
-        UsageError: if this machine does not support the configuration.
-        ReBenchError: if the sandbox does not start.
-    """
+    """Open a sandbox without a session."""
     resources = AsyncExitStack()
     try:
         return PlainSandbox(await _open_shell(config, resources), resources)
@@ -125,16 +114,13 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
     backend, (policy, gpu) = open_backend(), check(config)
     name, root = f"{os.getpid()}-{secrets.token_hex(4)}", default_directory()
     directory = root / name
-    try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        resources.enter_context(FileLock(_lock_of(directory), thread_local=False))
-        for path in (directory, directory / "workspace"):
-            path.mkdir(mode=0o700)
-        resources.push_async_callback(asyncio.to_thread, _remove, directory)
-        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX, dir=directory_for_sockets()))
-        (directory / "sockets").symlink_to(sockets)
-    except OSError as error:
-        raise _unusable(root, error) from None
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    resources.enter_context(FileLock(_lock_of(directory), thread_local=False))
+    for path in (directory, directory / "workspace"):
+        path.mkdir(mode=0o700)
+    resources.push_async_callback(asyncio.to_thread, _remove, directory)
+    sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX, dir=directory_for_sockets()))
+    (directory / "sockets").symlink_to(sockets)
     network = Network(policy, backend, sockets)
     resources.push_async_callback(network.close)
     resources.push_async_callback(network.close_session, name)
@@ -157,11 +143,7 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
 
 
 def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
-    """Return the network policy and the GPU's UUID (None without a GPU) for a configuration.
-
-    Raises:
-        UsageError: if options contradict each other, or this machine does not support an option.
-    """
+    """Return the network policy and the GPU's UUID (None without a GPU) for a configuration, or raise UsageError."""
     policy = NetworkPolicy.from_options(config.network, list(config.allow), None)
     policy.check_sandbox(open_backend().name)
     return policy, None if config.gpu is None else find_gpu(gpu_state.identify_all(), config.gpu, "gpu").uuid
@@ -173,24 +155,13 @@ def default_directory() -> Path:
 
 
 def remove_abandoned(root: Path) -> list[str]:
-    """Remove the directories of sandboxes whose evaluation was killed; return the names of the directories.
-
-    Raises:
-        UsageError: if ``root`` cannot be read.
-    """
+    """Remove the directories of sandboxes whose evaluation was killed; return the names of the directories."""
     removed = []
-    try:
-        for directory in sorted(path for path in root.glob("*") if path.is_dir()):
-            with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # a running evaluation holds the lock
-                _remove(directory)
-                removed.append(directory.name)
-    except OSError as error:
-        raise _unusable(root, error) from None
+    for directory in sorted(path for path in root.glob("*") if path.is_dir()):
+        with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # a running evaluation holds the lock
+            _remove(directory)
+            removed.append(directory.name)
     return removed
-
-
-def _unusable(root: Path, error: OSError) -> UsageError:
-    return UsageError(f"{root}: cannot be used for sandboxes ({error.strerror}); set XDG_STATE_HOME")
 
 
 def _lock_of(directory: Path) -> Path:

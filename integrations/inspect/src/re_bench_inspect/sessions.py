@@ -8,9 +8,7 @@ after the evaluation.
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import os
-import secrets
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench_server import logs
 from re_bench_server.app import AppState
 from re_bench_server.network.policy import NetworkPolicy
-from re_bench_server.registry import SessionRegistry
+from re_bench_server.registry import SessionRegistry, new_name
 from re_bench_server.session_record import utc
 from re_bench_server.settings import Settings, default_state
 from re_bench_server.state_dir import StateDirectory, clear
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from re_bench_server.session import Session
 
 _SECRETS = ("OPENAI_API_KEY",)
-"""Environment variables with keys for the tasks' chat models, which are passed to sessions as secrets."""
+"""Environment variables that sessions get as secrets: keys for the tasks' chat models."""
 _LOG = "sessions.log"
 _KILLED = "the evaluation was ended"
 
@@ -56,11 +54,7 @@ _hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[SandboxConfig, _Host]]
 
 
 def settings_of(config: SandboxConfig, state: Path, tasks: set[str]) -> Settings:
-    """Return the server settings that correspond to a configuration.
-
-    Raises:
-        UsageError: if the network options contradict each other.
-    """
+    """Return the server settings that correspond to a configuration."""
     return Settings(
         state=state,
         profile=config.profile,
@@ -102,12 +96,7 @@ async def task_cleanup(config: SandboxConfig) -> None:
 
 
 async def open_session(config: SandboxConfig) -> Session:
-    """Open a session and create its workspace.
-
-    Raises:
-        UsageError: if the task is unknown or cannot be served on this machine.
-        ReBenchError: if the session cannot be opened.
-    """
+    """Open a session and create its workspace."""
     host = _host(config)
     if host.registry is None:
         host.tasks |= {config.task} if config.task else set()
@@ -136,10 +125,8 @@ def _host(config: SandboxConfig) -> _Host:
 def _open(host: _Host, config: SandboxConfig) -> None:
     root = default_state().with_name("inspect")
     _end_killed(root)
-    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
-    state = root / f"{stamp}-{secrets.token_hex(3)}"
     pin_instances()
-    app = AppState(settings_of(config, state, host.tasks))
+    app = AppState(settings_of(config, root / new_name(), host.tasks))
     host.log = (app.state_directory.path / _LOG).open("a", encoding="utf-8")
     logs.write_to(host.log)
     host.registry = SessionRegistry(app)
@@ -147,7 +134,7 @@ def _open(host: _Host, config: SandboxConfig) -> None:
 
 
 def _end_killed(root: Path) -> None:
-    """End the sessions of killed evaluations and remove their workspaces; keep logs and kept submissions."""
+    """End the sessions of killed evaluations and remove their workspaces; keep logs and copies of submissions."""
     for marker in root.glob("*/sockets"):  # evaluations that end normally remove this directory
         with suppress(UsageError):  # raised if a running evaluation uses the state directory
             directory = StateDirectory(marker.parent)

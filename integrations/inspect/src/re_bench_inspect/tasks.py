@@ -17,6 +17,7 @@ from inspect_ai.util import SandboxEnvironmentSpec
 from pydantic import ValidationError
 
 from re_bench.errors import ReBenchError
+from re_bench.records import TaskRecord
 from re_bench.task.discovery import find_tasks
 from re_bench_inspect.episode import answer, bash, current_session, reward
 from re_bench_inspect.sandboxes import SandboxConfig, problems_of
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from inspect_ai.agent import Agent
 
     from re_bench.task.discovery import TaskFolder
-    from re_bench_server.catalog import ServedTask
 
 _CONTINUE = (
     "Continue with the task. When there is nothing left to improve, call answer with get_final_score=true, which ends "
@@ -48,7 +48,8 @@ Build = Callable[..., inspect_ai.Task]
 def without_package(function: Function) -> Function:
     """Change a function so that Inspect registers it without a prefix.
 
-    The prefix would be the name of the module's distribution, which is not ``re_bench``; standard modules have none.
+    The prefix would be the name of the module's distribution, which is not ``re_bench``. Inspect adds no prefix for
+    modules of the standard library.
     """
     function.__module__ = builtins.__name__
     return function
@@ -116,23 +117,17 @@ def make_task(task: TaskFolder) -> Build:
 
 
 def task_of(config: SandboxConfig) -> inspect_ai.Task:
-    """Return the Inspect task for a configuration, with one sample whose sandbox has a session.
-
-    Raises:
-        UsageError: if the task cannot be served on this machine in this profile, or options contradict each other.
-        ManifestError: if the task's manifest is malformed.
-    """
+    """Return the Inspect task for a configuration, with one sample whose sandbox has a session."""
     assert config.task is not None
     settings = settings_of(config, Path(), {config.task})
     (served,) = build_catalog(config.profile, (config.task,)).by_id.values()
-    manifest = served.manifest
-    stand_in = manifest.model is not None and not manifest.calls_model(served.profile_name)
+    record = TaskRecord.of(served.task, served.profile_name)
     chosen = config.model_copy(update={"profile": served.profile_name})
     sample = Sample(
         id=served.task.name,
-        input=prompt(served, settings, WORKSPACE, stand_in=stand_in),
+        input=prompt(served, settings, WORKSPACE, stand_in=record.stand_in),
         sandbox=SandboxEnvironmentSpec("rebench", chosen),
-        metadata=_metadata(served, stand_in=stand_in),
+        metadata=record.model_dump(mode="json"),
     )
     return inspect_ai.Task(
         dataset=MemoryDataset([sample], name=served.task.name),
@@ -140,8 +135,8 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
         scorer=reward(),
         epochs=Epochs(1, []),  # without a reducer, the metrics get the scores of all epochs
         working_limit=round(config.hours * _HOUR_S),
-        version=manifest.version,
-        display_name=manifest.title,
+        version=record.version,
+        display_name=record.title,
         metadata={"profile": served.profile_name},
         tags=["re-bench", served.profile_name],
     )
@@ -156,23 +151,6 @@ def tool_agent() -> Agent:
         return True if state.output.message.tool_calls else _CONTINUE
 
     return react(prompt=None, tools=[bash(), answer()], submit=False, on_continue=on_continue, truncation="auto")
-
-
-def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
-    """Return the metadata of a sample: the facts about the task that are needed to interpret scores."""
-    manifest, anchors = served.manifest, served.manifest.anchors(served.profile_name)
-    return {
-        "task": served.task.name,
-        "task_version": str(manifest.version),
-        "profile": served.profile_name,
-        "unit": manifest.unit,
-        "direction": manifest.direction,
-        "aggregation": manifest.aggregation,
-        "starting": anchors.starting if anchors else None,
-        "reference": anchors.reference if anchors else None,
-        "modelled": served.profile.modelled,
-        "model_stand_in": stand_in,
-    }
 
 
 def make_tasks() -> dict[str, Build]:

@@ -29,8 +29,6 @@ from re_bench_server.catalog import build_catalog
 from re_bench_server.shell.shell import WORKSPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from inspect_ai.scorer import Target
 
     from re_bench_server.catalog import ServedTask
@@ -47,9 +45,6 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
     Args:
         tasks: names of tasks, separated by commas; all tasks by default
         profile: the size of the tasks: auto, cpu, gpu or paper
-
-    Raises:
-        UsageError: if a task is unknown, or unavailable on this machine in this profile.
     """
     names = split_option(tasks)
     chosen = [find_task(name) for name in names] if names else list(find_tasks().values())
@@ -65,20 +60,15 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
     )
 
 
-def _variants(served: ServedTask) -> Iterator[str]:
-    """Yield the solutions to score: the baseline, the reference and two cheats.
-
-    Cheats whose reward is compared with another solution's are not used. Cheats that must be invalid come first.
-    """
-    yield from ("baseline", "reference")
-    profile, cheats = served.profile_name, served.manifest.cheats
-    known = {name: cheat.expectation(profile) for name, cheat in cheats.items() if cheat.runs_on(profile)}
-    usable = sorted(
-        (known[name].expect != "invalid", cheats[name].make is not None, name)
-        for name in known
-        if known[name].derived_from is None
+def _variants(served: ServedTask) -> list[str]:
+    """Return the solutions to score: the baseline, the reference and two cheats that must be invalid."""
+    profile = served.profile_name
+    cheats = sorted(
+        (cheat.make is not None, name)
+        for name, cheat in served.manifest.cheats.items()
+        if cheat.runs_on(profile) and cheat.expectation(profile).expect == "invalid"
     )
-    yield from (f"cheats/{name}" for *_order, name in usable[:_CHEATS])
+    return ["baseline", "reference", *(f"cheats/{name}" for _made, name in cheats[:_CHEATS])]
 
 
 def _sample(served: ServedTask, variant: str) -> Sample:

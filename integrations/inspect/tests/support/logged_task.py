@@ -17,10 +17,10 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import Tool, ToolCall, tool
 from inspect_ai.util import store_as
+from number_task import keep_submission
 
 from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.records import ATTEMPTS, TaskRecord
-from re_bench.testing import keep_submission
 from re_bench_inspect.mlab.steps import _WRITERS, Event
 from re_bench_inspect.store import SessionStore
 

@@ -1,8 +1,8 @@
-"""Limit the number of processes and threads of programs that run as root, which the kernel does not limit.
+"""Limit the number of processes and threads of programs that run as root; the kernel limits only those of other users.
 
 A seccomp filter makes the kernel ask :class:`ForkLimiter` before each ``fork``, ``vfork`` and ``clone``
-(seccomp_unotify(2), Linux 5.5). Each call starts one process whatever its arguments are, so a program that changes the
-arguments after the check gains nothing.
+(seccomp_unotify(2), Linux 5.5). Each call starts one process, regardless of its arguments, so a program that changes
+the arguments after the check gains nothing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def install(channel: socket.socket, program: bytes, call: int) -> None:
     """Install the filter ``program`` for this process and its descendants, and send its listener to the supervisor.
 
-    ``channel`` is a Unix socket to the supervisor, and ``call`` the number of the system call ``seccomp``.
-
-    Raises:
-        OSError: if the kernel refuses, for example because an outer filter has a listener already (EBUSY).
+    ``channel`` is a Unix socket to the supervisor, and ``call`` the number of the system call ``seccomp``. Raise
+    OSError if the kernel refuses, for example because an outer filter has a listener already (EBUSY).
     """
     _code, header = prepared_filter(program)
     listener = _libc.syscall(call, _SET_MODE_FILTER, _NEW_LISTENER, header)
@@ -54,10 +52,10 @@ def install(channel: socket.socket, program: bytes, call: int) -> None:
 
 
 class ForkLimiter:
-    """Allows or refuses each new process or thread of a program."""
+    """Allow or refuse each new process or thread of a program."""
 
     def __init__(self, listener: int, limit: int, count: Callable[[], int]) -> None:
-        """Start a thread that answers the kernel, which asks on the descriptor ``listener``, until this process exits.
+        """Start a thread that answers the kernel's requests on the descriptor ``listener`` until this process exits.
 
         ``limit`` is the maximum number of processes and threads, and ``count`` returns the current number.
         """

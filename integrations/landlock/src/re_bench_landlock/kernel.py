@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NEWEST_ABI = 7
 """The newest supported version of Landlock."""
 FILES, TRUNCATE, NETWORK, DEVICES, SCOPES, LOGGING = 1, 3, 4, 5, 6, 7
-"""The version of Landlock that introduced each feature; version 2 added REFER, a right that is only ever granted."""
+"""Versions of Landlock that introduced these features. Version 2 added REFER: moving files between directories."""
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG, _MAKE_SOCK = (1 << bit for bit in range(4, 10))
@@ -41,7 +41,7 @@ _OF_PROCESS = (
 _MADE_UP = ("/proc/", "/sys/")
 """File systems whose inodes may be recreated; their files are kept open so that rules continue to apply to them."""
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers everywhere
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on all architectures
 _VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records of this and nested domains
 _BIND_AND_CONNECT, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_SUBREAPER = 1, 22, 24, 36
@@ -53,18 +53,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def abi() -> int:
-    """Return this kernel's version of Landlock.
-
-    Raises:
-        OSError: if the kernel has no Landlock, or a container's seccomp filter blocks it.
-    """
+    """Return this kernel's version of Landlock."""
     return _call(_CREATE_RULESET, None, 0, _VERSION)
 
 
 def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
     """Return the descriptor of a rule set that allows only ``rules``, which are pairs of a path and a kind of rule.
 
-    Missing paths are ignored. ``ioctl`` on devices is restricted from version 5 on.
+    Missing paths are ignored. The rule set also refuses TCP (from version 4 on), ``ioctl`` on devices without a rule
+    (from version 5 on), and signals and connections through abstract sockets to processes that it does not confine
+    (from version 6 on).
     """
     handled = _REFER - 1
     handled |= _REFER * (version > FILES) | _TRUNCATE * (version >= TRUNCATE) | _IOCTL_DEV * (version >= DEVICES)
@@ -76,11 +74,7 @@ def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
 
 
 def signal_scope() -> int:
-    """Return the descriptor of a rule set that only refuses signals to unconfined processes.
-
-    Raises:
-        OSError: if the kernel refuses, for example because its version of Landlock is older than :data:`SCOPES`.
-    """
+    """Return the descriptor of a rule set that only refuses signals to unconfined processes; needs :data:`SCOPES`."""
     return _create(0, 0, _SIGNALS, SCOPES)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 VERSION = "RE_BENCH_LANDLOCK_ABI"
-"""The environment variable with which tests select an older version of Landlock than the kernel's."""
+"""Environment variable with which tests select an older version of Landlock than the kernel supports."""
 
 _KERNEL = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems")),
@@ -55,7 +55,7 @@ _END_S = 10.0
 
 
 class Landlock:
-    """Restricts files, sockets and signals. Programs that root starts also run under an unused user id."""
+    """Restricts files, sockets and signals. A program that root starts runs under an unused user id, if possible."""
 
     sessions = False
     sockets = False
@@ -73,12 +73,7 @@ class Landlock:
         return sys.executable
 
     def probe(self) -> None:
-        """Run this interpreter in the sandbox.
-
-        Raises:
-            SandboxUnavailableError: if the kernel or the container's settings prevent it, or libseccomp is missing.
-            UsageError: if the environment variable :data:`VERSION` names a version that is not available.
-        """
+        """Run this interpreter in the sandbox. Raise SandboxUnavailableError if that fails or libseccomp is missing."""
         _version()
         if not seccomp.available():
             raise SandboxUnavailableError(
@@ -93,9 +88,8 @@ class Landlock:
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return the :class:`Launch` that starts ``program`` in the sandbox.
 
-        Raises:
-            SandboxUnavailableError: if ``spec`` shows a file under another path, a socket, or a file that other users
-                cannot read, or if it has a read-only or hidden path in a writable directory.
+        Raise SandboxUnavailableError if ``spec`` shows a file under another path, a socket, or a file that other users
+        cannot read, or if it has a read-only or hidden path in a writable directory.
         """
         user = (private_user() if spec.user is None else spec.user) if _changes_user() else None
         shown = {**spec.read_only, **spec.writable}

@@ -1,6 +1,6 @@
 """The ``user`` sandbox backend: run a child process under an unused user id, in containers without namespaces.
 
-As in METR's Task Standard, only the container and file permissions protect everything else.
+As in METR's Task Standard, only the container and file permissions restrict the program.
 """
 
 from __future__ import annotations
@@ -33,19 +33,10 @@ class OtherUser(Unprotected):
     """Runs programs under an unused user id; they can read world-readable files and share the network and ``/tmp``."""
 
     sessions = False
-
-    @property
-    def name(self) -> str:
-        """``user``."""
-        return "user"
+    name = "user"
 
     def probe(self) -> None:
-        """Run this interpreter as another user.
-
-        Raises:
-            SandboxUnavailableError: if this process is not root, a required program is missing, or another user cannot
-                run this interpreter.
-        """
+        """Run this interpreter as another user, or raise SandboxUnavailableError."""
         missing = [tool for tool in ("prlimit", "setpriv") if shutil.which(tool) is None]
         if os.geteuid() != 0 or missing:
             cause = f"{', '.join(missing)} not found; install util-linux" if missing else "requires root"
@@ -58,9 +49,8 @@ class OtherUser(Unprotected):
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return the :class:`Launch` of ``program`` as an unused user; the cleanup kills all processes of the user.
 
-        Raises:
-            SandboxUnavailableError: if a path would need a mount, or other users cannot read it (the submission would
-                otherwise be blamed for the failure).
+        Raise SandboxUnavailableError if a path would need a mount, or other users cannot read it. The program would
+        otherwise fail, and the submission would be blamed.
         """
         for shown in (*spec.read_only.values(), *spec.writable.values()):
             need_readable(shown.resolve(), self.name)
@@ -68,7 +58,7 @@ class OtherUser(Unprotected):
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
-        path = {"PATH": os.environ.get("PATH", os.defpath)}  # and no other variable, because the program could read it
+        path = {"PATH": os.environ.get("PATH", os.defpath)}  # only PATH, because the program can read all variables
         return replace(
             plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path, user=user
         )

@@ -97,7 +97,7 @@ def _scope_signals(outside: int) -> None:
 
 
 def _limit_forks(channel: socket.socket, limit: int) -> None:
-    """Limit forks with the filter that the program has installed; without this filter, processes are only counted."""
+    """Limit forks with the listener that the child sends over ``channel``; without one, processes are only counted."""
     from re_bench_landlock import fork_limiter  # noqa: PLC0415 - as above
 
     _message, descriptors, _flags, _address = socket.recv_fds(channel, 4, 1)

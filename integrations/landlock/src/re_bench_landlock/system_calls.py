@@ -22,10 +22,10 @@ _OBJECTS = (
     "inotify_init", "inotify_init1", "inotify_add_watch",
 )  # fmt: skip
 _TIMES = {"utime": 1, "utimes": 1, "utimensat": 2, "futimesat": 2}
-"""System calls that set a file's times, with the position of the times."""
+"""System calls that set a file's times, with the position of the argument that contains the times."""
 _MODES = ("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
-_NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr: the same numbers everywhere
+_NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr: the same numbers on all architectures
 _FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR of <linux/fs.h>
 _OF_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _PRIORITIES = {"setpriority": 2, "ioprio_set": 3}

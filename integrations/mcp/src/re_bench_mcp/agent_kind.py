@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class McpKind(CommandKind):
-    """Run a program that uses the session's tools over MCP; the session is opened and ended for it."""
+    """Opens a session, and runs a program that uses the session's tools over MCP."""
 
     placeholders: ClassVar[tuple[str, ...]] = (*PLACEHOLDERS, *OF_CONNECT)
 

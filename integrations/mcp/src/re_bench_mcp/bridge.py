@@ -1,6 +1,6 @@
 """Connect standard input and output to the Unix socket of ``re-bench connect``: ``python -m re_bench_mcp.bridge PATH``.
 
-An agent's program starts this module as its MCP server. It imports only the standard library, so that it starts fast.
+An agent's program starts this module as its MCP server. To start fast, it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PART = 1 << 16
 
 
 def main(path: str) -> None:
-    """Copy both directions until the socket is closed; the end of standard input closes the sending side."""
+    """Copy data in both directions until the socket is closed; the end of standard input closes the sending side."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         threading.Thread(target=_send, args=(connection,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""The command ``re-bench connect``: offer a task to an agent that speaks MCP, or run such an agent at a task."""
+"""The command ``re-bench connect``: offer a task to an agent that uses MCP, or run such an agent on a task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def connect(
         str,
         Parameter(
             allow_leading_hyphen=True,
-            help="After --: the agent's command line, which may contain placeholders (docs/mcp.md).",
+            help="After --: the agent's command line, which may contain placeholders (docs/models.md).",
         ),
     ],
     server: Annotated[str, Parameter(help="The address of the server.")] = "http://127.0.0.1:8080",
@@ -33,7 +33,7 @@ def connect(
     ] = (),
 ) -> int:
     """Offer a session's tools to an MCP client on standard input and output, or run an agent with these tools."""
-    import asyncio  # noqa: PLC0415 - as the other, slow to import, and most commands do not need it
+    import asyncio  # noqa: PLC0415 - keeps --help fast
 
     try:
         from re_bench_mcp import connection  # noqa: PLC0415
@@ -43,7 +43,7 @@ def connect(
     pairs = [each.partition("=") for each in secret]
     for name, equals, variable in pairs:
         if not (name and equals) or variable not in os.environ:
-            raise UsageError(f"--secret {name}{equals}{variable}: should be NAME=VARIABLE, of a variable that is set")
+            raise UsageError(f"--secret {name}{equals}{variable}: expected NAME=VARIABLE with a variable that is set")
     secrets = {name: os.environ[variable] for name, _equals, variable in pairs}
     session = connection.McpSession.open(server, task, token=os.environ.get(token_variable), secrets=secrets)
     if command:

@@ -1,7 +1,7 @@
-"""Serve a session on standard input and output, or on a Unix socket to the MCP servers that an agent's program starts.
+"""Serve a session on standard input and output, or on a Unix socket for the MCP servers that an agent's program starts.
 
-Standard input and output belong to one client, whose end ends the session. With an agent's command, the session belongs
-to this process instead: it submits the final answer when the agent ends without one.
+On standard input and output, there is one client, and the session ends when the client exits. With an agent's command,
+this process owns the session, and submits the final answer if the agent exits without one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ workspace. When your work is complete, call `answer` with `get_final_score`.
 
 
 class _Output:
-    """The writing side of a connection, as :meth:`McpSession.serve` needs it."""
+    """The writing side of a connection, for :meth:`McpSession.serve`."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -65,15 +65,8 @@ async def serve_standard_streams(opening: AbstractAsyncContextManager[McpSession
 async def run_agent(opening: AbstractAsyncContextManager[McpSession], task: str, command: Sequence[str]) -> int:
     """Run an agent's command with a session, submit the final answer, and print the final score as JSON.
 
-    The files ``mcp.json`` and ``prompt.md`` are written to the working directory. SIGTERM and SIGINT end the agent's
-    process, whose workspace is then submitted.
-
-    Returns:
-        The exit status of the command.
-
-    Raises:
-        UsageError: if the command cannot be started.
-        ReBenchError: if the server does not answer or scores nothing.
+    Return the exit status of the command. The files ``mcp.json`` and ``prompt.md`` are written to the working
+    directory. SIGTERM and SIGINT end the agent's process; the workspace is then submitted.
     """
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -108,11 +101,11 @@ def _write_files(prompt: str, socket: str) -> dict[str, str]:
 
 
 def _filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Replace placeholders; other braces stay, since options often contain JSON."""
-    words = list(command)
-    for name, value in reversed(list(values.items())):  # the prompt last: its text may contain such names
-        words = [word.replace(f"{{{name}}}", value) for word in words]
-    return words
+    """Replace placeholders; keep other braces, since options often contain JSON."""
+    arguments = list(command)
+    for name, value in reversed(list(values.items())):  # the prompt last, since it may contain such names
+        arguments = [argument.replace(f"{{{name}}}", value) for argument in arguments]
+    return arguments
 
 
 async def _run(command: Sequence[str], stopped: asyncio.Event) -> int:
@@ -128,7 +121,7 @@ async def _run(command: Sequence[str], stopped: asyncio.Event) -> int:
     await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):  # also what the agent has left in its process group
+        with suppress(ProcessLookupError):  # also kill processes that the agent left behind
             os.killpg(process.pid, number)
         await asyncio.wait({ended}, timeout=_END_S)
     status = await ended

@@ -51,26 +51,20 @@ class McpSession:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(
-        cls, url: str, task: str, *, token: str | None = None, secrets: Mapping[str, str] | None = None
-    ) -> AsyncIterator[Self]:
+    async def open(cls, url: str, task: str, *, token: str | None, secrets: Mapping[str, str]) -> AsyncIterator[Self]:
         """Open a session, and end it at the end of the block.
 
         Args:
             url: the ORS server's address.
             task: the task's name or ID.
-            token: the ORS server's API key; None if it needs none.
+            token: the ORS server's API key; None if the server needs no key.
             secrets: secrets of the session, such as ``openai_api_key``.
-
-        Raises:
-            UsageError: if the server has no such task.
-            ReBenchError: if the server does not answer or refuses.
         """
         try:
             async with AsyncEnvironmentsAPI(url, token or "none") as client:
                 environment = client.get(_ENVIRONMENT, variant=_ENVIRONMENT)
                 found = _task_named(task, await environment.list_tasks("test"), url)
-                async with environment.session(found, secrets=dict(secrets or {})) as session:
+                async with environment.session(found, secrets=dict(secrets)) as session:
                     prompt = "\n".join(getattr(block, "text", "") for block in await session.get_prompt())
                     yield cls(session, prompt, await session.list_tools())
         except ReBenchError:
@@ -83,18 +77,14 @@ class McpSession:
         """Serve MCP until ``lines`` ends.
 
         Args:
-            lines: yields the client's messages, each of which is one line.
+            lines: the client's messages; each message is one line.
             output: an object with coroutines ``write``, which gets text, and ``flush``.
         """
         async with stdio_server(lines, output) as (read, write):  # type: ignore[arg-type] # any iterable of lines
             await self._server.run(read, write, self._server.create_initialization_options())
 
     async def finish(self) -> dict[str, Any]:
-        """Submit the workspace as the final answer, unless there is a final score; return the final score.
-
-        Raises:
-            ReBenchError: if the server scores nothing.
-        """
+        """Submit the workspace as the final answer, unless there is a final score; return the final score."""
         if self.final is None:
             await self._call("answer", {"get_final_score": True})
         if self.final is None:
@@ -105,7 +95,7 @@ class McpSession:
         return self._tools
 
     async def _answer_call(self, name: str, arguments: dict[str, Any]) -> list[TextContent]:
-        """Answer a client's call of a tool; the MCP library turns exceptions into error results."""
+        """Answer a client's tool call; the MCP library turns exceptions into error results."""
         text = self.prompt if name == TASK.name else await self._with_progress(self._call(name, arguments))
         return [TextContent(type="text", text=text)]
 
@@ -120,7 +110,7 @@ class McpSession:
         return "".join(getattr(block, "text", "") for block in output.blocks)
 
     async def _with_progress(self, call: Coroutine[Any, Any, str]) -> str:
-        """Wait for a call, and notify the client of its progress if the client asked for that."""
+        """Wait for a call, and send progress notifications if the client requested them."""
         context, seconds = self._server.request_context, 0.0
         token = context.meta.progressToken if context.meta else None
         task = asyncio.create_task(call)

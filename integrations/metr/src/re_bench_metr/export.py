@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.export import FINAL, TaskFacts, copy_file, copy_tree, new_directory, write_text
 from re_bench.task import CANARY
 from re_bench.task.requirements import CORE, requirements_of, with_dependencies
@@ -28,7 +28,7 @@ _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml
 _OWN = "re-bench-"
 """Prefix of this repository's distributions; they are copied into the family because no package index has them."""
 _PACKAGES = {CORE: ("re_bench",), "re-bench-server": ("re_bench_gateway", "re_bench_server")}
-"""The packages of distributions whose packages have other names than the distribution."""
+"""The packages of distributions whose packages are not named after the distribution."""
 _PLUG_INS = {"user": ("re-bench-landlock",)}
 """Distributions of sandbox backends outside the core, by the value of ``sandbox``."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -44,15 +44,10 @@ _MIB_PER_GB = 1000**3 / 1024**2
 
 
 def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = "bubblewrap") -> None:
-    """Write a task in a profile as a task family. In the same environment, the bytes are always the same.
+    """Write a task in a profile as a task family; exports from the same environment are identical byte for byte.
 
     The directory must not exist; its name is the name of the family. ``sandbox`` is ``bubblewrap`` or ``user``: other
     backends need a container engine, or would run submissions as root with access to the ground truth.
-
-    Raises:
-        UsageError: if the profile is unknown, the directory exists, its name is not a valid name of a family, the task
-            cannot be scored in the sandbox, or a required package is not installed.
-        ReBenchError: if a file cannot be read or written.
     """
     name = directory.resolve().name
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
@@ -88,10 +83,7 @@ def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = 
 def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
     """Copy the packages, the version and the entry points of an installed distribution to ``target``."""
     for package in _PACKAGES.get(name, (name.replace("-", "_"),)):
-        spec = find_spec(package)
-        if spec is None or not spec.submodule_search_locations:
-            raise ReBenchError(f"{name}: package {package} not found")
-        copy_tree(Path(spec.submodule_search_locations[0]), target / package)
+        copy_tree(Path(str(import_module(package).__file__)).parent, target / package)
     information = target / f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"
     for file in _METADATA:
         if text := distribution.read_text(file):
@@ -153,15 +145,15 @@ def _readme(facts: TaskFacts, name: str, sandbox: str) -> str:
     return f"""<!-- {CANARY} -->
 # {name}
 
-{manifest.title}: the re-bench task `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`, as a
-task family of METR's Task Standard. It was written by `re-bench export metr`. Do not edit it; change the task and
-export it again.
+{manifest.title}: this directory is a family of METR's Task Standard. `re-bench export metr` wrote it from the re-bench
+task `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`. Do not edit it; export the task again.
+
+The baseline has the reward 0 and the reference the reward 1; rewards are not clipped. Submissions run in the sandbox
+`{sandbox}`. {_SANDBOX_NOTES[sandbox]}
 
 `install` runs pip and apt-get as root. To install torch without CUDA, set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or
-`PIP_FIND_LINKS`. The reward of the baseline is 0 and that of the reference is 1; rewards are not clipped.
-Submissions run in the sandbox `{sandbox}`. {_SANDBOX_NOTES[sandbox]}
-`docs/exports.md` in the re-bench repository describes the family's methods and the differences from re-bench's own
-server.
+`PIP_FIND_LINKS`. `docs/integrations.md` in the re-bench repository describes the family's methods and the differences
+from re-bench's own server.
 """
 
 

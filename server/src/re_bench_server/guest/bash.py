@@ -61,7 +61,7 @@ class Bash:
         self._send(_INIT)
 
     def begin(self, number: int) -> None:
-        """Begin the next command."""
+        """Begin the command in the file :data:`COMMAND`; ``number`` identifies it in bash's reports."""
         file = self._guest_files + COMMAND
         evaluate = f'eval "$(<{file})"' if _is_broken(file) else f"source {self._guest_files}{EVALUATE}"
         self._send(f"\\builtin {evaluate} </dev/null >&{OUTPUT} 2>&1 {OUTPUT}>&- {_REPORT}>&-\n".encode())
@@ -102,7 +102,7 @@ class Bash:
 
 
 def _is_broken(file: str) -> bool:
-    """Return whether a command may lack the end of ``$(``, ``<(`` or ``>(``, since sourcing it would break bash 5.2."""
+    """Return whether a command may contain an unclosed ``$(``, ``<(`` or ``>(``; sourcing it would break bash 5.2."""
     with suppress(OSError):
         with open(file, "rb") as command:  # noqa: PTH123 - pathlib costs every session memory
             text = command.read()
@@ -114,7 +114,7 @@ def _is_broken(file: str) -> bool:
 
 
 class CommandOutput:
-    """Collects a command's output: its head and tail and, if it exceeds ``keep`` bytes, a file of up to 16 MiB."""
+    """Collects the head and tail of a command's output; output longer than ``keep`` bytes also goes to a file."""
 
     def __init__(self, directory: str, number: int, keep: int) -> None:
         """Collect the output of the session's command ``number``; files go to ``directory``."""

@@ -8,6 +8,7 @@ run as the same user and can modify or kill this process.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import math
@@ -38,12 +39,12 @@ from re_bench_server.guest.processes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _CHUNK = 1 << 16
 _BACKGROUND_BYTES = 1 << 13
 _MAX_REQUEST = 1 << 26
-"""Larger than any command line; the server's requests are trusted."""
+"""Maximum size of a request: larger than any command line, since the server's requests are trusted."""
 _MAX_LEFT_OPEN = 64
 _PROCESS_GRACE_S = 0.5
 """Time for a command's processes to end after an interrupt, before they are killed."""
@@ -55,13 +56,22 @@ _READY_S = 10.0
 _RETRY_S = 0.05
 _NICE = 5
 _SIGNAL_STATUS = 128
+# Constants of <linux/landlock.h> and <linux/prctl.h>; see https://docs.kernel.org/userspace-api/landlock.html.
+_WRITE_FILE = 1 << 1
+_MAKE = 0b1111111 << 6
+"""The rights MAKE_CHAR to MAKE_SYM."""
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PATH_BENEATH, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 
 class Command:
     """A running shell command."""
 
     def __init__(self, number: int, timeout_s: float, output: CommandOutput, bash: int) -> None:
-        """Set up a command that is about to begin. ``bash`` is the shell's PID; its present descendants are ignored."""
+        """Set up a command that is about to begin.
+
+        ``bash`` is the shell's PID. Its present descendants do not count as the command's processes.
+        """
         self.number, self.output = number, output
         self.started = time.monotonic()
         self.next_check = self.deadline = self.started + timeout_s
@@ -97,7 +107,7 @@ class Supervisor:
     """Handles the connection, bash, programs and services in one loop."""
 
     def __init__(self, channel: socket.socket, options: dict[str, Any]) -> None:
-        """Serve ``channel``; see :meth:`re_bench_server.shell.shell.Shell.open` for the options."""
+        """Prepare to serve ``channel``; :class:`re_bench_server.shell.shell.Shell` builds the ``options``."""
         self.channel, self.options = channel, options
         self.directory: str = options["directory"]
         self.services: list[subprocess.Popen[bytes] | None] = [None for _ in options["services"]]
@@ -130,7 +140,7 @@ class Supervisor:
         ipc.send(self.channel, {"number": 0})
         while True:
             next_check = min((task.next_check for task in (self.command, *self.programs) if task), default=math.inf)
-            now = time.monotonic()  # taken before requests are read, one of which may extend the time limits
+            now = time.monotonic()  # read before the requests, because a request may extend the time limits
             wait = None if next_check == math.inf else max(0.0, next_check - now)
             for key, _events in self.selector.select(wait):
                 if self.selector.get_map().get(key.fd) is key:  # not closed in this round
@@ -324,7 +334,7 @@ class Supervisor:
                 self.reply_to(program)
 
     def on_program_end(self, program: Program, status: int) -> None:
-        """Reply at once if all output has arrived, otherwise soon, since background processes may keep a pipe open."""
+        """Reply immediately if all output has arrived, otherwise after a short wait for the remaining output."""
         program.ended, program.status = True, None if program.timed_out or program.killed else status
         program.next_check = time.monotonic() + _DRAIN_S
         if not program.pipes:
@@ -366,6 +376,36 @@ class Supervisor:
             self.end_reason = ""
 
 
+class _Rule(ctypes.Structure):
+    """``struct landlock_path_beneath_attr``."""
+
+    _pack_ = 1
+    _fields_ = (("rights", ctypes.c_uint64), ("directory", ctypes.c_int32))
+
+
+def forbid_new_files(allowed: Iterable[str]) -> None:
+    """Forbid writing to files, and creating files, directories and links, outside the ``allowed`` directories.
+
+    Files can still be read, removed, and truncated by path. Without file-system quotas, only Landlock allows this: a
+    mount is read-only as a whole, and RLIMIT_FSIZE limits neither links nor directories nor writes through a memory
+    map. On a kernel without Landlock, this function has no effect.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    handled = ctypes.c_uint64(_WRITE_FILE | _MAKE)
+    rules = libc.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled), 0)
+    if rules < 0:
+        return
+    for path in allowed:
+        with suppress(FileNotFoundError):
+            directory = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            rule = _Rule(handled.value, directory)
+            libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, ctypes.byref(rule), 0)
+            os.close(directory)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    libc.syscall(_RESTRICT_SELF, rules, 0)
+    os.close(rules)
+
+
 def main() -> None:
     """Connect to the server and serve."""
     address, options = sys.argv[1], json.loads(sys.argv[2])
@@ -375,12 +415,10 @@ def main() -> None:
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib costs memory
             file.write(str(_NICE))
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # they are ignored if a background shell started the server
+        signal.signal(number, signal.SIG_DFL)  # ignored if the server was started in the background of a shell
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     keep_orphans()
     if options["full"]:
-        from re_bench_server.guest.no_new_files import forbid_new_files  # noqa: PLC0415 - ctypes costs memory
-
         forbid_new_files(["/dev", "/proc", "/tmp"])  # noqa: S108 - the sandbox's own
     channel = socket.socket(socket.AF_UNIX)
     directory, _slash, name = address.rpartition("/")

@@ -75,7 +75,7 @@ def split_authority(text: str, default_port: int | None = None) -> tuple[str, in
 
 
 def write_authority(host: str, port: int) -> str:
-    """Return ``HOST:PORT``."""
+    """Return ``HOST:PORT``, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -89,8 +89,7 @@ def _split_port(text: str) -> tuple[str, int | None]:
 def normalise_host(text: str) -> str:
     """Return the canonical spelling of a host: lower case, no trailing dot, addresses as in :mod:`ipaddress`.
 
-    Raises:
-        HostError: for names without a dot, other spellings of addresses, percent-encoding, zones and non-ASCII names.
+    Raise HostError for names without a dot, other spellings of addresses, percent-encoding, zones and non-ASCII names.
     """
     name = text.lower().removesuffix(".")
     try:
@@ -137,10 +136,8 @@ def _is_local(address: Address) -> bool:
 async def resolve(host: str) -> list[Address]:
     """Return the addresses of a normalized host.
 
-    The caller must connect to one of these addresses, since another lookup could return a different address.
-
-    Raises:
-        AddressError: if there is no address, or any address is not public or belongs to this machine.
+    Raise AddressError if there is no address, or if an address is not public or belongs to this machine. The caller
+    must connect to one of these addresses, since another lookup could return a different address.
     """
     addresses = [ipaddress.ip_address(host)] if _is_address(host) else await _look_up(host)
     for address in addresses:

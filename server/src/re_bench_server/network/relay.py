@@ -1,13 +1,12 @@
-"""The allow-list proxy of sessions: a relay with one socket per session, and its setup in the sandbox.
+"""The allow-list proxy of sessions: one relay and socket for each session, and their setup in the sandbox.
 
-The relay serves CONNECT, and plain HTTP with one request per connection. It allows or refuses each connection based on
+A relay serves CONNECT, and plain HTTP with one request per connection. It allows or refuses each connection based on
 host name, port and resolved address, and then copies bytes without inspecting them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import json
 import os
 import re
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.jsonl import read_lines
-from re_bench.errors import ReBenchError
 from re_bench.guest import port_forward
 from re_bench.sandbox.bubblewrap import Bubblewrap
 from re_bench_server.network.policy import AddressError, AllowList, HostError, resolve, split_authority, write_authority
+from re_bench_server.session_record import utc
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
@@ -96,10 +95,7 @@ class Network:
         if mode == "open":
             return NetworkAccess(shown=shown)
         relay = Relay(self.policy, self._sockets / f"{name}.proxy", directory / LOG)
-        try:
-            await relay.open()
-        except OSError as error:
-            raise ReBenchError(f"cannot start the network proxy: {error}") from None
+        await relay.open()
         self._relays[name] = relay
         forwarder, inside = f"{_GUEST}/port_forward.py", f"{_GUEST}/proxy.sock"
         address = f"http://127.0.0.1:{_PORT}"
@@ -127,7 +123,7 @@ class Relay:
     """The relay of one session."""
 
     _all_open = 0
-    """Number of open connections of all sessions; together they use at most half of the process's file descriptors."""
+    """Number of open connections of all sessions, which use at most half of the process's file descriptors."""
 
     def __init__(self, policy: NetworkPolicy, path: Path, log_path: Path) -> None:
         self.path = path
@@ -140,7 +136,7 @@ class Relay:
         self._clients: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Open the log and start listening. Raise OSError if that fails."""
+        """Open the log and start listening."""
         self._used_bytes = await asyncio.to_thread(_bytes_in_log, self._log_path)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._log = os.open(self._log_path, flags, 0o600)
@@ -274,7 +270,7 @@ class Relay:
 
     def _write(self, exchange: _Exchange, event: str, **fields: object) -> None:
         """Append a line to the log. Raise RefusedError if that fails, because every connection must be logged."""
-        record = {"time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), "n": exchange.number}
+        record = {"time": utc("milliseconds"), "n": exchange.number}
         record |= {"event": event, "method": exchange.method[:_MAX_TEXT], "host": exchange.host[:_MAX_TEXT]}
         record |= {"port": exchange.port, **({"path": exchange.path[:_MAX_TEXT]} if exchange.path else {}), **fields}
         try:

@@ -38,7 +38,7 @@ class MeterProxy:
     def __init__(
         self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
     ) -> None:
-        """Set up a proxy at ``socket``; ``state`` is the meter's directory, hidden from sandboxes."""
+        """Initialize a proxy at ``socket``; ``state`` is the meter's directory, which sandboxes cannot see."""
         self.socket = socket
         self._served, self._meter, self._state, self._variables = served, meter, state, variables
         self._meter_socket = socket.with_suffix(".meter")

@@ -71,18 +71,14 @@ class ModelGateways:
         self._stack = ExitStack()
         self._starting = asyncio.Lock()
 
-    async def start(self, served: ServedTask) -> None:
-        """Start a task's gateway before the first session needs it; do nothing if the task has no model."""
-        if served.manifest.model is not None:
-            await self._gateway(served, real=served.needs_key)
-
     async def open(
         self, served: ServedTask, name: str, key: str | None, budget: Budget, calls: int | None = None
     ) -> ModelAccess:
         """Return a session's access to a task's model.
 
-        ``name`` is the session's name in the gateway's log. Only the gateway gets ``key``. ``calls`` limits concurrent
-        calls upstream.
+        In a profile that needs a key, a session with the API key ``key`` gets the real model; only the gateway gets the
+        key. All other sessions get the stand-in. ``name`` is the session's name in the gateway's log. ``calls`` limits
+        concurrent calls upstream.
         """
         real = key is not None and served.needs_key
         gateway = await self._gateway(served, real=real)

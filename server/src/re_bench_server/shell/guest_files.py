@@ -49,11 +49,7 @@ def write_file(file: Path, data: bytes) -> None:
 
 
 def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
-    """Write ``/etc/passwd``, ``group`` and ``hosts`` for a sandbox.
-
-    Returns:
-        These files and the host's ``os-release``, by path inside the sandbox.
-    """
+    """Write files for the sandbox's ``/etc``; return them, and the host's ``os-release``, by path in the sandbox."""
     contents = {
         "passwd": f"root:x:0:0::/root:/bin/sh\nagent:x:{user}:{user}::{home}:/bin/bash\n",
         "group": f"root:x:0:\nagent:x:{user}:\n",

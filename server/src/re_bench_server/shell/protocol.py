@@ -1,21 +1,32 @@
-"""The outcome of a command, parsed from the supervisor's untrusted reply."""
+"""The outcomes of shell commands, and of programs that run alongside the shell.
+
+They are parsed from the untrusted replies of the supervisor in the sandbox, :mod:`re_bench_server.guest.supervisor`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from re_bench.tables import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from re_bench.guest.truncate import HeadTail
+
 MAX_COMMAND = 4 << 20
 """Maximum length of a command in bytes."""
+OUTPUT_BYTES = 10 << 20
+"""Default maximum size of a program's stdout, and of its stderr, in bytes."""
 
 _MAX_PATH = 4096
 _MAX_NOTE = 1000
 _MAX_NOTES = 20
+_MAX_ERROR = 1000
 _STATUSES = range(256)
+_ERRORS = range(1, 134)
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,60 @@ class Output:
         )
 
 
+@dataclass(frozen=True)
+class ProgramOutput:
+    """The outcome of a program."""
+
+    status: int | None
+    """Exit status, or 128 plus the signal number; if the program did not start, 127 (not found) or 126 (other reasons).
+    None after a timeout, or if the whole sandbox was killed."""
+    stdout: bytes
+    stderr: bytes
+    truncated: bool = False
+    """Whether the middle of stdout or stderr was replaced by a line that says so."""
+    timed_out: bool = False
+    seconds: float = 0.0
+    error: str = ""
+    """Why the program did not start, or was killed with all other processes; otherwise empty."""
+    errno: int = 0
+    """The errno of a failed start; otherwise 0."""
+    ran: bool = True
+    """Whether there was a sandbox to run in; False after the end of the session."""
+
+    @classmethod
+    def parse(cls, reply: Mapping[str, Any], outputs: Mapping[str, HeadTail], keep: int) -> ProgramOutput:
+        """Return the outcome from a supervisor's reply, which an agent can forge, and the program's ``outputs``.
+
+        ``keep`` is the maximum number of bytes kept of each output.
+        """
+        code = reply.get("errno")
+        code = code if type(code) is int and code in _ERRORS else 0
+        return cls(
+            status=clean_status(reply.get("status")),
+            stdout=outputs["stdout"].data(),
+            stderr=outputs["stderr"].data(),
+            truncated=any(output.total > keep for output in outputs.values()),
+            timed_out=reply.get("timed_out") is True,
+            error=clean_text(reply.get("error"))[:_MAX_ERROR] if code else "",
+            errno=code,
+        )
+
+
+class ProgramOptions(TypedDict, total=False):
+    """Options of a program, all with defaults."""
+
+    stdin: bytes
+    """The program's stdin; default: empty."""
+    directory: str | None
+    """Working directory, relative to the workspace; default: the workspace."""
+    environment: Mapping[str, str]
+    """Additional environment variables."""
+    timeout_s: float | None
+    """Time limit in seconds; default: none."""
+    output_bytes: int
+    """Maximum size of stdout, and of stderr; the middle of longer output is dropped. Default: :data:`OUTPUT_BYTES`."""
+
+
 def command_refusal(command: str, timeout_s: float) -> str:
     """Return why a command cannot be run, or the empty string."""
     if "\0" in command:
@@ -78,14 +143,9 @@ def notes_in(message: Mapping[str, Any]) -> list[str]:
 
 
 def append_notes(text: str, notes: Sequence[str]) -> str:
-    """Append each note as one line in brackets, with escaped line ends."""
-    lines = "".join(f"[{_one_line(note)}]\n" for note in notes)
+    """Append each note as one line in brackets, with escaped control characters."""
+    lines = "".join(f"[{escaped(note)}]\n" for note in notes)
     return text + ("\n" if lines and text and not text.endswith("\n") else "") + lines
-
-
-def _one_line(text: str) -> str:
-    """Escape line ends and control characters as in a Python literal."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def clean_text(value: object) -> str:

@@ -81,14 +81,14 @@ class Call:
     reply: asyncio.Future[dict[str, Any] | None]
     """The reply; None if the sandbox has ended."""
     output: Mapping[str, HeadTail] = field(default_factory=dict)
-    """Where to collect a program's output, by stream; empty for shell commands, whose output is in the reply."""
+    """Buffers for a program's output, by stream; empty for shell commands, whose output is in the reply."""
 
 
 class Sandbox:
     """A sandbox with a supervisor, which runs one shell command at a time, and programs alongside the shell."""
 
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
-        """Set up for the supervisor in ``process``, which has yet to connect; ``max_reply`` limits its messages."""
+        """Initialize before the supervisor in ``process`` connects; ``max_reply`` limits the size of its messages."""
         self._process, self._cleanup, self._max_reply = process, cleanup, max_reply
         self._ancestor = process.pid
         self._writer: asyncio.StreamWriter | None = None
@@ -181,7 +181,7 @@ class Sandbox:
             self._writer.write(ipc.encode(message))
 
     def call(self, message: dict[str, Any], output: Mapping[str, HeadTail] | None = None) -> tuple[int, Call]:
-        """Send a request to run something; return its number and the call."""
+        """Send a request that gets a reply; return its number and the call, whose output ``output`` collects."""
         self._count += 1
         call = Call(asyncio.get_running_loop().create_future(), output or {})
         if self.alive:
@@ -195,7 +195,7 @@ class Sandbox:
     async def wait_for(self, number: int, call: Call, timeout_s: float | None) -> dict[str, Any] | None:
         """Return the reply to a call, or None if the sandbox has ended. Cancelling the caller interrupts the call.
 
-        The supervisor kills a call after ``timeout_s``; if it does not, the whole sandbox is killed.
+        After ``timeout_s``, the supervisor kills what the call started; if it does not, the whole sandbox is killed.
         """
         limit = math.inf if timeout_s is None else self._active_s() + timeout_s + _GRACE_S
         try:
@@ -240,7 +240,7 @@ class Sandbox:
             await asyncio.sleep(_PAUSE_CHECK_S)
 
     def _active_s(self) -> float:
-        """Return the time in seconds, on a clock that stands still while the sandbox is paused."""
+        """Return the seconds on a clock that stops while the sandbox is paused."""
         return min(time.monotonic(), self._paused_at) - self._paused_s
 
     def end_processes(self, violation: str) -> None:

@@ -18,8 +18,16 @@ from re_bench.sandbox.resource_usage import DiskGrowth
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.untrusted_tree import remove_tree
 from re_bench_server.shell.guest_files import chown_tree, install_guest_files, write_command, write_etc, write_file
-from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput
-from re_bench_server.shell.protocol import Output, append_notes, clean_path, command_refusal, notes_in
+from re_bench_server.shell.protocol import (
+    OUTPUT_BYTES,
+    Output,
+    ProgramOptions,
+    ProgramOutput,
+    append_notes,
+    clean_path,
+    command_refusal,
+    notes_in,
+)
 from re_bench_server.shell.sandbox import Sandbox, in_thread
 
 if TYPE_CHECKING:
@@ -88,7 +96,7 @@ class Shell:
         gpu: str | None = None,
         services: Sequence[Sequence[str]] = (),
         host_network: bool = False,
-        scratch: Path | None = None,
+        scratch: Path,
         disk_before: int | None = None,
     ) -> Shell:
         """Open a shell in a sandbox, with its workspace at ``/workspace`` and its home directory at ``/home/agent``.
@@ -106,11 +114,8 @@ class Shell:
             services: command lines to run alongside the shell, such as a port forwarder. Each must print a line when it
                 is ready. A service that has exited is restarted before the next command.
             host_network: whether the sandbox shares the machine's network.
-            scratch: an existing private directory for the shell's own files; default: the system's temporary directory.
+            scratch: an existing private directory for the shell's own files.
             disk_before: initial size of all files in bytes, from which growth is measured; default: the current size.
-
-        Raises:
-            ReBenchError: if the sandbox does not start.
         """
         scratch = Path(tempfile.mkdtemp(prefix="re-bench-shell-", dir=scratch))
         try:
@@ -259,7 +264,7 @@ class Shell:
             return Output.not_run(_CLOSED)
         try:
             write_command(self._scratch / "shown", command)
-        except OSError as error:
+        except OSError as error:  # such as a full disk
             raise ReBenchError(f"cannot write the command file: {error}") from None
         started = time.monotonic()
         number, self._last = sandbox.call({"run": True, "timeout_s": timeout_s})
@@ -316,7 +321,7 @@ class Shell:
     async def _start(self) -> Sandbox:
         self._read_only = self._full
         limits = self._spec.limits
-        if self._read_only:  # no file can grow, so more disk_mib is safe; file_mib is for kernels without Landlock
+        if self._read_only:  # files cannot grow, so a larger disk_mib is safe; file_mib is for kernels without Landlock
             limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
         spec = replace(self._spec, limits=limits)
         options = {**self._options, "directory": self._directory, "full": self._read_only}

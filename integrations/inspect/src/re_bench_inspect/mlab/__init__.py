@@ -10,6 +10,7 @@ from inspect_ai.model import CachePolicy, Model  # noqa: TC002 - Inspect reads t
 from pydantic import ValidationError
 
 from re_bench_inspect.mlab.run import Options, Run
+from re_bench_inspect.sandboxes import problems_of
 from re_bench_inspect.tasks import PREFIX, without_package
 
 _DESCRIPTION = "The research agent of MLAgentBench: reads files, edits and runs scripts, and submits an answer."
@@ -40,17 +41,18 @@ def mlab(
     """Return the research agent of MLAgentBench, for any task with a sandbox.
 
     Args:
-        fast_model: role or name of the model for questions about files and summaries; by default the role ``fast`` if
-            there is one, otherwise the main model.
+        fast_model: role or name of the model that summarizes and answers questions about files; by default the role
+            ``fast`` if there is one, otherwise the main model.
         edit_model: the model for edits; by default the role ``edit`` if there is one, otherwise the fast model.
-        tools: ``text`` for actions as text; ``auto`` and ``native`` for native tool calls if the provider supports
-            them.
+        tools: ``text`` for actions as text; ``native`` for native tool calls if the provider supports them; ``auto`` as
+            ``native``, but with actions as text if the model ignores the tools.
         cache: passed to Inspect's ``generate``.
         max_steps: number of steps after which the agent must give its final answer; None means that only the sample's
             limits apply.
         script_seconds: time limit for a script, in seconds.
         max_malformed: number of consecutive malformed replies after which the run ends.
-        repeat_remark: number of consecutive equal actions after which the model gets a remark; 0 for no remark.
+        repeat_remark: number of consecutive equal actions after which the model is told that it repeats itself;
+            0 for never.
         recent_steps: minimum number of recent steps that are kept verbatim in the prompt.
         context_tokens: size of the model's context; by default the size that Inspect knows.
         max_output_tokens: maximum number of tokens in a reply; by default Inspect's setting.
@@ -62,15 +64,11 @@ def mlab(
             the target to the model.
         trace_directory: parent directory of the runs' directories, which contain the traces; by default next to the
             log.
-
-    Raises:
-        PrerequisiteError: if an option is invalid.
     """
     try:
         options = Options(**locals())
     except ValidationError as error:
-        problems = "; ".join(f"{item['loc'][0]}={item['input']}: {item['msg']}" for item in error.errors())
-        raise PrerequisiteError(f"{PREFIX}mlab: {problems}") from None
+        raise PrerequisiteError(f"{PREFIX}mlab: {problems_of(error)}") from None
 
     async def execute(state: AgentState) -> AgentState:
         await Run(options, state).work()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REASONS = {"token": "tokens", "cost": "cost", "time": "time", "working": "time"}
-"""The agent's names of limits by Inspect's names."""
+"""Maps Inspect's names of limits to the agent's names."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class _Call(Generic[T]):
 
 
 class LoopCalls:
-    """Let a thread call async functions, which run one at a time in the task that waits for the thread.
+    """Let a thread call async functions, which run one at a time in the async task that waits for the thread.
 
     The functions share the task's context: Inspect's transcript, spans, limits and sandbox. ``anyio.from_thread`` would
     copy the context for each call, so one call could not close a span that another call opened. Cancelling the task
@@ -73,10 +73,8 @@ class LoopCalls:
     def call(self, function: Callable[[], Awaitable[T]], *expected: type[Exception]) -> T:
         """Call an async function in the task, and return its result; only the thread may call this method.
 
-        Exceptions of the types in ``expected`` are raised here; all others end the task.
-
-        Raises:
-            RunStopped: if the task has ended, for example because of an exception of ``function``.
+        Exceptions of the types in ``expected`` are raised here; all others end the task. After the task has ended, this
+        method raises RunStopped.
         """
         call = _Call(function, expected)
         from_thread.run_sync(self._submit, call)

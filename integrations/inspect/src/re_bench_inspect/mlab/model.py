@@ -21,7 +21,7 @@ from inspect_ai.tool import ToolCall as InspectToolCall
 from inspect_ai.tool import ToolInfo, ToolParams
 from typing_extensions import override
 
-from mlab_agent.models import BYTES_A_TOKEN, LanguageModel, ModelError, ModelSettings, Reply, ToolCall
+from mlab_agent.models import BYTES_A_TOKEN, ContextFull, LanguageModel, ModelError, ModelSettings, Reply, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ class InspectModel(LanguageModel):
         self.last = ModelOutput()
         """The output of the last call."""
         self.reasoning: dict[str, list[Content]] = {}
-        """The reasoning before each native tool call by call id; some providers require it in later prompts."""
+        """The reasoning before each native tool call, by call id; some providers require it in later prompts."""
 
     @override
     def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
@@ -99,7 +99,9 @@ class InspectModel(LanguageModel):
 
     def _read(self, output: ModelOutput, messages: Sequence[Message], estimated: int) -> Reply:
         if output.stop_reason == "model_length":
-            self._context_full(output.error or "the model's context is full")
+            self.context_tokens //= 2
+            self._emit_form(reason := output.error or "the model's context is full")
+            raise ContextFull(reason)
         if output.empty:
             raise ModelError(f"{self.settings.name}: no reply: {output.error or 'empty'}")
         message, usage, truncated = output.message, output.usage, output.stop_reason == "max_tokens"

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.clock import Clock
-from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps
 from mlab_agent.parts import Clients
 from mlab_agent.state import RunState
@@ -75,28 +74,24 @@ class MlabStore(StoreModel):
     """The part of a sample's store that belongs to the agent's run."""
 
     directory: str = ""
-    """The run's directory, which contains the trace; ``mlab-agent show DIRECTORY`` prints it."""
+    """The run's directory, which contains the trace; ``mlab-agent show DIRECTORY`` prints the trace."""
     reason: str = ""
     """Why the run ended."""
     steps: int = 0
 
 
 class Run:
-    """A run of the agent, which works in a thread; its calls to models and the sandbox run in the sample's task."""
+    """A run of the agent in a thread; its calls to models and to the sandbox run in the sample's async task."""
 
     def __init__(self, options: Options, state: AgentState) -> None:
-        """Create the run's directory and find the run's models.
-
-        Raises:
-            PrerequisiteError: if the directory cannot be created.
-        """
+        """Create the run's directory and find the run's models."""
         self._options, self._state = options, state
         self._task = "\n\n".join(message.text for message in state.messages if message.text)
         self._sandbox = sandbox(options.sandbox)
         self._seconds = seconds_left()
         self._directory = _new_directory(options.trace_directory)
         self._loop = LoopCalls()
-        self._run = RunState.empty(MemoryLimits(recent_steps=options.recent_steps), Caps())
+        self._run = RunState.empty(options.recent_steps, Caps())
         main = self._client(get_model())
         fast = self._client(_other_model(options.fast_model, "fast", main.model))
         edit = self._client(_other_model(options.edit_model, "edit", fast.model))
@@ -107,13 +102,9 @@ class Run:
         """The trace's events that are not in the transcript yet."""
 
     async def work(self) -> None:
-        """Run the agent until it ends.
+        """Run the agent until it ends. Raise RuntimeError if the agent, the workspace or a model fails.
 
         The trace is complete even if Inspect raises an exception, for example because a limit is exceeded.
-
-        Raises:
-            PrerequisiteError: if the sandbox lacks the workspace or a required program.
-            RuntimeError: if the agent or the workspace failed, or the model gave no reply.
         """
         store_as(MlabStore).directory = str(self._directory)
         transcript().info(f"The run is in `{self._directory}`", source="mlab")
@@ -211,9 +202,6 @@ def _new_directory(parent: str | None) -> Path:
     """Create a run's directory in ``parent``.
 
     The default parent is ``LOG.mlab`` next to a local log, or a temporary directory if the log is remote.
-
-    Raises:
-        PrerequisiteError: if the directory cannot be created.
     """
     sample = sample_active()
     location = urlsplit(sample.log_location if sample else "")
@@ -225,10 +213,5 @@ def _new_directory(parent: str | None) -> Path:
         directory = Path(tempfile.gettempdir(), "mlab-runs")
     name = f"{sample.sample.id}_{sample.epoch}" if sample else "run"
     prefix = re.sub(r"[^\w.-]+", "-", name)[:_NAME_CHARS].lstrip(".") + "_"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=prefix, dir=directory)).absolute()
-    except OSError as error:
-        raise PrerequisiteError(
-            f"mlab: {directory}: cannot write traces ({error.strerror}); set trace_directory=DIR"
-        ) from None
+    directory.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=directory)).absolute()

@@ -39,11 +39,7 @@ class Steps:
         self._is_open = False
 
     async def take(self, event: Event) -> None:
-        """Process the next event of the trace.
-
-        Raises:
-            LimitExceededError: if the sample exceeds its message limit.
-        """
+        """Process the next event of the trace."""
         kind, purpose = event["kind"], event.get("purpose")
         if kind == "call" and purpose == STEP and not self._is_open:
             await self._span.enter_async_context(span(f"step {self._number}", type="mlab"))
@@ -58,7 +54,7 @@ class Steps:
             await self.close()
 
     def show(self, event: Event) -> None:
-        """Write an event to the transcript if people want to read events of its kind."""
+        """Write an event to the transcript if its kind is of interest to readers."""
         writer = _WRITERS.get(event["kind"])
         if writer is not None:
             transcript().info(writer(event), source=_SOURCE)

@@ -8,8 +8,7 @@ import math
 import posixpath
 import shlex
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from inspect_ai.scorer import score
@@ -22,9 +21,10 @@ from mlab_agent.agent import RunStopped
 from mlab_agent.workspaces.files import MIB, WorkspaceError
 from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace
 from re_bench_inspect.episode import current_session, score_workspace, session_of_sample
+from re_bench_server.responses import ToolResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from inspect_ai.agent import AgentState
@@ -46,11 +46,10 @@ _REFUSALS = (
     OutputLimitExceededError,
 )
 """Exceptions of a sandbox that affect a single operation, not the whole sandbox."""
-_UNSCORED = frozenset({"error", "interrupted"})
 
 
 class InspectFiles(ShellFiles):
-    """Files in a sandbox; its file functions transfer contents, and shell commands do everything else."""
+    """Files in a sandbox. The sandbox's file functions transfer contents; shell commands do everything else."""
 
     received_bytes = 4 * MIB  # base64 adds a third, and sandboxes return at most 10 MiB of output
 
@@ -58,15 +57,13 @@ class InspectFiles(ShellFiles):
         self,
         sandbox: SandboxEnvironment,
         loop: LoopCalls,
-        directory: str | None = None,
-        refusals: tuple[type[Exception], ...] = (),
+        directory: str | None,
+        refusals: tuple[type[Exception], ...],
     ) -> None:
         """Open a directory, by default the sample's working directory, to which ``directory`` may be relative.
 
-        The model also sees exceptions of the types in ``refusals`` as errors.
-
-        Raises:
-            WorkspaceError: if the sandbox lacks the directory or a required program.
+        Exceptions of the types in ``refusals`` and :data:`_REFUSALS` become error messages for the model; all others
+        end the run.
         """
         self._sandbox, self._loop, self._directory = sandbox, loop, directory
         self._refusals: tuple[type[Exception], ...] = (*_REFUSALS, *refusals)
@@ -134,19 +131,7 @@ class InspectFiles(ShellFiles):
             )
 
 
-@dataclass(frozen=True)
-class Answered:
-    """The result of scoring the workspace."""
-
-    text: str
-    """The message for the model."""
-    reward: float | None = None
-    finished: bool = False
-    """Whether the episode has ended."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-Answer = Callable[[bool], Awaitable[Answered]]
+Answer = Callable[[bool], Awaitable[ToolResponse]]
 """A function that scores the workspace and, if its argument is True, ends the episode; may raise WorkspaceError."""
 
 
@@ -158,27 +143,25 @@ def find_answer(state: AgentState, *, wanted: bool | None) -> tuple[Answer, bool
     if session_of_sample() is not None:
         return _session_answer, wanted is not False
 
-    async def task_answer(final: bool) -> Answered:
+    async def task_answer(final: bool) -> ToolResponse:
         if final:  # Inspect itself scores the sample at the end
-            return Answered("The answer was submitted.", finished=True)
+            return ToolResponse("The answer was submitted.", finished=True)
         values = [value.value for value in await score(state)]  # explanations may contain the target
         numbers = [float(value) for value in values if isinstance(value, int | float)]
         text = "\n".join(f"Score: {value}" for value in values)
-        return Answered(text or "There is no score.", numbers[0] if len(numbers) == len(values) == 1 else None)
+        return ToolResponse(text or "There is no score.", numbers[0] if len(numbers) == len(values) == 1 else None)
 
     return task_answer, wanted is True and bool(_scorers.get(None))
 
 
-async def _session_answer(final: bool) -> Answered:
+async def _session_answer(final: bool) -> ToolResponse:
     """Score the workspace through the sample's re-bench session."""
     try:
-        response = await score_workspace(final=final)
+        return await score_workspace(final=final)
     except ToolError as error:
         if current_session().record.state == "finished":
-            return Answered(error.message, finished=True)
+            return ToolResponse(error.message, finished=True)
         raise WorkspaceError(error.message) from None
-    is_score = response.metadata.get("status") not in _UNSCORED
-    return Answered(response.text, response.reward if is_score else None, response.finished, response.metadata)
 
 
 class InspectWorkspace(ShellWorkspace):
@@ -196,8 +179,8 @@ class InspectWorkspace(ShellWorkspace):
         scores: bool,
         submit: Callable[[str], Awaitable[None]],
         state: Path,
-        python: str | None = None,
-        read_only: Sequence[str] = (),
+        python: str | None,
+        read_only: Sequence[str],
     ) -> None:
         """Open a workspace. The functions ``answer`` and ``submit`` run in ``loop``.
 
@@ -222,11 +205,7 @@ class InspectWorkspace(ShellWorkspace):
 
     @override
     def finish(self, answer: str) -> None:
-        """Submit the answer and end the episode.
-
-        Raises:
-            WorkspaceError: if there is no final score, or if Inspect has ended the sample, which it then scores.
-        """
+        """Submit the answer and end the episode. Raise WorkspaceError if there is no final score."""
         try:
             self._loop.call(lambda: self._submit(answer))
             result = self._ask(final=True)
@@ -236,7 +215,7 @@ class InspectWorkspace(ShellWorkspace):
             raise WorkspaceError(f"there is no final score: {result.text[-500:]}")
         self.final = result.metadata
 
-    def _ask(self, *, final: bool) -> Answered:
+    def _ask(self, *, final: bool) -> ToolResponse:
         result = self._loop.call(lambda: self._answer(final), WorkspaceError)
         if result.reward is not None:
             self.rewards.append(result.reward)

@@ -54,7 +54,7 @@ class Scorer:
     """Scores the attempts of all sessions."""
 
     def __init__(self, queue: Queue, gate: GpuGate, settings: Settings, gpu: str | None) -> None:
-        """Set up; ``gpu`` is the UUID of the GPU that scorers use, if any."""
+        """Initialize; ``gpu`` is the UUID of the GPU that scorers use, if any."""
         self._queue, self._gate, self._sandbox = queue, gate, settings.sandbox
         self._keep_mib, self._network = settings.disk_mib, settings.network.mode
         self._visible = only_gpus(gpu)
@@ -70,11 +70,13 @@ class Scorer:
         clock: SessionClock,
         submitted_at: Elapsed,
     ) -> ScoredAttempt:
-        """Score a copy of the workspace when a slot is free, or raise ReBenchError.
+        """Score a copy of the workspace once the scoring queue has a free slot.
 
-        The scorer gets ``variables`` as additional environment variables. The attempt is logged with ``submitted_at``,
-        the time of the session's ``clock`` at the call of ``answer``, and, if the scorer fails, with ``instance``.
-        Waiting does not count as working time.
+        The scorer gets ``variables`` as additional environment variables. The attempt log records ``submitted_at``, the
+        time of the session's ``clock`` at the call of ``answer``. Waiting does not count as working time.
+
+        If the scorer fails, log an attempt with the status ``error`` and the task's ``instance``. Raise ReBenchError if
+        this attempt cannot be logged.
         """
         async with AsyncExitStack() as stack:
             with clock.waiting():
