@@ -1,4 +1,4 @@
-"""Sessions of re-bench; options after `--` go to the command behind a session."""
+"""Sessions of re-bench; options after `--` are passed to the command that a session runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "tests"]
 
 HERE = Path(__file__).parent
-# One environment for all sessions but `versions`: torch alone takes minutes and a GiB.
 SHARED = HERE / ".nox" / "shared"
+"""The environment of almost all sessions; separate environments would each need minutes and a GiB for torch."""
 PINS = HERE / "constraints.txt"
 LOCK = HERE / "images" / "locks" / "shared.txt"
 PROJECTS = [
@@ -35,7 +35,7 @@ TASKS = [path for path in PROJECTS if path.parent.name == "tasks"]
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 """Index of torch's builds without the gigabytes of CUDA libraries."""
 PYTEST = ("pytest", "-p", "no:benchmark")
-TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pytest runs, extra packages
+TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "browser": (("-m", "browser"), ()),
     "evaluation": (("-m", "slow", "tests/test_evaluate_all_tasks.py"), ()),
     "evaluation-ray": (("-m", "slow", "tests/test_evaluate_all_tasks.py"), ("ray",)),
@@ -49,16 +49,17 @@ TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pyte
     "ray": (("common/tests/test_ray_executor.py", "tests/test_evaluate_on_ray.py"), ("ray",)),
     "trl": (("-W", "default", "server/tests/test_trl.py"), ("trl",)),
 }
+"""For each name, the arguments for pytest and the packages to add to the shared environment."""
 
 
 @nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
-    """Run ruff, mypy and import-linter; `-- --fix`: also format, and fix what ruff can fix."""
+    """Run ruff, mypy and import-linter; `-- --fix` also formats the code and applies ruff's fixes."""
     fix = session.posargs == ["--fix"]
     run(session, "ruff", "check", *(["--fix"] if fix else []), ".")
     run(session, "ruff", "format", *([] if fix else ["--check"]), ".")
     run(session, "mypy", env={"MYPYPATH": os.pathsep.join(map(str, TASKS))})
-    for task in TASKS:  # one at a time, since each has a module `score`; torch's classes are Any here
+    for task in TASKS:  # one at a time, because each has a module `score`; torch is untyped, so its classes are Any
         options = ("--allow-subclassing-any", "--cache-dir", f".mypy_cache/{task.name}")
         run(session, "mypy", *options, str(task), env={"MYPYPATH": str(task)})
     layers = Path(session.create_tmp()) / "layers.toml"
@@ -69,17 +70,16 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run the tests; with `-- -m slow`, run the slow ones."""
+    """Run the tests; `-- -m slow` runs the slow tests."""
     if not session.posargs:
-        run(session, "re-bench", "prepare", "--profile", "cpu")  # once, instead of in the first test of each worker
-    # Four programs on two cores would get in each other's way with two threads each.
+        run(session, "re-bench", "prepare", "--profile", "cpu")  # once, instead of in each worker
     options = session.posargs or ["-n", "4", "--dist", "worksteal"]
-    run(session, *PYTEST, *options, env={"OMP_NUM_THREADS": "1"})
+    run(session, *PYTEST, *options, env={"OMP_NUM_THREADS": "1"})  # the workers already use all cores
 
 
 @nox.session(venv_backend="none")
 def tools(session: nox.Session) -> None:
-    """Run the tests that need another tool or much time: all, or those named; see TOOLS in noxfile.py."""
+    """Run the tests that need another tool or much time; `-- NAME` selects from TOOLS in noxfile.py."""
     environment(session)
     for name in session.posargs or TOOLS:
         arguments, packages = TOOLS[name]
@@ -92,7 +92,7 @@ def tools(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def real_model_test(session: nox.Session) -> None:
-    """Test with SmolLM2, a small model on a real server: doctor, the gateway, the agent and an evaluation."""
+    """Test doctor, the gateway, the MLAB agent and an evaluation with SmolLM2, a small model on a real server."""
     environment(session)
     python = environment_with(session, "real-model", ("gguf==0.19.0", "fastapi", "uvicorn", "accelerate"))
     session.run(str(python), "-m", *PYTEST, "-s", "-m", "slow", "tests/test_real_model.py", external=True)
@@ -100,7 +100,7 @@ def real_model_test(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def load_test(session: nox.Session) -> None:
-    """Score all tasks beside eight busy programs, then run the tests beside four; takes hours on two cores."""
+    """Score all tasks while eight other programs use the CPU, then run the tests while four do."""
     environment(session)
     with busy_programs(8):
         run(session, "re-bench", *SOLVABLE, *ONCE)
@@ -110,7 +110,7 @@ def load_test(session: nox.Session) -> None:
 
 @contextmanager
 def busy_programs(number: int) -> Iterator[None]:
-    """Run programs that use the processor all the time, with the priority of any other."""
+    """Run programs that use the CPU all the time, with normal priority."""
     programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
     try:
         yield
@@ -122,20 +122,20 @@ def busy_programs(number: int) -> Iterator[None]:
 
 @nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
-    """Time sandboxes, messages, logs, the start of the command and whole scorings."""
+    """Run the benchmarks of the core, the server and the training loop."""
     run(session, "pytest", "bench", "--benchmark-group-by=group", *session.posargs)
 
 
 @nox.session(venv_backend="none")
 def docs(session: nox.Session) -> None:
-    """Build the documentation site and test its tutorials; `-- build`: only build it; `-- external`: check links."""
+    """Build the documentation site and test its tutorials; `-- build` only builds; `-- external` checks links."""
     environment(session)
     python = environment_with(session, "sphinx", ("sphinx", "myst-parser", "furo"))
     site = HERE / ".nox" / "site"
     options = ["-m", "sphinx", "--quiet", "--fresh-env", "--fail-on-warning", "--keep-going", "-c", "docs/site"]
     build = (str(python), *options, "-d", str(site.with_name("doctrees")), ".")
     session.run(*build, str(site), external=True)
-    session.log(f"the site: {site / 'index.html'}")
+    session.log(f"site: {site / 'index.html'}")
     if session.posargs == ["external"]:
         session.run(*build, "-b", "linkcheck", str(site.with_name("links")), external=True)
     elif session.posargs != ["build"]:
@@ -145,20 +145,20 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def images(session: nox.Session) -> None:
-    """Build and test the container images: all, or those named; `-- --help` lists options."""
+    """Build and test the container images; `-- NAME` selects images, and `-- --help` lists the options."""
     run(session, "python", "images/build.py", *session.posargs)
 
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Write images/locks: the exact packages of each image and of the shared environment, with hashes."""
+    """Write images/locks, the packages of each image and of the shared environment with their hashes."""
     session.install("-c", str(PINS), "uv")
     session.run("python", "images/lock.py", *session.posargs)
 
 
 @nox.session(python=["3.11", "3.12", "3.13"], reuse_venv=True)
 def versions(session: nox.Session) -> None:
-    """Test the core and validate every task in this Python; RE_BENCH_TORCH=2.11.0: with another torch."""
+    """Test the core and validate every task with this Python; RE_BENCH_TORCH=2.11.0 selects another torch."""
     directory = Path(session.virtualenv.location)
     install(session, directory, os.environ.get("RE_BENCH_TORCH"))
     session.run(*PYTEST, "-n", "4", "--dist", "worksteal", "common/tests", env={"OMP_NUM_THREADS": "1"})
@@ -166,7 +166,7 @@ def versions(session: nox.Session) -> None:
 
 
 def add_session(name: str, *command: str, text: str, default: tuple[str, ...] = ()) -> None:
-    """Add a session that is a command of re-bench with what follows `--`, or these options by default."""
+    """Add a session that runs a command of re-bench with the arguments after `--`, by default ``default``."""
 
     def session_of_command(session: nox.Session) -> None:
         run(session, "re-bench", *command, *(session.posargs or default))
@@ -176,13 +176,13 @@ def add_session(name: str, *command: str, text: str, default: tuple[str, ...] = 
 
 
 def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str] | None = None) -> None:
-    """Run a program of the shared environment, which is made first if it is missing or out of date."""
+    """Run a program of the shared environment, after creating or updating the environment if necessary."""
     environment(session)
     session.run(str(SHARED / "bin" / program), *arguments, external=True, env=env)
 
 
 def environment(session: nox.Session) -> None:
-    """Make the shared environment, and name the system programs that are missing."""
+    """Create or update the shared environment, and report missing system programs."""
     system_programs(session)
     if not (SHARED / "bin" / "python").exists():
         session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
@@ -190,55 +190,54 @@ def environment(session: nox.Session) -> None:
 
 
 def install(session: nox.Session, directory: Path, torch: str | None = None) -> None:
-    """Install torch, the locked packages and the projects, unless the same ones are installed."""
+    """Install torch, the locked packages and this checkout's projects, unless the same versions are installed."""
     stamp, pins = directory / "made-from", PINS
     files = (PINS, LOCK, *(path / "pyproject.toml" for path in PROJECTS))
     made_from = hashlib.sha256(b"".join([(torch or "").encode(), *(file.read_bytes() for file in files)])).hexdigest()
     if stamp.is_file() and stamp.read_text() == made_from:
         return
-    if torch:  # which asks for other versions of these
+    if torch:  # another torch requires other versions of these packages
         pins = Path(session.create_tmp()) / PINS.name
         lines = PINS.read_text().splitlines(keepends=True)
         pins.write_text("".join(line for line in lines if not line.startswith(("torch==", "triton==", "setuptools=="))))
     python = str(directory / "bin" / "python")
     pip = (python, "-m", "pip", "install", "--quiet", "--no-compile")
-    session.run(*pip, "-c", str(PINS), "uv", external=True)  # which takes seconds for what takes pip minutes
+    session.run(*pip, "-c", str(PINS), "uv", external=True)  # much faster than pip
     session.log("1 of 3: the locked packages")
-    # Without dependencies, since the lock has them all.
     locked = ("--no-deps", "--require-hashes", "-r", str(LOCK))
     try:
         uv(session, directory, *locked)
     except CommandFailed:
-        session.log("again with pip, which may have other settings, such as an index")
+        session.log("uv failed; trying pip, which may have other settings, such as an index")
         session.run(*pip, *locked, external=True)
-    gpu = has_nvidia_gpu()
-    session.log(f"2 of 3: torch for {'CUDA' if gpu else 'CPUs, since there is no NVIDIA GPU'}")
+    gpu = Path("/proc/driver/nvidia/version").exists() or Path("/dev/dxg").exists()  # /dev/dxg: in WSL
+    session.log(f"2 of 3: torch for {'CUDA' if gpu else 'CPUs, because there is no NVIDIA GPU'}")
+    # pip prefers the version "+cpu" to the same version without a suffix, and thus selects the CPU build.
     builds = () if gpu else ("--extra-index-url", CPU_BUILDS, "--retries", "1")
-    # By exact version: "+cpu" counts as newer, so that the CPU build is taken where one can be found.
-    session.run(*pip, *builds, "-c", str(pins), f"torch=={torch}" if torch else pinned("torch"), external=True)
+    session.run(*pip, *builds, "-c", str(pins), f"torch=={torch}" if torch else "torch", external=True)
     session.log("3 of 3: the projects of this checkout")
     editable = (part for path in PROJECTS for part in ("-e", str(path)))
-    # A sandbox cannot write bytecode, so it is written here, for all packages.
+    # Compile the bytecode of all packages now, because sandboxes cannot write it.
     uv(session, directory, "--no-deps", "--no-build-isolation", "--compile-bytecode", *editable)
     session.run(python, "-m", "pip", "check", external=True, silent=True)
     stamp.write_text(made_from)
 
 
 def uv(session: nox.Session, directory: Path, *arguments: str) -> None:
-    """Install packages in an environment with its uv."""
+    """Install packages in an environment with the environment's uv."""
     program, python = (str(directory / "bin" / name) for name in ("uv", "python"))
     session.run(program, "pip", "install", "--quiet", "--python", python, *arguments, external=True)
 
 
 def environment_with(session: nox.Session, name: str, packages: tuple[str, ...]) -> Path:
-    """Make a copy of the shared environment with more packages, and return its Python."""
+    """Create a copy of the shared environment with more packages, and return the copy's Python."""
     directory = HERE / ".nox" / f"with-{name}"
     python, stamp = directory / "bin" / "python", directory / "made-from"
     made_from = (SHARED / "made-from").read_text()
     if not stamp.is_file() or stamp.read_text() != made_from:
         session.run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(directory), external=True)
         inside = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-        # Hard links, not a path entry: a sandbox shows the environment of its Python and no other.
+        # Use hard links instead of a .pth file, because a sandbox only shows the environment of its Python.
         shutil.copytree(SHARED / inside, directory / inside, copy_function=os.link, dirs_exist_ok=True)
         session.run(str(python), "-m", "pip", "install", "--quiet", "-c", str(PINS), *packages, external=True)
         stamp.write_text(made_from)
@@ -246,38 +245,28 @@ def environment_with(session: nox.Session, name: str, packages: tuple[str, ...])
 
 
 def harbor(session: nox.Session) -> str:
-    """Install Harbor in an environment of its own, since it needs Python 3.12, and return its command."""
+    """Install Harbor, which needs Python 3.12, in a separate environment; return the path of its program."""
     directory = HERE / ".nox" / "harbor"
     if not (directory / "bin" / "harbor").exists():
         found = [shutil.which(f"python3.{minor}") or "" for minor in (12, 13, 14)]
         found += map(str, Path.home().glob(".pyenv/versions/3.1[2-4]*/bin/python"))
-        pythons = [one for one in found if one and "shims" not in one]
+        pythons = [path for path in found if path and "shims" not in path]
         if not pythons:
             session.skip("NOT TESTED: Harbor needs Python 3.12 or newer on PATH")
         session.run(pythons[0], "-m", "venv", str(directory), external=True)
         pip = (str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet")
-        session.run(*pip, "harbor==0.24.0", external=True)  # brings what the next one needs
+        session.run(*pip, "harbor==0.24.0", external=True)  # installs the dependencies of 0.25.0
         session.run(*pip, "--no-deps", "harbor==0.25.0", external=True)
     return str(directory / "bin" / "harbor")
-
-
-def has_nvidia_gpu() -> bool:
-    """Return whether the NVIDIA driver is loaded."""
-    return Path("/proc/driver/nvidia/version").exists() or Path("/dev/dxg").exists()  # the latter in WSL
-
-
-def pinned(name: str) -> str:
-    """Return ``name==version`` as the file of pins has it."""
-    return next(line for line in PINS.read_text().splitlines() if line.startswith(f"{name}=="))
 
 
 def system_programs(session: nox.Session) -> None:
     """Install missing system programs if ``RE_BENCH_INSTALL=1`` is set and the user is root.
 
-    Otherwise, print how to install them.
+    Otherwise, print the command that installs them.
     """
     wanted = {"prlimit": "util-linux"}
-    if os.geteuid() == 0:  # others use the bwrap that pip installs
+    if os.geteuid() == 0:  # other users use the bwrap that pip installs
         wanted |= {"bwrap": "bubblewrap", "setpriv": "util-linux"}
     for manifest in HERE.glob("tasks/*/task.toml"):
         wanted |= tomllib.loads(manifest.read_text(encoding="utf-8")).get("programs", {})
@@ -293,10 +282,10 @@ def system_programs(session: nox.Session) -> None:
 ONCE = ("--repeats", "1")
 SOLVABLE = ("validate", "--only", "baseline", "--only", "reference")
 CHEATS = ("validate", "--only", "cheats")
-add_session("score", *SOLVABLE, text="Score baseline and reference of every task: about 0, about 1.", default=ONCE)
-add_session("cheats", *CHEATS, text="Score every cheat: refused, or no better than its base.", default=ONCE)
+add_session("score", *SOLVABLE, text="Score every task's baseline (about 0) and reference (about 1).", default=ONCE)
+add_session("cheats", *CHEATS, text="Score every cheat and check that none succeeds.", default=ONCE)
 add_session("serve", "serve", text="Serve the tasks to agents over the Open Reward Standard.")
-add_session("doctor", "doctor", text="Report what this machine lacks for the tasks, with the commands to install it.")
+add_session("doctor", "doctor", text="Check the prerequisites and print the commands that install them.")
 for name in (task.name for task in TASKS):
     add_session(f"score-{name}", *SOLVABLE, name, text=f"Score baseline and reference of {name}.")
     add_session(f"cheats-{name}", *CHEATS, name, text=f"Score every cheat of {name}.")

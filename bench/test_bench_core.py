@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import echo
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import echo
 
 from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.task.staging import stage
+from re_bench.task.submission_copy import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

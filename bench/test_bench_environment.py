@@ -11,14 +11,13 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server" / "tests"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from example_tasks import make_tasks
-from raw_http import Connection
 from server_process import TASKS, Server, opened, serving, until
 
 from re_bench.limits import Limits
@@ -35,6 +34,48 @@ SESSIONS, CALLS, ROUNDS = 200, 5, 100
 AT_ONCE = (1, 60, 200)
 COMMAND = "true"
 OK, STARTING = 200, 503
+
+
+class Connection:
+    """A minimal HTTP client for one session, so that benchmarks measure the server and not the client."""
+
+    def __init__(self, url: str, session_id: str) -> None:
+        self._address, self.session_id = urlsplit(url), session_id
+
+    async def open(self) -> Connection:
+        """Connect, and return this connection."""
+        host, port = self._address.hostname, self._address.port
+        self._reader, self._writer = await asyncio.open_connection(host, port, limit=1 << 20)
+        return self
+
+    async def request(self, method: str, path: str, content: object = None) -> tuple[int, bytes]:
+        """Send a request; return the response's status and body."""
+        body = b"" if content is None else json.dumps(content).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._address.netloc}\r\nX-Session-ID: {self.session_id}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        status, *fields = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+        headers = dict(field.split(": ", 1) for field in fields if field)
+        if headers.get("transfer-encoding") == "chunked":
+            return int(status.split()[1]), b"".join([chunk async for chunk in self._chunks()])
+        return int(status.split()[1]), await self._reader.readexactly(int(headers["content-length"]))
+
+    async def call(self, command: str) -> str:
+        """Call the tool ``bash`` and return its output."""
+        status, body = await self.request("POST", "/rebench/call", {"name": "bash", "input": {"command": command}})
+        assert status == OK, body
+        lines = [line.removeprefix("data: ") for line in body.decode().split("\r\n") if line.startswith("data: ")]
+        output: dict[str, Any] = json.loads("".join(lines[1:]))  # the first line contains the call's id
+        return str(output["output"]["blocks"][0]["text"])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+
+    async def _chunks(self) -> Any:
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            yield (await self._reader.readexactly(size + 2))[:-2]
+        await self._reader.readexactly(2)
 
 
 @pytest.fixture(scope="module")
@@ -118,10 +159,10 @@ def of_all_tasks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("task_id", [*TASKS, "all alternating"])
 def test_sessions_from_create_to_prompt(of_all_tasks: Server, task_id: str) -> None:
-    asyncio.run(laid_out(of_all_tasks, [task_id] if task_id in TASKS else list(TASKS)))
+    asyncio.run(create_many(of_all_tasks, [task_id] if task_id in TASKS else list(TASKS)))
 
 
-async def laid_out(server: Server, task_ids: list[str]) -> None:
+async def create_many(server: Server, task_ids: list[str]) -> None:
     """Create many sessions at once; print the time until the last prompt and the disk usage per workspace."""
     for count in AT_ONCE:
         sessions = [await Connection(server.url, f"{count}-{number}").open() for number in range(count)]
@@ -145,12 +186,12 @@ async def many(server: Server) -> None:
     sessions = [await Connection(server.url, f"session-{number}").open() for number in range(SESSIONS)]
     began = time.monotonic()
     await asyncio.gather(*map(create, sessions))
-    laid_out = time.monotonic() - began
+    created = time.monotonic() - began
     idle = resident_mib(server)
     for start in range(0, SESSIONS, 8):
         await asyncio.gather(*(session.call(COMMAND) for session in sessions[start : start + 8]))
     shown(
-        sessions=SESSIONS, created_s=laid_out, all_open_s=time.monotonic() - began,
+        sessions=SESSIONS, created_s=created, all_open_s=time.monotonic() - began,
         created_mib_each=(idle - before) / SESSIONS, open_mib_each=(resident_mib(server) - before) / SESSIONS,
     )  # fmt: skip
     for _ in range(3):

@@ -176,7 +176,7 @@ async def compared(pause_s: float, calls: int, directory: Path) -> list[Round]:
 
 def cpu_s(gateway: Gateway) -> float:
     """Return the CPU time of a gateway's process, in seconds (the kernel counts hundredths)."""
-    fields = Path(f"/proc/{gateway.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = Path(f"/proc/{gateway.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.sandbox import open_backend
 from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict, compiler, toolchain
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def compare(place: Path, cores: int) -> dict[str, Spent]:
         spent[name] += watch.spent()
         return result
 
-    with Judge("bubblewrap", jobs=1) as one, Judge("bubblewrap", jobs=cores) as many, ThreadPoolExecutor(cores) as pool:
+    backend = open_backend("bubblewrap")
+    with Judge(backend) as one, Judge(backend) as many, ThreadPoolExecutor(cores) as pool:
         for judge in (one, many):  # the first call compiles the program that runs submissions in the sandbox
             judge.judge("fn main() {}", [Test("", "")], LIMITS)
         for first in range(0, PROGRAMS, TURN):
@@ -156,7 +158,7 @@ def compare(place: Path, cores: int) -> dict[str, Spent]:
             for source in turn:
                 outputs = count("bare", bare, source, texts, place / "0")
                 tests = [Test(*pair) for pair in zip(texts, outputs, strict=True)]
-                programs.append((source, tests, LIMITS, 0))
+                programs.append((source, tests, LIMITS))
                 accept(count("judged", one.judge_all, programs[-1:]))
             count("bare, all cores", bare_all, pool, turn, texts, place)
             accept(count("judged, all cores", many.judge_all, programs))

@@ -1,4 +1,4 @@
-"""Build and test this repository's container images: ``nox -s images [-- OPTIONS NAME...]`` (see docs/images.md)."""
+"""Build and test this repository's container images: ``nox -s images [-- OPTIONS NAME...]`` (see docs/scale.md)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import serving
+import episodes
 import trials
 from catalogue import TOP, Image, all_images, debian_packages, version
 from engines import KINDS, Build, Engine, EngineError, ensure_debian_base, find_engine
@@ -22,9 +21,6 @@ from re_bench.errors import UsageError
 from re_bench.tables import table
 from re_bench.task.discovery import open_task
 from re_bench.task.workspace import create_workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/Dockerfile"))
 _LOCKS = shutil.ignore_patterns("*.lock")
@@ -49,7 +45,7 @@ class Outcome:
 
 
 class Builder:
-    """Builds and tests images with a container engine and the command line's options."""
+    """Builds and tests images with a container engine."""
 
     def __init__(self, engine: Engine, options: argparse.Namespace, place: Path) -> None:
         self.engine, self.options, self.place = engine, options, place
@@ -76,7 +72,7 @@ class Builder:
         return outcome
 
     def build_of(self, image: Image) -> Build:
-        """Return the inputs of an image's build."""
+        """Create the workspace or prepare the data that an image contains; return the inputs of its build."""
         wheels = {"wheels": Path(self.options.wheels).resolve()} if self.options.wheels else {}
         if image.kind == "task":
             contexts = {"workspace": self.workspace_of(image.tasks[0])}
@@ -96,10 +92,9 @@ class Builder:
         return {name: value for name, value in known.items() if value} | given
 
     def workspace_of(self, task: str) -> Path:
-        """Return a directory with a task's workspace, which the first call creates."""
+        """Create a task's workspace, and return its directory."""
         target = self.place / "workspaces" / task
-        if not target.is_dir():
-            create_workspace(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
+        create_workspace(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
         return target
 
     def prepared_for(self, image: Image) -> Path:
@@ -125,14 +120,14 @@ class Builder:
             return trials.check_verifier(self.engine, tag, image.tasks[0], profile, validate=validate)
         if image.kind == "agent":
             return trials.check_agent(self.engine, tag)
-        return serving.check_server(self.engine, tag, self.agent_tag())
+        return episodes.check_server(self.engine, tag, self.agent_tag())
 
     def agent_tag(self) -> str | None:
         """Return the tag of the agent's image if this process has built it."""
         return f"re-bench/agent:{self.version}" if "agent" in self.built else None
 
 
-def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def read_options() -> argparse.Namespace:
     """Return the options on the command line."""
     parser = argparse.ArgumentParser(prog="nox -s images --", description=__doc__)
     parser.add_argument(
@@ -157,13 +152,10 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     folder = os.environ.get("PIP_FIND_LINKS", "")
     wheels = folder if Path(folder).is_dir() else None
     parser.add_argument(
-        "--wheels",
-        metavar="DIR",
-        default=wheels,
-        help="directory in which pip also looks for wheels (default: $PIP_FIND_LINKS)",
+        "--wheels", metavar="DIR", default=wheels, help="directory of more wheels for pip (default: $PIP_FIND_LINKS)"
     )
     parser.add_argument(
-        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="another build argument; repeatable"
+        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="additional build argument; repeatable"
     )
     parser.add_argument(
         "--no-cache", action="store_true", help="build without cached layers; needed if --wheels changes"
@@ -176,19 +168,15 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--logs", default=".nox/images", metavar="DIR", help="directory for the engine's logs (default: %(default)s)"
     )
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if unknown := sorted(set(options.names) - set(all_images(TASKS))):
         parser.error(f"no image is called {', '.join(unknown)}; choose from: {', '.join(all_images(TASKS))}")
-    if wrong := [argument for argument in options.build_arg if "=" not in argument]:
-        parser.error(f"--build-arg {wrong[0]}: give NAME=VALUE")
-    if options.wheels and not Path(options.wheels).is_dir():
-        parser.error(f"--wheels {options.wheels}: no such directory")
     return options
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Build and test the images; return 0, 1 if an image has problems, or 2 if this machine cannot build images."""
-    options = read_options(arguments)
+def main() -> int:
+    """Build and test the images; return 0, 1 if an image has problems, or 2 if the machine cannot build images."""
+    options = read_options()
     images = [image for image in all_images(TASKS).values() if not options.names or image.name in options.names]
     images.sort(key=lambda image: image.kind == "server")  # the server's test uses the agent's image
     Path(options.logs).mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,7 +24,7 @@ class Image:
     kind: Kind
     dockerfile: Path
     locks: tuple[str, ...]
-    """Names of the lock files from which the image's packages are installed."""
+    """Names of the lock files of the image's packages."""
     tasks: tuple[str, ...] = ()
     """Names of the tasks in the image."""
 
@@ -54,17 +55,11 @@ def _image_of_task(task: str) -> Image:
 
 def debian_packages(tasks: Sequence[str]) -> str:
     """Return the Debian packages in ``ARG PACKAGES=`` of tasks' Dockerfiles, separated by spaces."""
-    found: list[str] = []
-    for task in tasks:
-        text = (TOP / "tasks" / task / "Dockerfile").read_text()
-        for words in re.findall(r"^ARG PACKAGES=(.*)$", text, re.MULTILINE):
-            found += words.strip('"').split()
-    return " ".join(dict.fromkeys(found))
+    texts = [(TOP / "tasks" / task / "Dockerfile").read_text() for task in tasks]
+    return " ".join(" ".join(re.findall(r'^ARG PACKAGES="(.*)"$', text, re.MULTILINE)) for text in texts).strip()
 
 
 def version() -> str:
     """Return the version of the core, which the images' tags contain."""
     text = (TOP / "common" / "pyproject.toml").read_text()
-    match = re.search(r'^version = "(.*)"$', text, re.MULTILINE)
-    assert match
-    return match[1]
+    return str(tomllib.loads(text)["project"]["version"])

@@ -22,7 +22,7 @@ SECURITY = {
     "docker": ("seccomp=unconfined", "systempaths=unconfined"),
     "podman": ("unmask=ALL",),
 }
-"""Security options with which bubblewrap can create namespaces and mount ``/proc`` in a container."""
+"""Security options of a container that allow bubblewrap to create namespaces and mount ``/proc``."""
 DEBIAN_BASE = "localhost/re-bench/debian-base:bookworm"
 OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _ANSWER_S = 20
@@ -92,10 +92,10 @@ class Engine:
         options: Sequence[str] = ("--network=none",),
         limit_s: float = 600,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command, instead of the entry point, in a temporary container as the image's user.
+        """Run a command instead of the entry point in a temporary container, as the image's user.
 
-        ``text`` is the input on stdin. Buildah ignores ``options``, which are for the engine's command ``run``, and
-        uses the machine's network.
+        ``text`` is the input on stdin. ``options`` are for the engine's command ``run``; Buildah ignores them and uses
+        the machine's network.
 
         Raises:
             EngineError: if the command times out.
@@ -122,7 +122,7 @@ class Engine:
 
     @property
     def nested_sandbox(self) -> list[str]:
-        """The options of the engine's ``run`` with which sandboxes work inside a container."""
+        """The options of the engine's ``run`` that allow sandboxes inside a container."""
         security = [f"--security-opt={option}" for option in SECURITY[self.kind]]
         return [*(f"--cap-add={name}" for name in CAPABILITIES), *security]
 
@@ -155,7 +155,7 @@ def _run(command: Sequence[str], text: str, limit_s: float) -> subprocess.Comple
 
 
 def find_engine(command: str | None) -> Engine:
-    """Return the engine with this command, or the first engine that works if ``command`` is None.
+    """Return the engine with this command, or the first working engine if ``command`` is None.
 
     Raises:
         EngineError: if no engine was found.
@@ -183,7 +183,7 @@ def _daemon_answers(docker: str) -> bool:
 def ensure_debian_base(engine: Engine, log: Path) -> str:
     """Create the image :data:`DEBIAN_BASE` with debootstrap unless it exists, and return its name.
 
-    The image, for machines without access to a registry, contains Debian 12 and Python 3.11, and trusts the
+    The image is for machines without access to a registry. It contains Debian 12 and Python 3.11, and trusts the
     certificates in this machine's :data:`OWN_AUTHORITIES`.
 
     Raises:

@@ -1,7 +1,7 @@
 """Write the lock files in images/locks with uv: ``python images/lock.py [NAME...]``, or ``nox -s lock``.
 
 A lock file lists the version and hashes of each package, for ``pip install --no-deps --require-hashes -r``. Its first
-line contains a checksum of the requirements, by which a test finds stale lock files.
+line contains a checksum of the requirements, with which ``re-bench check`` finds stale lock files.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import re
 import subprocess
-import sys
 import tempfile
 import tomllib
 from pathlib import Path
@@ -24,6 +23,8 @@ TOP = HERE.parent
 PINS = TOP / "constraints.txt"
 LOCKS = HERE / "locks"
 PROJECTS = ("common", "evaluation", "server", "agents/*", "integrations/*", "tasks/*")
+PYTHON = "3.11"
+"""Default of the minimum Python version for a lock file."""
 LINUX = ("--python-platform", "x86_64-manylinux_2_28")
 WITHOUT_TORCH = 'torch ; python_version < "0"\n'
 """An override for uv that excludes torch and, with it, the packages of torch's CUDA build."""
@@ -60,9 +61,13 @@ def requirements(table: dict[str, Any]) -> list[str]:
             raise ValueError(f"locks.toml: no project at {pattern}")
         for project in found:
             wanted |= set(_needed(project, extras.split(","), table.get("without", ())))
+    return sorted(line for line in wanted if name_of(line) not in own_names() | {"torch"})
+
+
+def own_names() -> set[str]:
+    """Return the normalised names of this repository's packages."""
     projects = (path for pattern in PROJECTS for path in TOP.glob(f"{pattern}/pyproject.toml"))
-    own = {name_of(_project(path).get("name", path.parent.name)) for path in projects}
-    return sorted(line for line in wanted if name_of(line) not in own | {"torch"})
+    return {name_of(_project(path).get("name", path.parent.name)) for path in projects}
 
 
 def _project(path: Path) -> dict[str, Any]:
@@ -79,11 +84,6 @@ def _needed(path: Path, extras: Sequence[str], without: Sequence[str]) -> Iterat
             yield from lines
 
 
-def python_of(table: dict[str, Any]) -> str:
-    """Return the minimum Python version for a table's lock file."""
-    return str(table.get("python", "3.11"))
-
-
 def read_pins() -> dict[str, str]:
     """Return the pinned version of each package in ``constraints.txt``."""
     lines = PINS.read_text(encoding="utf-8").splitlines()
@@ -97,13 +97,13 @@ def locked_versions(name: str) -> dict[str, str]:
 
 
 def made_from(table: dict[str, Any]) -> str:
-    """Return the first line of a table's lock file, with the checksum of the requirements."""
-    sources = "\n".join([*requirements(table), python_of(table), str(table.get("universal", False))])
+    """Return the first line of a table's lock file, with the checksum of the requirements and options for uv."""
+    sources = "\n".join([*requirements(table), table.get("python", PYTHON), str(table.get("universal", False))])
     return f"# Written by `nox -s lock` from sha256:{hashlib.sha256(sources.encode()).hexdigest()}"
 
 
 def problems(name: str) -> list[str]:
-    """Return a message for each reason why a lock file is missing or stale."""
+    """Return a message for each problem of a lock file, which may be missing or stale."""
     tables = read_tables()
     if name not in tables:
         return [f"images/locks.toml has no table {name}: add one, and run nox -s lock -- {name}"]
@@ -129,7 +129,8 @@ def write(name: str, table: dict[str, Any], uv: str) -> int:
         if lock_file(name).is_file():  # uv keeps the file's versions of packages without a pin
             locked.write_text(lock_file(name).read_text(encoding="utf-8"), encoding="utf-8")
         target = ("--universal",) if table.get("universal") else LINUX
-        options = ("--generate-hashes", "--no-header", "--no-annotate", "--python-version", python_of(table), *target)
+        python = table.get("python", PYTHON)
+        options = ("--generate-hashes", "--no-header", "--no-annotate", "--python-version", python, *target)
         files = ("--constraint", str(PINS), "--override", str(override), "--output-file", str(locked), str(wanted))
         subprocess.run([uv, "pip", "compile", "--quiet", *options, *files], check=True, cwd=TOP)
         lines = locked.read_text(encoding="utf-8")
@@ -138,19 +139,18 @@ def write(name: str, table: dict[str, Any], uv: str) -> int:
     return lines.count("==")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Write the lock files named on the command line, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     tables = read_tables()
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(tables)} (default: all)")
     parser.add_argument("--uv", default="uv", help="command that runs uv (default: %(default)s)")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args()
     if unknown := sorted(set(chosen.names) - set(tables)):
         parser.error(f"no lock file is called {', '.join(unknown)}; choose from: {', '.join(tables)}")
     for name in chosen.names or tables:
         print(f"{name}: {write(name, tables[name], chosen.uv)} packages")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

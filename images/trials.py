@@ -1,4 +1,4 @@
-"""Test built images; each function returns a line for each problem."""
+"""Test built images; the functions that test an image return a line for each problem."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,37 +26,28 @@ ATTACKS = (sys.executable, str(TOP / "common" / "tests" / "support" / "more_atta
 HOME = "/home/agent"
 SKELETON = {".bashrc", ".bash_logout", ".profile"}
 """Files that Debian creates in every home directory."""
-BESIDES = {"pip", "setuptools", "wheel"}
-"""Packages in every virtual environment that no lock file contains."""
+UNLOCKED = {"pip", "setuptools", "wheel"}
+"""Packages that virtual environments contain and lock files do not."""
 WITH_CUDA = ("nvidia-", "cuda-", "triton")
 """Prefixes of the packages of torch's CUDA build."""
 SMALLEST = 40
 """Minimum size in bytes of a secret file; smaller files, such as an empty ``__init__.py``, reveal nothing."""
 HELD_OUT_PACKAGES = ("re_bench", "transformers", "datasets")
-"""Modules that must not be in an agent's image; source texts of the last two are held-out data."""
+"""Modules that must not be in an agent's image; the source code of the last two is held-out data."""
 PROGRAMS = {
-    "torch": {"cc": ["cc", "--version"]},
+    "torch": {"cc": ["cc", "--version"], "torch": ["python3", "-c", "import torch"]},
     "rust_codecontests": {
         "rustc": ["sh", "-c", "echo 'fn main() {}' > a.rs && rustc -O a.rs -o a.out && ./a.out"],
+        "client": ["python3", "-c", "import openai, httpx2"],
     },
+    "small_scaling_law": {"matplotlib": ["python3", "-c", "import matplotlib"]},
+    "triton_cumsum": {"triton": ["python3", "-c", "import triton"]},
 }
 """Commands that must succeed in a task's image, by lock file and name."""
-MODULES = {"rust_codecontests": ["openai", "httpx2"], "triton_cumsum": ["triton"], "small_scaling_law": ["matplotlib"]}
-"""Modules that must be importable in a task's image, in addition to torch, by lock file."""
 
 
-@dataclass(frozen=True)
-class Secrets:
-    """Files that must not be in an agent's image."""
-
-    paths: dict[str, Path]
-    """The files by checksum."""
-    sizes: list[int]
-    """The distinct sizes of the files."""
-
-
-def secrets_besides(shown: Path, cache: Path) -> Secrets:
-    """Return all files of the tasks and the prepared data except for files that agents may see.
+def secrets_besides(shown: Path, cache: Path) -> dict[str, Path]:
+    """Return, by checksum, all files of the tasks and the prepared data that agents must not see.
 
     Agents may see the instructions and all files with the same contents as a file below ``shown``.
     """
@@ -65,20 +55,18 @@ def secrets_besides(shown: Path, cache: Path) -> Secrets:
     known |= {_sha256(path) for path in TOP.glob("tasks/*/instructions.md")}
     hidden = [path for path in _files([TOP / "tasks", cache]) if "__pycache__" not in path.parts]
     found = {_sha256(path): path for path in hidden if path.stat().st_size >= SMALLEST}
-    kept = {checksum: path for checksum, path in found.items() if checksum not in known}
-    return Secrets(kept, sorted({path.stat().st_size for path in kept.values()}))
+    return {checksum: path for checksum, path in found.items() if checksum not in known}
 
 
 def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: Path, *, same: bool) -> list[str]:
-    """Test the image of a task: its user, files, packages and programs, and that it contains no secrets.
+    """Test a task's image: its user, files, packages and programs, and the absence of secrets.
 
-    ``cache`` contains this machine's prepared data. ``same`` says whether the image was built with ``workspace``; if
-    not, the contents of files are not compared, because workspaces have random parts.
+    ``cache`` is the directory of this machine's prepared data. ``same`` is True if the image was built from
+    ``workspace``; otherwise, the contents of files are not compared, because workspaces have random parts.
     """
     secrets = secrets_besides(workspace, cache)
     wanted = {
-        "sizes": secrets.sizes,
-        "modules": ["torch"] * image.has_torch + [name for file in image.locks for name in MODULES.get(file, ())],
+        "sizes": sorted({path.stat().st_size for path in secrets.values()}),
         "programs": {name: words for file in image.locks for name, words in PROGRAMS.get(file, {}).items()},
         "home": HOME,
         "absent": HELD_OUT_PACKAGES,
@@ -93,7 +81,7 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
 
 
 def problems_of(
-    found: dict[str, Any], image: Image, workspace: Path, secrets: Secrets, *, same: bool = True
+    found: dict[str, Any], image: Image, workspace: Path, secrets: Mapping[str, Path], *, same: bool = True
 ) -> list[str]:
     """Return a line for each problem in ``found``, the output of ``probe.py`` for a task's image."""
     problems = [f"{name}: {why}" for name, why in found["failed"].items()]
@@ -101,8 +89,8 @@ def problems_of(
     if (found["user"], found["directory"]) != ("agent", f"{HOME}/solution") or found["uid"] == 0:
         problems.append(f"the user is {found['user']} ({found['uid']}) in {found['directory']}")
     for path, checksum in found["same_size"].items():
-        if checksum in secrets.paths:
-            problems.append(f"{path} is {secrets.paths[checksum]}")
+        if checksum in secrets:
+            problems.append(f"{path} is {secrets[checksum]}")
         elif checksum is None and path.startswith(HOME):
             problems.append(f"{path} cannot be read")
     return [
@@ -134,13 +122,13 @@ def _problems_of_packages(found: dict[str, Any], image: Image) -> Iterable[str]:
     for name, version in locked.items():
         if installed.get(name, "").partition("+")[0] != version:
             yield f"{name} is {installed.get(name, 'missing')}, not {version}"
-    for name in sorted(installed.keys() - locked.keys() - BESIDES):
+    for name in sorted(installed.keys() - locked.keys() - UNLOCKED):
         if not (image.has_torch and name.startswith(WITH_CUDA)):
             yield f"{name} {installed[name]} is not in a lock file"
 
 
 def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validate: bool) -> list[str]:
-    """Test a verifier: score the baseline or, with ``validate``, all known solutions; return a line per problem."""
+    """Test a verifier by scoring the baseline or, with ``validate``, all known solutions."""
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", f"re-bench tasks | grep -w {task} && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"task {task} or torch are missing: {done.stderr[-400:]}"]
@@ -157,7 +145,7 @@ def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validat
 
 
 def check_agent(engine: Engine, tag: str) -> list[str]:
-    """Test the agent's image: its user must be ``agent``, and the program must start."""
+    """Test the agent's image, whose user must be ``agent``, by starting ``mlab-agent``."""
     done = engine.run(tag, ["sh", "-c", "id --user --name && cd && mlab-agent --version"])
     if done.returncode != 0 or not done.stdout.startswith("agent\n"):
         return [f"`mlab-agent --version` exited with {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}"]
@@ -167,7 +155,7 @@ def check_agent(engine: Engine, tag: str) -> list[str]:
 def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]:
     """Test containers as a sandbox: run attacks in the first image, and score each task's baseline in its image.
 
-    ``images`` contains the tag of each task's image. Print the attacks and scores; return a line for each problem.
+    ``images`` contains the tag of each task's image.
     """
     if not engine.runs_containers:
         return [f"NOT RUN: {engine.kind} does not isolate containers; install Docker or Podman"]
@@ -175,12 +163,9 @@ def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]
     for number, (task, tag) in enumerate(images.items()):
         environment = os.environ | {ENGINE: engine.command, IMAGE: tag}
         if not number:
-            attacked = subprocess.run(
-                [*ATTACKS, "--sandbox", "container"], env=environment, check=False, stdout=sys.stderr
-            )
-            if attacked.returncode != 0:
-                reasons = {1: "attacks succeeded; see the lines above"}
-                problems.append(reasons.get(attacked.returncode, "NOT RUN: no sandbox; see the line above"))
+            command = [*ATTACKS, "--sandbox", "container"]
+            status = subprocess.run(command, env=environment, check=False, stdout=sys.stderr).returncode
+            problems += [f"the attacks exited with {status}; see the lines above"] if status else []
         problems += _problems_of_score(task, profile, environment)
     return problems
 

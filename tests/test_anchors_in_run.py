@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+sys.path.append(str(Path(__file__).parent))
+
 from re_bench.task.discovery import open_task
 from re_bench.testing import run_command, write_number_task
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 

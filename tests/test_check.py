@@ -98,7 +98,6 @@ def remove_all_cheats_but_one(task: Path) -> None:
 
 
 MANIFEST, SCORER, LYING, LOCKS = "task.toml", "score.py", "cheats/lying_ledger/", "../../images/locks.toml"
-STAND_IN = "    def stand_in(self) -> None:\n        ...\n\n    def meter("
 CANARY = (replace("README.md", "495e4cb1", "0"), r"README\.md:1: has no canary line .*--fix")
 NOTHING = (remove("cheats/fifo/make.py"), r"cheats/fifo/cheat\.toml:1: no submission next to it")
 NO_DESCRIPTION = (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: has no cheat\.toml")
@@ -109,11 +108,9 @@ BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
         (remove("Dockerfile"), r"Dockerfile:1: missing: the agent's image"),
         (remove("reference"), r"reference:1: missing: the reference solution"),
         (remove(f"{TASK}/grading.py"), r"grading\.py:1: missing: the ground truth"),
-        (append("starter/train.py", "\ndef :\n"), r"starter/train\.py:\d+: invalid Python: invalid syntax"),
         (replace(SCORER, "\n\n\nclass", "\nx = 1\n" + "\n" * 60 + "\n\n\nclass"), r"score\.py:80: \d+ lines"),
         (replace(SCORER, "raw = ", "raw: "), r"score\.py:1: the docstring does not define the raw score"),
         (replace(LYING + "make.py", '"""', 'x = """'), r"lying_ledger/make\.py:1: has no docstring"),
-        (append(LYING + "make.py", f"\n# {TASK}.nowhere\n"), r"lying_ledger/make\.py:\d+: no module small_scaling"),
         (replace("pyproject.toml", f'\n{TASK} = "', '\nother = "'), r"pyproject\.toml:\d+: no entry point for"),
     ],
     "manifest": [
@@ -123,17 +120,16 @@ BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
         (replace("reference/predict.py", "495e4cb1", "0"), r"reference/predict\.py:1: has no canary line"),
         (replace("records.toml", 'kind = "simple"', 'kind = "simpel"'), r"records\.toml:\d+: records\[\d\]\.kind"),
         (remove_all_cheats_but_one, r"task\.toml:1: 1 cheats, at least 4"),
-        (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: invalid TOML"),
+        (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:1: invalid TOML"),
         (remove(f"../../images/locks/{TASK}.txt"), r"Dockerfile:\d+: images/locks/small_scaling_law\.txt is mis"),
     ],
     "texts": [
-        (replace(SCORER, "def meter(", "def metre("), r"task\.toml:21: \[meter\] needs the method meter in"),
         (rewrite(MANIFEST, 'instance = "chosen"\n', ""), r"task\.toml:\d+: the task uses .*, but no profile has"),
         (replace("anchors.toml", "starting = 0.37", "starting =  0.37"), r"anchors\.toml:1: not formatted as re-bench"),
         (rewrite("anchors.toml", "^date = .*", "date = 2199-01-01"), r"anchors\.toml:11: .* from the future \(2199"),
         (replace("records.toml", '"cpu", kind = "simple"', '"cpu-9", kind = "simple"'), r"records\.toml:\d+: .*cpu-9"),
         (append("Dockerfile", "USER root\n"), r"Dockerfile:1: differs from its template's output"),
-        (replace("cheats/nan_prediction/cheat.toml", 'reason = "has NaN"\n', ""), r"cheat\.toml:2: passes for any rea"),
+        (rewrite("cheats/nan_prediction/cheat.toml", "reason = .*\n", ""), r"cheat\.toml:2: passes for any rea"),
         (append(LYING + "cheat.toml", 'derived_from = "tools/best"\n'), r"cheat\.toml:\d+: no directory tools/best"),
         (replace(LYING + "cheat.toml", '["cpu", "gpu"]', '["cpu-9"]'), r"cheat\.toml:\d+: unknown profile cpu-9"),
         (replace("instructions.md", "higher is", "lower is"), r"instructions\.md:\d+: says lower is better"),
@@ -143,7 +139,6 @@ BREAKS: dict[str, list[tuple[Callable[[Path], object], str]]] = {
         (replace("../../README.md", f"| `{TASK}` |", "| |"), r"README\.md:\d+: the table of tasks has no row for"),
     ],
     "methods": [
-        (replace(SCORER, "    def meter(", STAND_IN), r"score\.py:\d+: the class has the method stand_in, but task"),
         (replace(MANIFEST, '"chosen"', '"secret"'), r'task\.toml:\d+: instance = "secret", but the task does not'),
         (replace("../../constraints.txt", "numpy==", "# numpy=="), r"pyproject\.toml:\d+: numpy has no pin"),
         (replace(LOCKS, f"[{TASK}]", "[x]"), r"locks\.toml has no table small_scaling_law"),

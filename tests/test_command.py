@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).parent))
+
 from re_bench.testing import NUMBER_ANCHORS, run_command, write_number_task
 
 pytestmark = pytest.mark.integration

@@ -81,7 +81,6 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
     assert "tasks[1]: there is no task 'none'" in missing.stderr
     plan = plan.replace(', "none"', "").replace("price = [1, 2]", 'price = [1, 2]\nkey_variable = "NO_SUCH"')
     plan = plan.replace('"text"]', '"loud"]') + BUDGET + '[agents.gone]\nkind = "command"\ncommand = ["no-such"]\n'
-    plan += '[agents.script]\nkind = "command"\ncommand = ["python", "{plan}/no_such.py", "{plan}/made-later"]\n'
     one = evaluating(plan.replace("memory_mib = 100", "memory_mib = 100_000_000"))
     failing = one.finish("--dry-run")
     assert failing.returncode == 2
@@ -89,7 +88,6 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
         "models.careful.key_variable: environment variable NO_SUCH is not set",
         "agents.mlab with careful: mlab-agent: error: tools: Input should be",
         "agents.gone.command: program not found: no-such",
-        f"agents.script.command: file not found: {one.out.parent / 'no_such.py'}\n",
         "a job needs 1e+08 MiB of memory",
         "models.careful: http://127.0.0.1:1 cannot be reached: ",
     ):

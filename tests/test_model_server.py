@@ -76,7 +76,7 @@ CASES: dict[str, tuple[Callable[[dict[str, Any]], Reply], dict[str, str], str]] 
 def test_findings(name: str) -> None:
     answer, expected, text = CASES[name]
     with FakeServer(answer) as server:
-        findings = ModelServer(server.url, "fake", "secret").examine()
+        findings = list(ModelServer(server.url, "fake", "secret").examine())
     assert {one.check: one.status for one in findings if one.status != "ok"} == expected
     assert text in " ".join(one.found for one in findings)
     assert findings[0].found == "lists fake; context of 8192 tokens"

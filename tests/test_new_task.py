@@ -18,7 +18,7 @@ from re_bench.cli.main import main
 from re_bench.errors import ReBenchError
 from re_bench.task.check import check_task
 from re_bench.task.discovery import open_task, repository_of_tasks
-from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
+from re_bench.task.new_task import Choices, write_new_task
 from re_bench.testing import run_process
 from re_bench_harbor.docker import write_build_context
 
@@ -125,10 +125,6 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
     manifest = open_task(tmp_path / NAME).manifest
     chosen = (manifest.title, manifest.id, manifest.direction, manifest.aggregation, list(manifest.profiles))
     assert chosen == ("A curve", NAME, "higher", "last", ["gpu"])
-
-
-def test_template_and_repository_have_the_same_build_hook() -> None:
-    assert (TEMPLATE / "hatch_build.py").read_text() == (TOP / "tasks" / "hatch_build.py").read_text()
 
 
 def commands_of_the_page() -> Iterator[tuple[str, int]]:

@@ -9,13 +9,15 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 sys.path.append(str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / "server" / "tests"))
 
 from fake_server import FakeServer
+from server_process import Server, serving
 
 from re_bench.attempts.log import AttemptLog, encoded
 from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
@@ -24,6 +26,9 @@ from re_bench_evaluation.pack import pack
 from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.transcripts import write_trajectories
 from re_bench_evaluation.verify import Verification, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +46,15 @@ def reply(action: str, arguments: dict[str, str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(
+        tmp_path_factory.mktemp("server"), tmp_path_factory.mktemp("none"), tasks=(f"ai_rd_{TASK}",)
+    ) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def evaluation(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an evaluation with one run of three attempts, one of them invalid."""
     top = tmp_path_factory.mktemp("evaluation")
     run = top / RUNS / RUN
@@ -52,13 +65,12 @@ def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathF
         reply("Write File", {"filename": "answer.json", "content": BETTER}),
         reply("Final Answer", {"final_answer": "it is better"}),
     ])  # fmt: skip
-    before = set((ors_state / "sessions").iterdir())
     with FakeServer(lambda _request: next(replies)) as model:
-        command = [sys.executable, "-m", "mlab_agent", "--ors", ors_url, "--task", f"ai_rd_{TASK}"]
+        command = [sys.executable, "-m", "mlab_agent", "--ors", server.url, "--task", f"ai_rd_{TASK}"]
         command += ["--run", str(run / AGENT), "--model", "scripted", "--base-url", model.url, "--tools", "text"]
         environment = {**os.environ, "OPENAI_API_KEY": KEY}
         subprocess.run([*command, "--max-time", "10m"], env=environment, check=True, capture_output=True)
-    (session,) = set((ors_state / "sessions").iterdir()) - before
+    (session,) = (server.state / "sessions").iterdir()
     shutil.copytree(session, run / SERVER / "sessions" / session.name)
     write_records(top, session.name)
     return top
@@ -88,9 +100,9 @@ def outcomes(result: Verification) -> list[tuple[int, str]]:
 
 
 def test_a_real_run_is_published_and_verified_by_scoring_again(
-    evaluation: Path, ors_state: Path, tmp_path: Path
+    evaluation: Path, server: Server, tmp_path: Path
 ) -> None:
-    files = [path for top in (evaluation, ors_state) for path in top.rglob("*") if path.is_file()]
+    files = [path for top in (evaluation, server.state) for path in top.rglob("*") if path.is_file()]
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
     first, invalid, last = AttemptLog(next(evaluation.rglob("attempts.jsonl"))).read().attempts
     assert first.reward == pytest.approx(0, abs=0.05)
@@ -101,11 +113,11 @@ def test_a_real_run_is_published_and_verified_by_scoring_again(
     assert outcomes(result) == [(1, "agrees"), (2, "agrees"), (3, "agrees")]
     assert (result.verified, result.compared, result.unchecked) == (True, 3, ())
     assert result.rescored[0].attempt == 3  # the one that decides the score
-    agent, server = trajectories(evaluation, tmp_path)
+    agent, of_server = trajectories(evaluation, tmp_path)
     called = [step["tool_calls"][0]["function_name"] for step in agent["steps"] if step.get("tool_calls")]
     assert called == ["Score", "Write File", "Score", "Write File", "Final Answer"]
     assert all(step["metrics"]["prompt_tokens"] > 0 for step in agent["steps"] if step["source"] == "agent")
-    for document in (agent, server):
+    for document in (agent, of_server):
         extras = [step.get("extra", {}) for step in document["steps"]]
         events = [(extra["event"], extra.get("status")) for extra in extras if extra.get("event") in ("attempt", "end")]
         assert events[:4] == [("attempt", "valid"), ("attempt", "invalid"), ("attempt", "valid"), ("end", None)]

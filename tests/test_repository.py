@@ -182,7 +182,6 @@ def test_floors_are_those_of_the_tasks() -> None:
         ('profile = "cpu", kind = "simple", method = "m"', "either value or raw"),
         ('profile = "cpu", kind = "simple", method = "m", value = 0.5', "above the floor"),
         ('profile = "cpu", kind = "reference", method = "m", raw = 1.0', "neither value nor raw"),
-        ('profile = "paper", kind = "best", method = "m", raw = 1.0', "has no profile 'paper'"),
     ],
 )
 def test_invalid_records_are_rejected(record: str, problem: str, tmp_path: Path) -> None:

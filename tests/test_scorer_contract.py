@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.scoring.score import main
+from re_bench.task import PROFILES
 from re_bench.task.discovery import TaskFolder, find_tasks
 from re_bench.task.interface import load_task
-from re_bench.task.profile_names import PROFILES
 from re_bench.task.workspace import create_workspace
 
 if TYPE_CHECKING:

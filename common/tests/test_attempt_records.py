@@ -23,8 +23,9 @@ def recorded(records: AttemptRecords, attempt: int, kib: int) -> None:
         incoming.keep(attempt)
 
 
-def test_oldest_records_are_removed_first(tmp_path: Path) -> None:
-    records = AttemptRecords(tmp_path / "log", max_bytes=100 << 10)
+def test_oldest_records_are_removed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("re_bench.attempts.store.MAX_BYTES", 100 << 10)
+    records = AttemptRecords(tmp_path / "log")
     recorded(records, 1, 0)
     assert not list(records.directory.iterdir())
     for attempt in (1, 2, 9, 10):

@@ -64,6 +64,6 @@ def test_a_checkout_that_others_can_write_and_plain_names_select_no_directory(ta
     with pytest.raises(UsageError, match=r"there is no task 'planted'"):
         find_task("planted")
     os.chdir(tasks)
-    with pytest.raises(UsageError, match=r"\(or give \./planted\)"):
+    with pytest.raises(UsageError, match=r"need a slash, as in \./NAME"):
         find_task("planted")
     assert find_task("./planted").directory == tasks / "planted"

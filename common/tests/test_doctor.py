@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import http.server
-import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.data.cache import cache_directory, is_prepared
 from re_bench.doctor import (
     Target,
     bubblewrap_obstacle,
@@ -30,7 +27,6 @@ from re_bench.doctor import (
 )
 from re_bench.errors import ReBenchError
 from re_bench.task.discovery import open_task
-from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,13 +93,6 @@ def machine(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-DOCKER = {
-    "proc/self/status": "CapEff:\t00000000a80425fb\nSeccomp:\t2\n",
-    "proc/self/attr/current": "docker-default (enforce)\n",
-    "proc/self/mountinfo": "1 2 0:1 / /proc rw - proc proc rw\n3 1 0:2 / /proc/kcore rw - tmpfs tmpfs rw\n",
-}
-
-
 @pytest.mark.parametrize(
     ("mark", "option"),
     [
@@ -113,10 +102,10 @@ DOCKER = {
     ],
 )
 def test_remedy_has_the_options_of_the_container_engine(machine: Callable[..., Path], mark: str, option: str) -> None:
-    found = bubblewrap_obstacle(machine(**DOCKER, **{mark: ""}))
+    status = "CapEff:\t00000000a80425fb\nSeccomp:\t2\n"
+    found = bubblewrap_obstacle(machine(**{"proc/self/status": status, mark: ""}))
     assert found is not None
     assert option in found[1]
-    assert ("--cap-add=SYS_ADMIN" in found[1]) == (ROOT and "kubernetes" not in mark)
 
 
 def test_restricted_user_namespaces_are_reported_with_a_command(machine: Callable[..., Path]) -> None:
@@ -151,16 +140,6 @@ def test_task_that_landlock_does_not_support_is_blocked(made_up: TaskFolder) -> 
     assert check_sandbox("landlock", [Target(made_up, "cpu")]).status != "problem"
 
 
-def test_a_profile_is_prepared_until_a_cache_entry_is_removed(made_up: TaskFolder) -> None:
-    version = made_up.manifest.version
-    assert not is_prepared("made_up", "cpu", version)
-    run_preparation(made_up, "cpu")
-    assert [is_prepared("made_up", "cpu", number) for number in (version, version + 1)] == [True, False]
-    for entry in json.loads((cache_directory() / "prepared" / "made_up-cpu.json").read_text())["entries"]:
-        shutil.rmtree(cache_directory() / entry)
-        assert not is_prepared("made_up", "cpu", version)
-
-
 def test_missing_profile_blocks_only_its_task(made_up: TaskFolder, path: Path) -> None:
     other = open_task(path.parent)
     targets, [finding] = choose_targets([made_up, other], "paper")
@@ -168,23 +147,6 @@ def test_missing_profile_blocks_only_its_task(made_up: TaskFolder, path: Path) -
     assert finding.blocks == ("made_up",)
     with pytest.raises(ReBenchError, match="has no profile"):
         choose_targets([made_up], "paper")
-
-
-@pytest.mark.skipif(not ROOT, reason="needs root, to become a user without a home directory")
-def test_user_without_home_is_told_the_variable(made_up: TaskFolder) -> None:
-    code = (
-        "import sys; from pathlib import Path; from re_bench.doctor import Target, examine\n"
-        "from re_bench.task.discovery import open_task\n"
-        "found = examine([Target(open_task(Path(sys.argv[1])), 'cpu')], 'none', network=False)\n"
-        "print([finding.found for finding in found if finding.check == 'cache'])"
-    )
-    unnamed = ("setpriv", "--reuid=54321", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--")
-    variables = {
-        name: text for name, text in os.environ.items() if name not in {"HOME", "RE_BENCH_CACHE", "XDG_CACHE_HOME"}
-    }
-    words = [*unnamed, sys.executable, "-c", code, str(made_up.directory)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
-    assert "no home directory; set RE_BENCH_CACHE" in done.stdout, done.stderr
 
 
 def test_unwritable_directory_is_a_problem(tmp_path: Path) -> None:

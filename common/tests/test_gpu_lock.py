@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -98,9 +97,9 @@ def test_killed_holder_frees_the_gpu(tmp_path: Path) -> None:
     with holder(tmp_path, "x" * 150) as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert json.loads((tmp_path / NAME).read_text())["pid"] == process.pid
+        assert (tmp_path / NAME).read_text().startswith(f"pid {process.pid} (")
         with exclusive(UUID, "short", wait_s=0, directory=tmp_path):
-            assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
+            assert (tmp_path / NAME).read_text().startswith(f"pid {os.getpid()} (")
 
 
 def test_deleted_lock_file_is_recreated(tmp_path: Path) -> None:
@@ -116,21 +115,16 @@ def test_deleted_lock_file_is_recreated(tmp_path: Path) -> None:
         second.communicate("")
 
 
-def test_malformed_or_hostile_holder_is_printable(tmp_path: Path) -> None:
-    malformed = (b"", b"[1, 2]", b'{"pid": 1}', b"\xff\xfe\x00", b"[" * 5000, b'{"pid": ' + b"9" * 4990)
-    numbers = b'{"pid": 1, "user": 2, "since": 3, "host": 4, "what": 5}'
-    names = dict.fromkeys(("user", "since", "host"), "n")
-    hostile = json.dumps({"pid": 10**300, **names, "what": "\x1b[2J\u202e\ud800" + "x" * 1000}).encode()
-    for text in (*malformed, numbers, hostile):
+def test_missing_or_hostile_holder_is_printable(tmp_path: Path) -> None:
+    hostile = b"\x1b[2J\n\xe2\x80\xae\xff" + b"x" * 1000
+    for text, shown in ((b"", "an unknown process; wait"), (hostile, "\\x1b[2J \\u202e\ufffdxxx")):
         (tmp_path / NAME).write_bytes(text)
         with (tmp_path / NAME).open() as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             message = refusal(tmp_path)
-        if text != hostile:
-            assert "held by an unknown process; wait" in message
-    assert "held by pid ? (n on n) since n: ?[2J??" in message
-    assert message.isprintable()
-    assert 190 < message.count("x") < 210
+        assert f"held by {shown}" in message
+        assert message.isprintable()
+    assert 250 < message.count("x") < 300
 
 
 def test_symbolic_links_and_invalid_uuids_are_refused(tmp_path: Path) -> None:
@@ -160,7 +154,7 @@ def test_users_share_the_lock() -> None:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
             with (
-                pytest.raises(ReBenchError, match=r"\((nobody|uid 65534) on .*: job of another user"),
+                pytest.raises(ReBenchError, match=r"\((nobody|65534) on .*: job of another user"),
                 exclusive(uuid, "test", wait_s=0),
             ):
                 pass

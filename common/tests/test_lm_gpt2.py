@@ -90,12 +90,6 @@ def test_cached_weights_open_without_transformers_or_source(tmp_path: Path, monk
         open_gpt2(PUBLISHED["gpt2-xl"], cache=tmp_path)
 
 
-@pytest.mark.parametrize("revision", [None, "main", "607a30d", REVISION.upper()])
-def test_revision_must_be_a_commit(revision: str | None) -> None:
-    with pytest.raises(UsageError, match="is not a commit"):
-        Repository("openai-community/gpt2", "model", revision)
-
-
 def test_files_in_the_hub_cache_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

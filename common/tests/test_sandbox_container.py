@@ -144,7 +144,7 @@ def test_hidden_directories_are_mounted_between_shown_ones(engine: Engine, tmp_p
     assert run(Container(), ["true"], replace(spec, limits=LIMITS)).status == 0
 
 
-def test_special_characters_in_paths_are_quoted_or_refused(engine: Engine, tmp_path: Path) -> None:
+def test_special_characters_in_paths_are_quoted(engine: Engine, tmp_path: Path) -> None:
     odd = tmp_path / 'a, "b",readonly=false ünï'
     odd.mkdir()
     (odd / "file").write_text("found")
@@ -152,8 +152,6 @@ def test_special_characters_in_paths_are_quoted_or_refused(engine: Engine, tmp_p
     assert run(Container(), ["cat", str(odd / "file")], spec).stdout == "found"
     (mount,) = pairs(engine.calls("run")[0], "--mount")
     assert next(csv.reader([mount])) == ["type=bind", f"src={odd}", f"dst={odd}", "readonly"]
-    with pytest.raises(SandboxUnavailableError, match="cannot be mounted because of a control character"):
-        Container().launch(["true"], SandboxSpec(read_only={"/a\nb": odd}))
 
 
 def test_environment_has_no_variables_of_the_client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +267,6 @@ def test_cleanup_ignores_failures_of_the_engine(engine: Engine) -> None:
     [
         ("down", r"`\w+ version` failed: Cannot connect to the Docker daemon.*; start its daemon"),
         ("volumes", "declares the volumes /data.*build it without VOLUME"),
-        ("nonsense", "describes the image re-bench/test in an unknown format"),
         ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
         ("no limits", "the limits are not enforced .*PIDs limit discarded.*cgroup"),
     ],
@@ -287,7 +284,6 @@ def test_unusable_engine_or_image_is_refused(place: Path, mode: str, reason: str
     ("image", "reason"),
     [
         ("", "is not set; build"),
-        ("--privileged", "is not an image"),
         ("re-bench/other", "No such image: re-bench/other"),
     ],
 )

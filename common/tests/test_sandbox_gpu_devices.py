@@ -77,18 +77,18 @@ def test_device_nodes_of_a_gpu(
 @pytest.mark.parametrize(
     ("listed", "nodes", "reason"),
     [
-        ({}, [0, 1], "does not say which of"),
-        ({0: UNKNOWN, 1: UNKNOWN}, [0, 1], "does not say which of"),
-        ({1: SECOND}, [1], rf"lists only {SECOND}; slices of a GPU \(MIG\) are not supported"),
-        ({0: FIRST, 1: SECOND}, [1], r"its device node \S+/nvidia0 is missing \(there is: \S+/nvidia1\)"),
-        ({}, [], r"there is no \S+/nvidia\[0-9\]\*; is NVIDIA's driver loaded"),
+        ({}, [0, 1], "lists no GPU; .*has nvidia0, nvidia1"),
+        ({0: UNKNOWN, 1: UNKNOWN}, [0, 1], "lists no GPU; .*has nvidia0, nvidia1"),
+        ({1: SECOND}, [1], rf"lists {SECOND}: nvidia1; .*has nvidia1"),
+        ({0: FIRST, 1: SECOND}, [1], rf"lists {FIRST}: nvidia0, {SECOND}: nvidia1; .*has nvidia1"),
+        ({}, [], "lists no GPU; .*has no GPU"),
     ],
 )
 def test_unknown_device_node_is_refused(
     machine: Callable[[dict[int, str], list[int]], Path], listed: dict[int, str], nodes: list[int], reason: str
 ) -> None:
     machine(listed, nodes)
-    with pytest.raises(ReBenchError, match=f"the GPU {FIRST} cannot be shown to a sandbox: .*{reason}"):
+    with pytest.raises(ReBenchError, match=f"the GPU {FIRST} cannot be shown to a sandbox, .*{reason}"):
         Bubblewrap().launch(["true"], SandboxSpec(gpu=FIRST))
 
 

@@ -83,5 +83,5 @@ def test_command_reports_the_text(
     assert Path(text["directory"]).is_relative_to(tmp_path / "cache")
     assert text["wheels"] == {wheel.file: wheel.sha256}
     main(command)
-    pattern = r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; already prepared; "
+    pattern = r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; "
     assert re.match(pattern, capsys.readouterr().out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
@@ -26,7 +25,7 @@ from re_bench.text.vocabulary import END, END_OF_TEXT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from re_bench.text.prepared import Preparation
+    from re_bench.text.prepared import PreparedText
 
 NAME = "docstrings-300"
 PACKAGE = "transformers"
@@ -49,16 +48,20 @@ def make_wheel(folder: Path, modules: int = 60, name: str = "tiny") -> Wheel:
 
 
 @pytest.fixture
-def wheel(tmp_path: Path) -> Wheel:
-    return make_wheel(tmp_path / "wheels")
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wheel:
+    """Return the only wheel that texts are made from."""
+    wheel = make_wheel(tmp_path / "wheels")
+    monkeypatch.setattr("re_bench.text.prepare.pinned_wheels", lambda: [wheel])
+    return wheel
 
 
-def build(tmp_path: Path, wheel: Wheel) -> Preparation:
-    return prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "cache", wheels=[wheel])
+def build(tmp_path: Path) -> PreparedText:
+    return prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "cache")
 
 
-def test_tokens_decode_to_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> None:
-    text = build(tmp_path, wheel).text
+@pytest.mark.usefixtures("wheel")
+def test_tokens_decode_to_the_documents_in_order(tmp_path: Path) -> None:
+    text = build(tmp_path)
     expected: dict[bool, list[str]] = {True: [], False: []}
     for path in sorted(f"{PACKAGE}/m{number}.py" for number in range(60)):
         expected[is_held_out(path)].append(f"{words(int(path[len(PACKAGE) + 2 : -3]), 40)} {END_OF_TEXT}")
@@ -79,60 +82,53 @@ def test_prepared_text_is_reused_without_wheels_and_tokenizers(
         with pytest.raises(UsageError, match="unknown text"):
             open_text(name)
     with pytest.raises(UsageError, match=f"not prepared in .*; run: python -m re_bench.text prepare {NAME}"):
-        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
-    first = build(tmp_path, wheel)
-    written = (first.text.directory / "train.bin").stat().st_mtime_ns
+        open_text(NAME, cache=tmp_path / "cache")
+    first = build(tmp_path)
+    written = (first.directory / "train.bin").stat().st_mtime_ns
     (tmp_path / "wheels" / wheel.file).unlink()
-    second = build(tmp_path, wheel)
-    assert set(first.seconds) == {"wheels", "read", "split", "vocabulary", "encode"}
-    assert second.seconds == {}
-    assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
+    second = build(tmp_path)
+    assert (second.directory / "train.bin").stat().st_mtime_ns == written
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    assert open_text(NAME, cache=tmp_path / "cache", wheels=[wheel]).directory == first.text.directory
+    assert open_text(NAME, cache=tmp_path / "cache").directory == first.directory
 
 
-def test_text_from_other_wheels_is_refused(tmp_path: Path, wheel: Wheel) -> None:
-    directory = build(tmp_path, wheel).text.directory
-    manifest = json.loads((directory / "manifest.json").read_text())
-    manifest["wheels"] = {wheel.file: "0" * 64}
-    (directory / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ReBenchError, match=rf"made from {wheel.file} with SHA-256 000.*expected {wheel.sha256}"):
-        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
-
-
-def test_wheel_with_another_checksum_or_without_held_out_text_is_refused(tmp_path: Path, wheel: Wheel) -> None:
+def test_wheel_with_another_checksum_or_without_held_out_text_is_refused(
+    tmp_path: Path, wheel: Wheel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_wheel(tmp_path / "wheels", modules=59)
     with pytest.raises(UsageError, match=rf"{wheel.file}: SHA-256 [0-9a-f]+, expected {wheel.sha256}; delete"):
-        build(tmp_path, wheel)
-    wheel = make_wheel(tmp_path / "wheels", modules=2)
+        build(tmp_path)
+    small = make_wheel(tmp_path / "wheels", modules=2)
+    monkeypatch.setattr("re_bench.text.prepare.pinned_wheels", lambda: [small])
     with pytest.raises(UsageError, match="no training text, or no held-out text"):
-        build(tmp_path, wheel)
+        build(tmp_path)
     assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
 
 
-def test_files_that_differ_from_pinned_checksums_are_refused(
-    tmp_path: Path, wheel: Wheel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manifest = build(tmp_path, wheel).text.manifest
+@pytest.mark.usefixtures("wheel")
+def test_files_that_differ_from_pinned_checksums_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = build(tmp_path).manifest
     pins = {NAME: {"key": manifest["key"]} | manifest["files"] | {"train.bin": "0" * 64}}
     monkeypatch.setattr("re_bench.text.prepared.pinned_checksums", lambda: pins)
     with pytest.raises(ReBenchError, match=r"train.bin has SHA-256 .* 000.*the tools differ.*constraints.txt"):
-        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
+        open_text(NAME, cache=tmp_path / "cache")
     with pytest.raises(ReBenchError, match="the tools differ"):
-        prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "other", wheels=[wheel])
+        prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "other")
     assert [path.name for path in (tmp_path / "other" / "text").iterdir() if path.is_dir()] == []
 
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from re_bench.text.prepare import prepare
+from re_bench.text import prepare
 from re_bench.text.corpus import Wheel
 
 if __name__ == "__main__":
     folder, cache, *wheel = sys.argv[1:]
-    done = prepare("docstrings-300", folder=Path(folder), cache=Path(cache), wheels=[Wheel(*wheel)])
-    print(len(done.seconds), *done.text.manifest["files"].values())
+    lines = []
+    prepare.pinned_wheels = lambda: [Wheel(*wheel)]
+    text = prepare.prepare("docstrings-300", folder=Path(folder), cache=Path(cache), log=lines.append)
+    print(len(lines), *text.manifest["files"].values())
 """
 
 
@@ -166,5 +162,5 @@ def test_killed_preparation_can_be_repeated(tmp_path: Path, wheel: Wheel) -> Non
         time.sleep(0.001)
     process.kill()
     process.communicate()
-    directory = build(tmp_path, wheel).text.directory
+    directory = build(tmp_path).directory
     assert [path for path in text.iterdir() if path.is_dir()] == [directory]

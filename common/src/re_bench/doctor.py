@@ -17,13 +17,13 @@ import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from re_bench.data.cache import cache_directory, default_cache_directory, is_prepared
+from re_bench.data.cache import cache_directory, default_cache_directory
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state
 from re_bench.processes import temporary_directory
@@ -34,7 +34,6 @@ from re_bench.sandbox.spec import SandboxUnavailableError
 from re_bench.scoring.score import check_backend
 from re_bench.task.choices import profile_name
 from re_bench.task.requirements import requirements_of, with_dependencies
-from re_bench.text.corpus import pinned_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import TaskFolder
 
-_OLDEST_PYTHON = (3, 11)
 _ROOM_GIB = 2
 """Required disk space: all tasks' data for profile ``cpu`` takes 0.2 GiB, and validation makes copies."""
 _PROGRAM_S, _PIP_S, _SERVER_S = 30.0, 20.0, 3.0
@@ -51,15 +49,20 @@ _TRIALS = {
     "cc": ("trial.c", '#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n'),
 }
 """File name and source of each compiler's test program."""
-_SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
-"""The programs that the default backend needs, and their Debian packages."""
-_CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21, "NET_ADMIN": 12}
-"""Bit numbers of the capabilities that root needs; with SYS_PTRACE, the scorer can count open deleted files."""
+_CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21}
+"""Bit numbers of capabilities that root needs; with SYS_PTRACE, the scorer can count open deleted files."""
 _CONTAINERS = {
     "run/secrets/kubernetes.io": "Kubernetes",
     "var/run/secrets/kubernetes.io": "Kubernetes",
     "run/.containerenv": "Podman",
     ".dockerenv": "Docker",
+}
+"""The names of container systems, by a file that each creates in its containers."""
+_OPTIONS = "start the container with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --cap-add=SYS_PTRACE --security-opt="
+_CONTAINER_REMEDIES = {
+    "Kubernetes": "in the securityContext of the pod's container, set privileged: true",
+    "Podman": f"{_OPTIONS}unmask=ALL --security-opt=apparmor=unconfined",
+    "Docker": f"{_OPTIONS}systempaths=unconfined --security-opt=apparmor=unconfined --security-opt=seccomp=unconfined",
 }
 _ROOT = Path("/")
 _APPARMOR = Path("etc/apparmor.d")
@@ -89,16 +92,12 @@ class Finding:
     remedy: str = ""
     """The command to run, or the change to make."""
     blocks: tuple[str, ...] = ()
-    """Names of the tasks that the problem prevents from running."""
+    """Names of the tasks that cannot run because of the problem."""
 
     @property
     def reason(self) -> str:
         """The problem and its remedy, on one line."""
         return f"{self.check}: {self.found}" + (f"; {self.remedy}" if self.remedy else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as a JSON object."""
-        return asdict(self)
 
 
 def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Target], list[Finding]]:
@@ -124,20 +123,14 @@ def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Targ
     return targets, problems
 
 
-def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: bool | None = None) -> list[Finding]:
-    """Run all checks and return their findings in a fixed order.
-
-    Args:
-        targets: the tasks to run, with their profiles.
-        sandbox: name of the backend; None for the default.
-        network: whether to contact download servers; None to contact them only if something must be downloaded.
-    """
+def examine(targets: Sequence[Target], sandbox: str | None = None, *, online: bool = False) -> list[Finding]:
+    """Run all checks and return their findings in a fixed order; ``online`` adds a check of the download servers."""
     needed: dict[tuple[str, str], list[Target]] = defaultdict(list)
     for target in targets:
         for entry in target.task.manifest.programs.items():
             needed[entry].append(target)
     checks: list[tuple[str, Callable[[], Finding | list[Finding]]]] = [
-        ("python", check_python),
+        ("python", lambda: Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")),
         ("packages", partial(check_packages, targets)),
         ("kernel", check_kernel),
         ("sandbox", partial(check_sandbox, sandbox, targets)),
@@ -146,7 +139,7 @@ def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: b
         ("memory", partial(check_memory, targets)),
         ("cache", lambda: check_room("cache", cache_directory(), "RE_BENCH_CACHE")),
         ("temp", lambda: check_room("temp", Path(tempfile.gettempdir()), "TMPDIR")),
-        ("prepared", partial(check_prepared, targets, network=network)),
+        *([("network", check_sources)] if online else []),
     ]
 
     def run(name: str, probe: Callable[[], Finding | list[Finding]]) -> list[Finding]:
@@ -172,15 +165,6 @@ def reasons(findings: Iterable[Finding]) -> dict[str, str]:
 
 def _names(targets: Iterable[Target]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target.task.name for target in targets))
-
-
-def check_python() -> Finding:
-    """Check the interpreter's version."""
-    text = f"{platform.python_version()} ({sys.executable})"
-    if sys.version_info >= _OLDEST_PYTHON:
-        return Finding("python", "ok", text)
-    wanted = ".".join(map(str, _OLDEST_PYTHON))
-    return Finding("python", "problem", text, f"create the environment with Python {wanted} or newer")
 
 
 def check_packages(targets: Sequence[Target]) -> list[Finding]:
@@ -217,14 +201,11 @@ def _cuda_of_torch() -> str | None:
 
 
 def check_kernel() -> Finding:
-    """Report the kernel and its restrictions for users other than root."""
+    """Report the kernel and the container, and whether root can measure open deleted files."""
     abi = landlock_abi()
     facts = [f"Linux {platform.release()}", f"Landlock ABI {abi}" if abi else "no Landlock"]
     container, capabilities = _container(_ROOT), _capabilities(_ROOT)
     text = ", ".join([*facts, *([f"in a container ({container})"] if container else [])])
-    if os.geteuid() == 0 and (others := user_namespace_obstacle()):
-        found, remedy = others
-        return Finding("kernel", "note", f"{text}; for users other than root: {found}", remedy)
     if os.geteuid() == 0 and "SYS_ADMIN" in capabilities and "SYS_PTRACE" not in capabilities:
         found = f"{text}; without CAP_SYS_PTRACE a submission can fill the disk with deleted files"
         return Finding("kernel", "note", found, "start the container with --cap-add=SYS_PTRACE")
@@ -244,7 +225,11 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
         backend = open_backend(name)
     except UsageError as error:
         chosen = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
-        found, remedy = (chosen == BACKENDS[0] and _why_bubblewrap_fails()) or (str(error), "")
+        found, remedy = str(error), ""
+        if chosen == BACKENDS[0] and find_bwrap() and (known := bubblewrap_obstacle()):
+            found, remedy = f"bubblewrap cannot start: {known[0]}", known[1]
+            if "landlock" in BACKENDS and landlock_abi():
+                remedy += "; if you cannot change the system: --sandbox landlock (limits: docs/sandboxes.md)"
         return Finding("sandbox", "problem", found, remedy, _names(targets))
     refused = {}
     for target in targets:
@@ -257,34 +242,20 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
     if backend.name == "none":
         return Finding("sandbox", "note", "none: submissions run with all your rights; scores record this")
     if "without" in backend.name:
-        return Finding("sandbox", "note", backend.name, "run: sudo apt-get install libseccomp2")
+        return Finding("sandbox", "note", backend.name, _install("libseccomp2"))
     limits = "a cgroup limits" if backend.name == "container" else "measurements every 50 ms limit"
     return Finding("sandbox", "ok", f"{backend.name} isolates a program; {limits} its memory")
 
 
-def _why_bubblewrap_fails() -> tuple[str, str] | None:
-    """Return the reason why the bubblewrap backend cannot start, and the remedy; None if no known reason applies."""
-    missing = [] if find_bwrap() else ["bwrap"]
-    missing += [name for name in ("prlimit", *["setpriv"] * (os.geteuid() == 0)) if shutil.which(name) is None]
-    if missing:
-        packages = " ".join(dict.fromkeys(_SANDBOX_PROGRAMS[program] for program in missing))
-        return f"{', '.join(missing)} not found", _install(packages)
-    if (known := bubblewrap_obstacle()) is None:
-        return None
-    other = "; if you cannot change the system: --sandbox landlock (limits: docs/sandboxes.md)"
-    return f"bubblewrap cannot start: {known[0]}", known[1] + other * ("landlock" in BACKENDS and landlock_abi() > 0)
-
-
 def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
     """Return the reason why the system blocks bubblewrap, and the remedy; None if no known reason applies."""
-    container, options = _container(root), _missing_options(root)
-    if container is not None and options:  # checked first, because a container shows its host's settings
-        pod = "in the securityContext of the pod's container, set privileged: true"
-        remedy = pod if container == "Kubernetes" else f"start the container with {' '.join(options)}"
-        return f"a container ({container}) cannot create namespaces by default", remedy
-    if os.geteuid() == 0:
-        lacking = "SYS_ADMIN" not in _capabilities(root)
-        return ("root lacks CAP_SYS_ADMIN here", "start re-bench with all capabilities") if lacking else None
+    container, is_root = _container(root), os.geteuid() == 0
+    filtered = "\nSeccomp:\t2" in _text(root / "proc/self/status")
+    restricted = "SYS_ADMIN" not in _capabilities(root) if is_root else filtered
+    if container and restricted:  # checked first, because a container shows its host's settings
+        return f"a container ({container}) cannot create namespaces by default", _CONTAINER_REMEDIES[container]
+    if is_root:
+        return ("root lacks CAP_SYS_ADMIN here", "start re-bench with all capabilities") if restricted else None
     if setting := user_namespace_obstacle(root):
         return setting
     if "No space left" in _run("unshare", "--user", "true")[1]:
@@ -311,27 +282,8 @@ def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
         lines = shlex.join(["abi <abi/4.0>,", "include <tunables/global>", profile])
         remedy = f"run: printf '%s\\n' {lines} | sudo tee {file} && sudo apparmor_parser -r {file}"
         return f"{found} no profile allows them for bwrap", remedy
-    if os.geteuid() == 0:
-        return None  # root cannot test whether the profile is sufficient for other users
     remedy = f"add the line 'userns,' to the profile if missing, and run: sudo apparmor_parser -r {existing}"
     return f"{found} the profile for bwrap, {existing}, is not loaded or not sufficient", remedy
-
-
-def _missing_options(root: Path) -> list[str]:
-    """Return the options of Docker or Podman that bubblewrap needs and this container lacks."""
-    status = _text(root / "proc/self/status")
-    docker, is_root, capabilities = _container(root) != "Podman", os.geteuid() == 0, _capabilities(root)
-    mounts = [line.split()[4] for line in _text(root / "proc/self/mountinfo").splitlines()]
-    masked = any(mount.startswith("/proc/") and mount != "/proc/sys/fs/binfmt_misc" for mount in mounts)
-    profile = (_text(root / "proc/self/attr/apparmor/current") or _text(root / "proc/self/attr/current")).strip("\0\n")
-    options = [f"--cap-add={name}" for name in _CAPABILITIES if is_root and name not in capabilities]
-    if re.search(r"^Seccomp:\t2", status, re.MULTILINE) and (docker or not is_root):
-        options.append("--security-opt=seccomp=unconfined")
-    if masked:
-        options.append(f"--security-opt={'systempaths=unconfined' if docker else 'unmask=ALL'}")
-    if profile and not profile.startswith("unconfined"):
-        options.append("--security-opt=apparmor=unconfined")
-    return options
 
 
 def _container(root: Path) -> str | None:
@@ -433,31 +385,10 @@ def check_room(title: str, directory: Path, variable: str) -> Finding:
     return Finding(title, "ok", text) if free >= _ROOM_GIB else Finding(title, "problem", text, remedy)
 
 
-def check_prepared(targets: Sequence[Target], *, network: bool | None = None) -> list[Finding]:
-    """Check which tasks are prepared, and whether download servers answer; ``network`` is as for :func:`examine`."""
-    ready = [each for each in targets if is_prepared(each.task.name, each.profile, each.task.manifest.version)]
-    missing = [target for target in targets if target not in ready]
-    findings = []
-    if ready:
-        findings.append(Finding("prepared", "ok", _listed(ready)))
-    if missing:
-        profiles = {target.profile for target in missing}
-        words = " ".join([*_names(missing), *(f"--profile {name}" for name in profiles if len(profiles) == 1)])
-        found = f"not prepared: {_listed(missing)}; the first run prepares them"
-        findings.append(Finding("prepared", "note", found, f"run: re-bench prepare {words}"))
-    if network is False:
-        return findings
-    wheels = cache_directory() / "wheels"
-    sources = []
-    if network or (missing and not all((wheels / wheel.file).is_file() for wheel in pinned_wheels())):
-        sources += _pip_source()
-    if network or any(target.profile == "paper" for target in missing):
-        sources.append(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    return findings + [check_source(url) for url in sources]
-
-
-def _listed(targets: Iterable[Target]) -> str:
-    return ", ".join(f"{target.task.name} ({target.profile})" for target in targets)
+def check_sources() -> list[Finding]:
+    """Check whether the servers for downloading packages and data answer."""
+    sources = [*_pip_source(), os.environ.get("HF_ENDPOINT", "https://huggingface.co")]
+    return [check_source(url) for url in sources]
 
 
 def _pip_source() -> list[str]:

@@ -63,11 +63,7 @@ class TaskFacts:
 
     @property
     def profile(self) -> Profile:
-        """The profile's settings in the manifest.
-
-        Raises:
-            UsageError: if the task has no such profile.
-        """
+        """The profile's settings in the manifest."""
         return self.task.profile(self.profile_name)
 
     @property
@@ -83,22 +79,14 @@ class TaskFacts:
         return "its score" if self.manifest.show_score else "whether it is valid, but not its score"
 
     def instructions(self, lines: Iterable[str]) -> str:
-        """Return the task's instructions with the canary line at the top and a list of ``lines`` at the end.
-
-        Raises:
-            UsageError: if the instructions cannot be read.
-        """
-        path = self.task.directory / "instructions.md"
-        try:
-            text = path.read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        """Return the task's instructions with the canary line at the top and a list of ``lines`` at the end."""
+        text = (self.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
         first = f"<!-- {CANARY} -->\n"
         text = text if text.startswith(first) else first + text
         return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
     def workspace_lines(self) -> list[str]:
-        """Return lines for the instructions of agents that work without a server, about the profile and workspace."""
+        """Return lines about the profile and workspace, for the instructions of agents that work without a server."""
         manifest, profile, staging = self.manifest, self.profile, self.manifest.staging
         modelled = " Scores are modelled, not measured." if profile.modelled else ""
         lines = [
@@ -141,10 +129,6 @@ def new_directory(directory: Path) -> Iterator[Path]:
     """Create a directory and its parents for the block to fill, and remove the directory if the block fails.
 
     After the block, directories and executable files get mode 755, and other files 644, regardless of the umask.
-
-    Raises:
-        UsageError: if the directory already exists or cannot be created.
-        ReBenchError: if a file in it cannot be written.
     """
     try:
         directory.mkdir(parents=True)
@@ -154,31 +138,20 @@ def new_directory(directory: Path) -> Iterator[Path]:
         yield directory
         for path in (directory, *directory.rglob("*")):
             path.chmod(_EXECUTABLE if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else _FILE)
-    except OSError as error:
-        shutil.rmtree(directory, ignore_errors=True)
-        raise ReBenchError(f"{directory}: the export cannot be written: {error}") from None
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
 
 
 def write_text(path: Path, text: str, *, executable: bool = False) -> None:
-    """Write a text file as UTF-8 with Unix line ends, creating parent directories.
-
-    Raises:
-        OSError: if the file cannot be written.
-    """
+    """Write a text file as UTF-8 with Unix line ends, creating parent directories."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode())
     path.chmod(_EXECUTABLE if executable else _FILE)
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file and its mode, creating the target's parent directories.
-
-    Raises:
-        OSError: if the copy fails.
-    """
+    """Copy a file and its mode, creating the target's parent directories."""
     raise_if_stop_requested()
     target.parent.mkdir(parents=True, exist_ok=True)
     copy_contents(source, target)
@@ -189,7 +162,6 @@ def copy_tree(source: Path, target: Path) -> None:
     """Copy all files below a directory, sorted by name, except compiled Python files.
 
     Raises:
-        OSError: if the copy fails.
         ReBenchError: if the directory contains a link or a special file.
     """
     target.mkdir(parents=True, exist_ok=True)

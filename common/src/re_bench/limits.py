@@ -1,29 +1,18 @@
 """Limits for untrusted programs and for submissions.
 
-Manifests set them in the tables ``[profiles.NAME.limits]`` and ``[staging]``. This module imports only the standard
-library, because sandboxes also run in environments without pydantic.
+Manifests set them in the tables ``[profiles.NAME.limits]`` and ``[staging]``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from pydantic import Field
 
 _PYDANTIC_CONFIG = {"extra": "forbid", "allow_inf_nan": False}
-
-
-class _Positive:
-    """Pydantic metadata for a number above 0, without conversion from other types."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-        return {**handler(source), "strict": True, "gt": 0}
-
-
-_Seconds = Annotated[float, _Positive()]
-_Count = Annotated[int, _Positive()]
+_Seconds = Annotated[float, Field(strict=True, gt=0)]
+_Count = Annotated[int, Field(strict=True, gt=0)]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Check an OpenAI-compatible server of chat models before an evaluation spends hours with it.
 
-The checks send about eight short requests, for which a hosted API bills a few hundred tokens.
+The checks send about six short requests, for which a hosted API bills a few hundred tokens.
 """
 
 from __future__ import annotations
@@ -53,20 +53,14 @@ class ModelServer:
     key: str = ""
     """The API key; empty for servers without one."""
 
-    def examine(self) -> list[Finding]:
-        """Run the checks in order until the first problem, and return the findings."""
-        findings = []
-        for finding in self._findings():
-            findings.append(finding)
-            if finding.status == "problem":
-                break
-        return findings
-
-    def _findings(self) -> Iterator[Finding]:
+    def examine(self) -> Iterator[Finding]:
+        """Run the checks in order until the first problem, and yield the findings."""
         if urlsplit(self.base_url).scheme not in {"http", "https"} or not urlsplit(self.base_url).hostname:
             yield Finding("server", "problem", f"{self.base_url!r} is not an address", "expected http://HOST:PORT/v1")
             return
-        yield self.look()
+        yield (listing := self.look())
+        if listing.status == "problem":
+            return
         try:
             started = time.monotonic()
             reply = self._chat("Count from 1 to 100, separated by spaces.", max_tokens=_MANY_TOKENS)
@@ -87,7 +81,7 @@ class ModelServer:
         """Check, without a prompt, that the server responds and lists the model; a missing list is only a note."""
         try:
             listed = json.loads(self._request("models", timeout_s=_LOOK_S))["data"]
-            models = {str(one["id"]): one for one in listed}
+            models = {str(entry["id"]): entry for entry in listed}
         except _RefusedError as error:
             if "HTTP status" in str(error):
                 return Finding("server", "note", f"lists no models ({error})")
@@ -98,8 +92,8 @@ class ModelServer:
             names = ", ".join(sorted(models)[:5]) or "none"
             return Finding("server", "note", printable(f"does not list {self.model}; it has {names}"))
         known = models[self.model]
-        own = known.get("meta") if isinstance(known.get("meta"), dict) else {}
-        context = next((value for key in _CONTEXT_KEYS if (value := known.get(key) or own.get(key))), None)
+        meta = known.get("meta") if isinstance(known.get("meta"), dict) else {}
+        context = next((value for key in _CONTEXT_KEYS if (value := known.get(key) or meta.get(key))), None)
         text = f"context of {context} tokens" if context else "does not state its context length"
         return Finding("server", "ok", printable(f"lists {self.model}; {text}"))
 
@@ -180,7 +174,7 @@ def _text(reply: Mapping[str, Any]) -> str:
 
 
 def _shown(body: bytes) -> str:
-    return printable(" ".join(body[: 4 * _SHOWN].decode(errors="replace").split()))[:_SHOWN]
+    return printable(body[: 4 * _SHOWN].decode(errors="replace"))[:_SHOWN]
 
 
 def is_loopback(host: str) -> bool:

@@ -12,8 +12,7 @@ from operator import itemgetter
 from typing import Literal, get_args
 
 How = Literal["min", "max", "last"]
-"""The attempt that counts: the one with the lowest or highest score, or the last valid one."""
-
+"""The attempt that counts: the valid attempt with the lowest or highest score, or the last valid attempt."""
 
 _PICK: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max, "last": itemgetter(-1)}
 

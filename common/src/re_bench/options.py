@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,16 +14,14 @@ from cyclopts.validators import Number
 
 from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.sandbox import BACKENDS
-from re_bench.task.profile_names import PROFILES, is_profile
+from re_bench.task import PROFILE, PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_LAST_PORT = 65535
-
 
 def _check_profile(_type: object, value: str) -> None:
-    if value != "auto" and not is_profile(value):
+    if value != "auto" and not re.fullmatch(PROFILE, value):
         hint = did_you_mean(value, ("auto", *PROFILES))
         raise ValueError(f"expected auto, cpu, gpu, paper or a name such as cpu-test2, got {value!r}{hint}")
 
@@ -74,9 +73,7 @@ ScoringGpu = Annotated[
     Parameter(name="--scoring-gpu", help="Index or UUID of a GPU reserved for timed scorings."),
 ]
 Jobs = Annotated[Positive | None, Parameter(name="--jobs", help="Number of parallel jobs.")]
-Port = Annotated[
-    int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="Port; 0 for a free port.")
-]
+Port = Annotated[int, Parameter(name="--port", validator=Number(gte=0, lte=65535), help="Port; 0 for a free port.")]
 Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Working hours of a session (default: 8).")]
 MaxAttempts = Annotated[
     Positive | None, Parameter(name="--max-attempts", help="Maximum number of scored attempts (default: 100).")

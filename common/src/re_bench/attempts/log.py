@@ -6,7 +6,6 @@ again gives the same bytes. Incomplete lines, left by killed processes, stay in 
 
 import dataclasses
 import json
-import math
 import os
 import zlib
 from collections.abc import Iterable, Mapping
@@ -49,7 +48,7 @@ class Attempt:
         message: the message for the agent.
         details: JSON values that are not shown to the agent.
         seconds: duration of the scoring in wall-clock seconds.
-        submission: SHA-256 of the staged submission in hex, or "".
+        submission: SHA-256 of the scorer's copy of the submission in hex; "" if there is no copy.
         sandbox: the name of the sandbox backend.
         scorer: the version of the scorer.
         private_raw: the private raw score; None if there is only ``raw``.
@@ -110,12 +109,9 @@ class LogContents:
     incomplete_lines: int
 
     def chosen(self, aggregation: How) -> Attempt | None:
-        """Return the attempt that counts: the last attempt with the lowest, highest or last public score.
+        """Return the attempt that counts by ``aggregation``, or None if no attempt was valid.
 
-        Private scores do not affect the choice.
-
-        Raises:
-            ValueError: if the aggregation is unknown.
+        Of several attempts with the same public score, the last one counts. Private scores do not affect the choice.
         """
         raw = aggregate((attempt.raw for attempt in self.attempts), aggregation)
         return None if raw is None else next(attempt for attempt in reversed(self.attempts) if attempt.raw == raw)
@@ -127,9 +123,6 @@ class LogContents:
             aggregation: "min", "max" or "last", over public raw scores.
             anchors: starting and reference score, for attempts that do not record the anchors they were scored with.
                 None if every scoring measures the anchors; the final reward is then the chosen attempt's reward.
-
-        Raises:
-            ValueError: if the aggregation is unknown or the anchors are unusable.
         """
         chosen = self.chosen(aggregation)
         raw = None if chosen is None else chosen.deciding_raw
@@ -159,15 +152,12 @@ class AttemptLog:
         """Append an attempt, whose ``n`` must be 0; return once it is on disk.
 
         Returns:
-            The attempt as written: numbered, with details and message truncated to fit a line, invalid Unicode
-            replaced, and details that JSON does not support converted to text.
+            The attempt as written: numbered, with details and message truncated to fit a line, and invalid Unicode
+            replaced.
 
         Raises:
-            TypeError: if a field has the wrong type.
-            ValueError: if the attempt already has a number or is too long, a score or time is not finite, a valid
-                attempt has no raw score, any other attempt has a score, or the times contradict each other.
-            LogError: if the path is not a plain file or its directory is missing.
-            OSError: if writing fails; the log may then lack the attempt.
+            TypeError, ValueError: if the attempt is malformed, already has a number, or is too long even if truncated.
+            OSError: if the path is not a regular file, or writing fails; the log may then lack the attempt.
         """
         if attempt.n != 0:
             raise ValueError(f"the log numbers attempts, but this attempt already has the number {attempt.n}")
@@ -184,7 +174,7 @@ class AttemptLog:
         Reading takes no lock, so a line that is being written may count as incomplete.
 
         Raises:
-            LogError: if the path is not a plain file.
+            LogError: if the path is not a regular file, or the file is too large.
         """
         return _parse(read_lines(self.path))
 
@@ -299,32 +289,14 @@ def _canonical(attempt: Attempt) -> Attempt:
     for name in ("raw", "reward", "seconds", *_OPTIONAL):
         value = getattr(attempt, name)
         changes[name] = None if value is None else float(value)
-    try:
-        # The round trip raises for values that cannot be encoded, such as integers with thousands of digits.
-        changes["details"] = json.loads(json.dumps(_to_json_types(attempt.details), allow_nan=False))
-    except (ValueError, TypeError, RecursionError) as error:
-        changes["details"] = {"left_out": f"all details: JSON cannot represent them ({type(error).__name__})"}
+    details = json.dumps(dict(attempt.details), ensure_ascii=False, allow_nan=False)
+    changes["details"] = json.loads(valid_unicode(details))
     return dataclasses.replace(attempt, **changes)
 
 
 def valid_unicode(text: str) -> str:
     """Replace lone surrogates, for example of undecodable file names, which terminals and reports cannot show."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _to_json_types(value: object) -> object:
-    """Convert a value to JSON types; NaN and unknown objects become text."""
-    if isinstance(value, str):
-        return valid_unicode(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(float(value))
-    if isinstance(value, Mapping):
-        return {valid_unicode(str(key)): _to_json_types(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_json_types(entry) for entry in value]
-    return valid_unicode(repr(value))
 
 
 def _truncated(attempt: Attempt) -> Attempt:

@@ -20,7 +20,7 @@ from re_bench.untrusted_tree import disk_usage, remove_tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.task.staging import Staged
+    from re_bench.task.submission_copy import Staged
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 512 << 20
@@ -106,17 +106,16 @@ class AttemptRecords:
     It contains a subdirectory for each attempt with records. The subdirectory's name is the attempt's number.
     """
 
-    def __init__(self, log: Path, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, log: Path) -> None:
         self.directory = log.with_name(f"{log.name}.records")
-        self._max_bytes = max_bytes
 
     @contextmanager
     def incoming(self) -> Iterator[IncomingRecords]:
         """Create a directory that the block can fill with records.
 
-        After the block, remove the directory, unless :meth:`IncomingRecords.keep` renamed it, and remove old records if
-        all records together are too large. Also remove directories that killed processes left behind; these are no
-        longer locked.
+        Before the block, remove directories that killed processes left behind; these are no longer locked. After the
+        block, remove the directory, unless :meth:`IncomingRecords.keep` renamed it, and remove the oldest records if
+        all records together exceed :data:`MAX_BYTES`.
 
         Raises:
             UsageError: if the directory cannot be created.
@@ -147,7 +146,7 @@ class AttemptRecords:
         """Remove the oldest records until the rest is within the limit; always keep the newest attempt's records."""
         numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
         sizes = {number: disk_usage([self.directory / str(number)]) for number in numbers}
-        excess = sum(sizes.values()) - self._max_bytes
+        excess = sum(sizes.values()) - MAX_BYTES
         for number in numbers[:-1]:
             if excess > 0:
                 remove_tree(self.directory / str(number))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Scores = list[dict[str, Any]]
 Solutions = dict[tuple[str, str], Scores]
-"""The scores of each solution, by ``TASK/PROFILE`` and the solution's name."""
+"""The scores of each solution by ``TASK/PROFILE`` and the solution's name."""
 
 _HEADER = ("task", "solution", "what", "before", "after")
 _MAX_CELL = 60
@@ -54,13 +54,9 @@ def compare(
 
 
 def _solutions(path: Path) -> Solutions:
-    """Read the scores of all solutions from a file with the output of ``validate --json``.
-
-    Raises:
-        UsageError: if the file cannot be read or has another format.
-    """
+    """Return the scores of all solutions in a file with the output of ``validate --json``."""
     try:
-        reports = json_format.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)["reports"]
+        reports = json_format.loads(path.read_text(encoding="utf-8"))["reports"]
         return {
             (f"{report['task']}/{report['profile']}", row["variant"]): [dict(score) for score in row["scores"]]
             for report in reports
@@ -72,12 +68,8 @@ def _solutions(path: Path) -> Solutions:
         raise UsageError(f"{path}: not the output of `re-bench validate --json`") from None
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a score")
-
-
 def _differences(before: Solutions, after: Solutions) -> Iterator[tuple[str, str, str, object, object]]:
-    """Yield each difference: task, solution, name of the value that differs, value before, value after."""
+    """Yield the differences, each as task, solution, name of the value, and the values before and after."""
     for key in {**before, **after}:
         then, now = before.get(key), after.get(key)
         if then is None or now is None:
@@ -107,14 +99,13 @@ def _mean_raw(scores: Scores) -> float | None:
 
 
 def _resolution(task: str) -> float:
-    """Return the largest difference in raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
+    """Return the largest difference of raw scores to ignore: the task's resolution, plus 1e-9 for rounding errors."""
     from re_bench.task.discovery import open_task, task_named
 
     name, resolution = task.partition("/")[0], None
-    with suppress(ReBenchError, OSError):  # for example, the name is too long for a path
-        # An untrusted directory does no harm, because only its manifest is read.
-        folder = (Path(name) / "task.toml").is_file()
-        resolution = (open_task(Path(name)) if folder else task_named(name)).manifest.resolution
+    with suppress(ReBenchError, OSError):  # not installed here, or the name is too long for a path
+        is_directory = (Path(name) / "task.toml").is_file()
+        resolution = (open_task(Path(name)) if is_directory else task_named(name)).manifest.resolution
     return (resolution or 0.0) + 1e-9
 
 

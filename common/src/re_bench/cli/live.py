@@ -31,11 +31,6 @@ Display = tuple[str, "Sequence[str]", "Sequence[Sequence[str]]"]
 """The title, header and rows of the table."""
 
 
-def has_live_terminal() -> bool:
-    """Return whether stderr is a terminal that supports a live table, which excludes ``TERM=dumb``."""
-    return sys.stderr.isatty() and not Console(stderr=True).is_dumb_terminal
-
-
 @contextmanager
 def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iterator[None]:
     """Show ``display()`` during the block and refresh it several times a second, if stderr is a terminal.
@@ -47,7 +42,7 @@ def live_display(display: Callable[[], Display], *, wanted: bool = True) -> Iter
         display: returns the title, header and rows. It is called from another thread and may return untrusted text.
         wanted: False to show nothing.
     """
-    if not (wanted and has_live_terminal()):
+    if not (wanted and sys.stderr.isatty() and not Console(stderr=True).is_dumb_terminal):
         yield
         return
     began = time.monotonic()

@@ -40,16 +40,12 @@ def new(
     json: Json = False,
 ) -> int:
     """Create a new task that is complete and valid."""
-    from re_bench.errors import UsageError
     from re_bench.task.check import check_task, fix_all
     from re_bench.task.discovery import repository_around, repository_of_tasks
-    from re_bench.task.new_task import check_name, write_new_task
+    from re_bench.task.new_task import write_new_task
 
     top = repository_around(Path.cwd())
     parent = directory or (top / "tasks" if top else Path())
-    if (parent / name / "task.toml").exists():
-        raise UsageError(f"{parent / name} already exists; choose another name or directory")
-    check_name(name)
     in_repository = repository_of_tasks(parent) is not None
     choices = _choose(name, title, id_, direction, aggregation, profiles, ask=not yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
@@ -68,7 +64,7 @@ def new(
     return 1 if report.problems else 0
 
 
-def _choose(  # noqa: PLR0917 - one parameter for each question
+def _choose(  # noqa: PLR0917 - one parameter per question
     name: str,
     title: str | None,
     id_: str | None,
@@ -78,21 +74,16 @@ def _choose(  # noqa: PLR0917 - one parameter for each question
     *,
     ask: bool,
 ) -> Choices:
-    """Fill in the options that are None: ask the user if ``ask`` is true, otherwise use defaults."""
+    """Return the choices; for options that are None, ask the user or, if ``ask`` is False, use the defaults."""
     from rich.console import Console
     from rich.prompt import Prompt
-
-    from re_bench.errors import UsageError
 
     console = Console(stderr=True)
 
     def choice(given: str | None, question: str, default: str, among: tuple[str, ...] = ()) -> str:
         if given is not None or not ask:
             return default if given is None else given
-        try:
-            return Prompt.ask(question, console=console, choices=list(among) or None, default=default)
-        except EOFError:
-            raise UsageError("no answer; add --yes to use the defaults") from None
+        return Prompt.ask(question, console=console, choices=list(among) or None, default=default)
 
     line = choice(title, "Title", name.replace("_", " ").capitalize())
     identity = choice(id_, "Id on servers", name)
@@ -104,7 +95,7 @@ def _choose(  # noqa: PLR0917 - one parameter for each question
 
 
 def _measure(task: Path, sandbox: str | None) -> str | None:
-    """Measure the anchors of profile ``cpu``; return None, or an error message if that fails."""
+    """Measure the anchors of profile ``cpu``; return None, or the error message if the measurement fails."""
     from re_bench.errors import ReBenchError
     from re_bench.runs.calibrate import calibrate
     from re_bench.task.discovery import open_task
@@ -118,9 +109,9 @@ def _measure(task: Path, sandbox: str | None) -> str | None:
 
 def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repository: bool) -> None:
     name = choices.name if in_repository else str(task)
-    print(f"{task}: created; edit the lines marked CHANGE ME, in the order given in its README.md")
+    print(f"{task}: created; edit the lines marked CHANGE ME in the order given in the task's README.md")
     if unmeasured is not None:
-        print(f"the anchors are not measured ({unmeasured}); run: re-bench calibrate {name}")
+        print(f"anchors not measured ({unmeasured}); run: re-bench calibrate {name}")
     print(f"  re-bench check {name}      # check its files\n  re-bench validate {name}   # score its solutions")
     if in_repository:
         print(f"  nox -s score-{choices.name}\nThe repository's README.md now lists it.")

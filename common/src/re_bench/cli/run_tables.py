@@ -20,9 +20,9 @@ _MAX_MESSAGE = 80
 
 
 def validation_table(report: Report, width: int | None = None) -> str:
-    """Format a validation as a table, with a title above and the task's problems below.
+    """Return a validation as a table, with a title above it and the task's problems below it.
 
-    Rows of passed solutions are truncated to ``width`` characters, unless it is None.
+    Rows of passed solutions are truncated to ``width`` characters; None disables this.
     """
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
     lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []
@@ -36,7 +36,7 @@ def _cut(line: str, width: int | None) -> str:
 
 
 def summary_table(reports: Sequence[Report]) -> str:
-    """Return a table with a row for each task: the result of its validation, or why it cannot run."""
+    """Return a table with a row for each task: the result of its validation, or the reason why it cannot run."""
     return "\n".join(["", table(_SUMMARY, [_summary_cells(report) for report in reports])])
 
 

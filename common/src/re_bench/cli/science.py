@@ -1,7 +1,7 @@
 """Write the tables of ``docs/science.md`` from manifests, anchors and records: ``python -m re_bench.cli.science``.
 
-A task's ``records.toml`` lists methods and their results, which a person measured once. The raw scores of the baseline
-and the reference are the anchors.
+A task's ``records.toml`` lists methods and their results, which were measured and entered by hand. The raw scores of
+baseline and reference are the task's anchors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from re_bench.normalise import normalise
 from re_bench.task.discovery import open_task
 from re_bench.task.manifest import KINDS, RECORDS, Record, Records
-from re_bench.task.manifest_file import ManifestError, read_table
+from re_bench.task.manifest_file import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,11 +40,11 @@ _PER_MINUTE = 60
 
 
 def with_tables(text: str, tasks: Sequence[TaskFolder]) -> str:
-    """Return the page ``text`` with its tables rebuilt from the files of ``tasks``.
+    """Return the page ``text`` with its tables rebuilt from the manifests, anchors and records of ``tasks``.
 
     Raises:
         KeyError: if the name of a table is unknown.
-        ManifestError: if a task's records are malformed, missing, or for an unknown profile.
+        ManifestError: if a task's records are malformed or missing.
     """
     return _TABLE.sub(lambda match: f"{match[1]}{_table(match[2], tasks)}\n{match[3]}", text)
 
@@ -57,7 +57,7 @@ def _table(name: str, tasks: Sequence[TaskFolder]) -> str:
 
 def rows_of(task: TaskFolder) -> Iterator[list[str]]:
     """Yield a task's rows of the results table, ordered by profile, then by kind, then as in ``records.toml``."""
-    file = _records(task)
+    file = read_table(task.directory / RECORDS, Records)
     for name, profile in task.manifest.profiles.items():
         anchors = _anchors(profile)
         records = [record for record in file.records if record.profile == name]
@@ -68,22 +68,13 @@ def rows_of(task: TaskFolder) -> Iterator[list[str]]:
             yield from ([task.name, name, kind, *_cells(record, file, anchors)] for record in chosen)
 
 
-def _records(task: TaskFolder) -> Records:
-    path = task.directory / RECORDS
-    file = read_table(path, Records)
-    unknown = {*(record.profile for record in file.records), *file.noise} - set(task.manifest.profiles)
-    if unknown:
-        raise ManifestError(f"{path}: task.toml has no profile {name!r}" for name in sorted(unknown))
-    return file
-
-
 def _anchors(profile: Profile) -> Anchors | None:
     return profile.anchors or next(iter(profile.devices), None)
 
 
 def _overview(task: TaskFolder) -> Iterator[list[str]]:
     """Yield a task's rows of the overview, one for each profile."""
-    file = _records(task)
+    file = read_table(task.directory / RECORDS, Records)
     for name, profile in task.manifest.profiles.items():
         anchors = _anchors(profile)
         records = [record for record in file.records if record.profile == name]
@@ -105,7 +96,7 @@ def _best(records: Sequence[Record], file: Records, anchors: Anchors | None) -> 
 
 
 def _metr(task: TaskFolder) -> Iterator[list[str]]:
-    """Yield a row with METR's published figures for each profile whose raw scores have the same unit."""
+    """Yield a row with METR's published figures for each profile whose raw scores have METR's unit."""
     for name, profile in task.manifest.profiles.items():
         if (published := task.manifest.metr_anchors(name)) is None:
             continue

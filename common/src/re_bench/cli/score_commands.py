@@ -72,7 +72,7 @@ def regrade(
     sandbox: SandboxName = None,
     json: Json = False,
 ) -> int:
-    """Score the submissions stored next to an attempt log again."""
+    """Score again the submissions stored next to an attempt log."""
     from re_bench.cli.run_tables import regraded_table
     from re_bench.errors import UsageError
     from re_bench.runs.regrade import Spending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +24,7 @@ _MARKS = {"ok": "ok", "note": "--", "problem": "FAIL"}
 @app.command(group=EVERYBODY)
 def doctor(
     *tasks: TaskNames,
-    online: Annotated[Flag, Parameter(help="Contact download servers even if nothing needs to be downloaded.")] = False,
+    online: Annotated[Flag, Parameter(help="Also check whether the download servers answer.")] = False,
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,
     model: Annotated[str | None, Parameter(help="Check this model's server instead of this machine.")] = None,
@@ -31,23 +32,22 @@ def doctor(
     key_variable: Annotated[str, Parameter(help="Environment variable with the server's API key.")] = "OPENAI_API_KEY",
     json: Json = False,
 ) -> int:
-    """Check this machine's prerequisites for the tasks, and print the commands that install them."""
+    """Check whether this machine has what the tasks need, and print commands that install what is missing."""
     from re_bench.doctor import choose_targets, examine, reasons
     from re_bench.model_server import ModelServer
     from re_bench.tables import printable
     from re_bench.task.discovery import find_task, find_tasks
 
-    findings = []
-    if model is not None:
-        findings += ModelServer(base_url, model, os.environ.get(key_variable, "")).examine()
+    key = os.environ.get(key_variable, "")
+    findings = [] if model is None else list(ModelServer(base_url, model, key).examine())
     if model is None or tasks:
         named = [find_task(name) for name in tasks]
         chosen = named or [task for task in find_tasks().values() if task.scorer.is_file()]
         targets, lacking = choose_targets(chosen, profile)
-        findings += [*lacking, *examine(targets, sandbox, network=online or None)]
+        findings += [*lacking, *examine(targets, sandbox, online=online)]
     passed = not any(finding.status == "problem" for finding in findings)
     if json:
-        print_json({"passed": passed, "checks": [finding.to_dict() for finding in findings]})
+        print_json({"passed": passed, "checks": [asdict(finding) for finding in findings]})
         return 0 if passed else 1
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
@@ -191,48 +191,39 @@ def check(
     problems = {name: report.problems for name, report in reports.items()}
     if json:
         rows = [
-            {"task": name, "file": shown(one.path), "line": one.line, "problem": one.text, "fixable": bool(one.fix)}
+            {"task": name, "file": shown(each.path), "line": each.line, "problem": each.text, "fixable": bool(each.fix)}
             for name, found in problems.items()
-            for one in found
+            for each in found
         ]
         notes = [str(note) for report in reports.values() for note in report.notes]
-        print_json({"checked": list(reports), "problems": rows, "fixed": [str(one) for one in fixed], "notes": notes})
+        print_json({"checked": list(reports), "problems": rows, "fixed": list(map(str, fixed)), "notes": notes})
     else:
         _print(reports, fixed)
     return 1 if any(problems.values()) else 0
 
 
 def _all_reports(names: Sequence[str]) -> dict[str, Report]:
-    """Check the named tasks (without names: all tasks and the repository), and return the reports by name."""
+    """Check the named tasks, by default all tasks and the repository, and return the reports by name."""
     from re_bench.task.check import check_task
     from re_bench.task.check_files import Report
     from re_bench.task.discovery import repository_around, task_directories
 
     if names:
         return {directory.name: check_task(directory) for directory in map(_directory, names)}
-    reports = {name: check_task(directory) for name, directory in task_directories().items()}
+    sources = {name: path for name, path in task_directories().items() if (path / "pyproject.toml").is_file()}
+    reports = {name: check_task(directory) for name, directory in sources.items()}
     if (top := repository_around(Path.cwd())) is not None:
         reports["the repository"] = Report(tuple(repository_problems(top)), ())
     return reports
 
 
 def _directory(name: str) -> Path:
-    """Return the directory of the task with this name or path, even if its manifest is malformed.
-
-    Raises:
-        UsageError: if there is no such task.
-    """
-    from re_bench.errors import UsageError
-    from re_bench.task.discovery import task_directories, task_named
+    """Return the directory of the task with this name, ID or path, even if its manifest is malformed."""
+    from re_bench.task.discovery import find_task, task_directories
 
     if (Path(name) / "task.toml").is_file():
         return Path(name).resolve()
-    known = task_directories()
-    if name in known:
-        return known[name]
-    if os.sep in name or Path(name).is_dir():
-        raise UsageError(f"{name}: has no task.toml; give a task's directory")
-    return task_named(name).directory
+    return task_directories().get(name) or find_task(name).directory
 
 
 def repository_problems(top: Path) -> Iterator[Problem]:
@@ -261,8 +252,8 @@ def _stale_results(top: Path) -> Iterator[Problem]:
         return  # the task's own check reports this
     if current != text:
         line = line_with(text, "<!-- table: results -->")
-        what = "the table differs from anchors and records: type re-bench check --fix"
-        yield Problem(path, line, what, partial(path.write_text, current, encoding="utf-8"))
+        message = "the table differs from anchors and records: type re-bench check --fix"
+        yield Problem(path, line, message, partial(path.write_text, current, encoding="utf-8"))
 
 
 def _print(reports: dict[str, Report], fixed: list[Problem]) -> None:
@@ -274,7 +265,7 @@ def _print(reports: dict[str, Report], fixed: list[Problem]) -> None:
         for note in report.notes:
             print(f"note: {note}")
         if not report.problems:
-            print(f"{name}: {'no problems' if report.is_checked else 'not checked'}")
+            print(f"{name}: no problems")
     count = sum(len(report.problems) for report in reports.values())
     fixable = sum(problem.fix is not None for report in reports.values() for problem in report.problems)
     if count:

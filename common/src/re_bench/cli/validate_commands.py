@@ -146,7 +146,7 @@ def calibrate(
 
 @app.command(name="sandbox", group=MAINTAINERS)
 def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
-    """Run the sandbox security tests."""
+    """Attack this machine's sandbox, and report which attacks it blocked."""
     from dataclasses import asdict
 
     from re_bench.sandbox import open_backend
@@ -170,7 +170,7 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
 
 
 class _Progress:
-    """The live table of a validation: the title counts finished scorings, and the rows show running scorings."""
+    """The live table of a validation; its title counts finished scorings, and its rows show running scorings."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -197,6 +197,8 @@ def _report_of(
     target: Target, model: ChatModel | None, place: str, *, alone: bool, repeats: int | None, **options: Any
 ) -> Report:
     """Validate a task; turn an error into a report, unless the task is the only one selected (``alone``).
+
+    In the title of the live table, ``place``, such as " (task 1 of 3)", follows the profile.
 
     Raises:
         ReBenchError: if the task is ``alone`` and cannot be validated.
@@ -227,9 +229,9 @@ def _report_of(
 def _choose_runnable(
     tasks: Sequence[TaskFolder], profile: str, sandbox: str | None, ray: str | None
 ) -> tuple[list[Target], list[Report]]:
-    """Return the tasks that can run on this machine, with their profiles, and a report on each task that cannot.
+    """Return the tasks that can run on this machine, with their profiles, and a report for each other task.
 
-    Print why a task cannot run. On a cluster, all tasks with the profile are assumed to be runnable.
+    For each of the other tasks, also print the reason. On a cluster, assume that all tasks with the profile can run.
 
     Raises:
         UsageError: if no task can run.
@@ -240,13 +242,10 @@ def _choose_runnable(
 
     targets, findings = choose_targets(tasks, profile)
     if ray is None:
-        findings += examine(targets, sandbox, network=False)
+        findings += examine(targets, sandbox)
     why = reasons(findings)
     runnable = [target for target in targets if target.task.name not in why]
-    tasks_by_reason: dict[str, list[str]] = {}
-    for task, reason in why.items():
-        tasks_by_reason.setdefault(reason, []).append(task)
-    lines = [f"{', '.join(names)} cannot run here: {reason}" for reason, names in tasks_by_reason.items()]
+    lines = [f"{task} cannot run here: {reason}" for task, reason in why.items()]
     if why and not runnable:
         raise UsageError("\n".join(lines))
     for line in lines:
@@ -255,7 +254,7 @@ def _choose_runnable(
 
 
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
-    """Return the GPUs for timed scorings and for other work; None if no profile needs a GPU."""
+    """Return the GPUs for timed scorings and for other work, or None if no profile needs a GPU."""
     from re_bench.gpu import state
     from re_bench.gpu.devices import dedicate_gpu, hide_timed_gpus, share_gpus
 

@@ -11,9 +11,8 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,20 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _READ_ONLY = {errno.EROFS, errno.EACCES}
-_used: dict[Path, None] = {}
-"""The directories of the entries that this process has built or opened, in order."""
 
 
 def cache_directory() -> Path:
-    """Return ``$RE_BENCH_CACHE`` or, if unset, :func:`default_cache_directory`; the directory may not exist yet.
-
-    Raises:
-        UsageError: if the user has no home directory.
-    """
-    if chosen := os.environ.get("RE_BENCH_CACHE"):
-        with _needs_home("RE_BENCH_CACHE"):
-            return Path(chosen).expanduser()
-    return default_cache_directory()
+    """Return ``$RE_BENCH_CACHE`` or, if unset, :func:`default_cache_directory`; the directory may not exist yet."""
+    chosen = os.environ.get("RE_BENCH_CACHE")
+    return Path(chosen).expanduser() if chosen else default_cache_directory()
 
 
 def default_cache_directory() -> Path:
@@ -48,28 +39,22 @@ def default_cache_directory() -> Path:
         UsageError: if the user has no home directory.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    with _needs_home("RE_BENCH_CACHE"):
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "re-bench"
-        return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "re-bench"
+    return (Path(base) if base.startswith("/") else _home("RE_BENCH_CACHE") / ".cache") / "re-bench"
 
 
 def state_directory() -> Path:
-    """Return ``re-bench`` in the user's ``$XDG_STATE_HOME`` or ``~/.local/state``, the directory for persistent state.
+    """Return the directory ``re-bench`` in ``$XDG_STATE_HOME`` or ``~/.local/state``; it may not exist yet.
 
     Raises:
         UsageError: if the user has no home directory.
     """
     base = os.environ.get("XDG_STATE_HOME", "")
-    with _needs_home("XDG_STATE_HOME"):
-        return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "re-bench"
+    return (Path(base) if base.startswith("/") else _home("XDG_STATE_HOME") / ".local" / "state") / "re-bench"
 
 
-@contextmanager
-def _needs_home(variable: str) -> Iterator[None]:
-    """Convert the error for a missing home directory to a UsageError that names the variable to set."""
+def _home(variable: str) -> Path:
     try:
-        yield
+        return Path.home()
     except RuntimeError:
         raise UsageError(f"this user has no home directory; set {variable} to a writable directory") from None
 
@@ -100,11 +85,11 @@ class CacheEntry:
     """The action for the user if the entry is missing or damaged, such as ``run: re-bench prepare TASK``."""
 
     checked: tuple[str, ...] | None = None
-    """The files whose SHA-256 :meth:`open` verifies; None for all."""
+    """The files whose checksums :meth:`open` verifies; None for all."""
 
     check: Callable[[Path, Mapping[str, Any]], None] = lambda _directory, _manifest: None
-    """A further check, called with the directory and manifest before a new entry appears and when an entry is opened.
-    It raises a ReBenchError if the entry is invalid."""
+    """A further check of a new or opened entry, called with the directory and the manifest. It raises a ReBenchError if
+    the entry is invalid."""
 
     manifest_name: str = "manifest.json"
 
@@ -124,7 +109,6 @@ class CacheEntry:
                 if (actual := sha256_of(path)) != expected:
                     raise ReBenchError(f"{path}: SHA-256 {actual}, but the manifest has {expected}; {self.remedy}")
             self.check(self.directory, manifest)
-        _used[self.directory.resolve()] = None
         return manifest
 
     def prepare(
@@ -151,15 +135,17 @@ class CacheEntry:
                 manifest["files"] = {name: sha256_of(directory / name) for name in self.files}
                 self.check(directory, manifest)
                 (directory / self.manifest_name).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-            _used[self.directory.resolve()] = None
             return manifest
 
 
 @contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Lock the file ``lock`` during a ``with`` block; other processes wait. The kernel unlocks it if a process dies.
+    """Lock the file ``lock`` during a ``with`` block; other processes wait. The kernel releases a dead process's lock.
 
-    On a read-only file system, where no process can write, this does nothing.
+    This does nothing where this process may not write, such as on a read-only file system.
+
+    Raises:
+        UsageError: if the lock file cannot be created for any other reason.
     """
     with ExitStack() as stack:
         try:
@@ -180,9 +166,6 @@ def new_directory(target: Path) -> Iterator[Path]:
     """Yield a temporary directory, which replaces ``target`` after the ``with`` block or is removed after an exception.
 
     The caller must hold a lock, since two processes that write the same target would conflict.
-
-    Raises:
-        UsageError: if the parent directory is not writable.
     """
     for abandoned in target.parent.glob(f".{target.name}-*"):  # left by a process that was killed
         shutil.rmtree(abandoned, ignore_errors=True)
@@ -212,32 +195,4 @@ def report_damage(directory: Path, remedy: str) -> Iterator[None]:
 
 
 HELD_OUT_FROM = frozenset({"datasets", "transformers"})
-"""The packages whose modules may be held out; neither torch nor the tasks' tools depend on them.
-
-Submissions can read all other installed packages, so their text cannot be held out. Sandboxes hide these two packages
-if they are installed.
-"""
-
-
-def note_prepared(task: str, profile: str, version: int) -> None:
-    """Record which cache entries this process used to prepare a task, unless the cache is read-only."""
-    cache = cache_directory().resolve()
-    entries = [path.relative_to(cache) if path.is_relative_to(cache) else path for path in _used]
-    text = json.dumps({"version": version, "entries": sorted(map(str, entries))}) + "\n"
-    with suppress(OSError):
-        file = _file(task, profile)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
-
-def is_prepared(task: str, profile: str, version: int) -> bool:
-    """Return whether this version of a task was prepared and the cache entries that it uses still exist."""
-    try:
-        noted = json.loads(_file(task, profile).read_text(encoding="utf-8"))
-        return noted["version"] == version and all((cache_directory() / path).is_dir() for path in noted["entries"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _file(task: str, profile: str) -> Path:
-    return cache_directory() / "prepared" / f"{task}-{profile}.json"
+"""The packages whose modules may be held out. Sandboxes hide these two packages; submissions can read all others."""

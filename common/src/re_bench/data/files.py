@@ -28,13 +28,7 @@ def sha256_of(path: Path) -> str:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write or replace a file atomically and durably, with mode 600.
-
-    Callers must not replace the same file concurrently.
-
-    Raises:
-        OSError: if the file cannot be written; the old file is then unchanged.
-    """
+    """Write or replace a file atomically and durably, with mode 600; no two callers may write the same file at once."""
     unfinished = path.with_name(f".{path.name}.new")
     unfinished.unlink(missing_ok=True)  # left by a program that was killed, or by another user
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -47,11 +41,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Flush a directory's entries to disk, so that new and renamed files survive a power failure.
-
-    Raises:
-        OSError: if flushing fails.
-    """
+    """Flush a directory's entries to disk, so that new and renamed files survive a power failure."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -69,11 +59,7 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
 
 
 def copy_contents(source: Path, target: Path) -> None:
-    """Copy a file's contents; the copy shares disk blocks if the file system supports that.
-
-    Raises:
-        OSError: if a file cannot be opened, or the disk is full.
-    """
+    """Copy a file's contents; the copy shares disk blocks if the file system supports that."""
     with source.open("rb") as reader, target.open("wb") as writer:
         shared = clone(reader, writer)
     if not shared:
@@ -102,11 +88,7 @@ def directory_for_sockets() -> str:
 
 @contextmanager
 def short_path(directory: Path) -> Iterator[str]:
-    """Yield a path to ``directory`` that is short enough for a socket's address and valid within the ``with`` block.
-
-    Raises:
-        OSError: if the directory cannot be opened.
-    """
+    """Yield a path to ``directory`` that is short enough for a socket's address and valid within the ``with`` block."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}"

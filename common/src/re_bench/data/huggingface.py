@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,30 +12,23 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository at a commit. Branches and tags are refused, because they can change."""
+    """A repository at a commit."""
 
     name: str
     kind: Literal["dataset", "model"]
-    revision: str | None
-    """The 40 hexadecimal digits of a commit; anything else, including None, raises a UsageError."""
+    revision: str
+    """The 40 hexadecimal digits of a commit; branches and tags can change."""
 
     checksums: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by file path, verified by :meth:`fetch`."""
 
-    def __post_init__(self) -> None:
-        if self.revision is None or not re.fullmatch(r"[0-9a-f]{40}", self.revision):
-            raise UsageError(
-                f"{self.name}: the revision {self.revision!r} is not a commit and could change; "
-                "give the 40 hexadecimal digits of a commit"
-            )
-
     def fetch(self, patterns: Sequence[str]) -> Path:
-        """Return a directory with the commit's files that match ``patterns``, downloading those that are not cached.
+        """Return a directory with the commit's files that match ``patterns``; download files that are not cached.
 
         In a pattern such as ``plain_text/*.parquet``, ``*`` also matches slashes. Interrupted downloads resume. With
         ``HF_HUB_OFFLINE=1``, only the hub's local cache is used.
@@ -44,12 +37,8 @@ class Repository:
             UsageError: if huggingface_hub is not installed, the hub cannot be reached, or a file is missing.
             ReBenchError: if a file does not have its checksum in :attr:`checksums`.
         """
-        try:
+        with needs_paper_extra(self.name):
             from huggingface_hub import snapshot_download  # noqa: PLC0415 - needs the extra `paper`
-        except ModuleNotFoundError as error:
-            raise UsageError(
-                f"{self.name}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
-            ) from None
         try:
             path = snapshot_download(
                 self.name, repo_type=self.kind, revision=self.revision, allow_patterns=list(patterns)
@@ -71,6 +60,17 @@ class Repository:
                 raise ReBenchError(
                     f"{directory / file}: SHA-256 {actual}, expected {expected}; delete the file and run again"
                 )
+
+
+@contextmanager
+def needs_paper_extra(title: str) -> Iterator[None]:
+    """Convert the error of a missing package to a UsageError that says how to install the extra ``paper``."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{title}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+        ) from None
 
 
 def identity(source: Repository | Path) -> str:

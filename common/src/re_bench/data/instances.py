@@ -1,12 +1,13 @@
 """The task instances chosen with ``re-bench prepare --instance``, and the machine's secret.
 
-A file in the cache contains the choices; the default instance is 0. Long-running commands pin the choices in an
-environment variable, so that their subprocesses use the same instances even if the file changes.
+An instance is one of several versions of a profile's ground truth. A file in the cache contains the numbers of the
+chosen instances; the default is 0. Long-running commands pin the choices in an environment variable, so that their
+subprocesses use the same instances even if the file changes.
 
 Another file in the cache contains the secret. Only its owner can read the file, and sandboxes hide the cache, so
-submissions cannot predict the seeds that are derived from the secret. All scoring runs get the same seeds. With another
-secret, every task that uses the secret has another instance. :mod:`re_bench.task.choices` determines which tasks use
-chosen instances or the secret.
+submissions cannot predict the seeds that are derived from the secret. All scoring runs on the machine use the same
+secret and therefore get the same seeds. :mod:`re_bench.task.choices` determines which tasks use chosen instances or the
+secret.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def chosen_instance(task: str, profile: str) -> int:
 
 
 def choose_instance(task: str, profile: str, instance: int) -> None:
-    """Choose the instance that all processes serve and score from now on.
+    """Choose the instance that this process, and others without pinned choices, serve and score from now on.
 
     Raises:
         UsageError: if the choice cannot be stored.
@@ -59,8 +60,7 @@ def choose_instance(task: str, profile: str, instance: int) -> None:
 def pinned_instances(changes: Mapping[str, int] | None = None) -> dict[str, str]:
     """Return the environment variable that pins the current choices for a child process.
 
-    Args:
-        changes: instances by ``TASK/PROFILE`` that replace current choices.
+    ``changes`` contains instances by ``TASK/PROFILE`` that replace current choices.
 
     Raises:
         ReBenchError: if the file with the choices is damaged.
@@ -88,7 +88,7 @@ def _choices() -> dict[str, int]:
 
 MACHINE_FILE = "instance.secret"
 DRAW = "RE_BENCH_DRAW"
-"""The environment variable that contains the number of a draw. Another draw gives other seeds, as another secret would.
+"""The environment variable that contains the number of a draw. Each draw gives other seeds, as another secret would.
 Anchors are means over draws; attempts are always scored with draw 0."""
 _BYTES = 32
 _SEED_BYTES = 16
@@ -108,11 +108,7 @@ def secret_seed(purpose: str) -> int:
 
 
 def secret_name() -> str:
-    """Return a public name of the secret that reveals nothing about seeds.
-
-    Raises:
-        UsageError, ReBenchError: as for :func:`secret_seed`.
-    """
+    """Return a public name of the secret that reveals nothing about seeds; raises like :func:`secret_seed`."""
     return _derived("name").hex()[:_NAME_DIGITS]
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from re_bench.data.files import sync_directory
@@ -24,7 +24,7 @@ MAX_LOG_BYTES = 1 << 30
 _MAX_LINE = 16 << 20
 _LINE = re.compile(rb"[^\n]+")
 MAX_DEPTH = 200
-"""Maximum nesting of arrays and objects in a line, which recursive functions can handle."""
+"""Maximum nesting of arrays and objects in a line; small enough for recursive functions."""
 
 
 class LogError(OSError):
@@ -48,9 +48,6 @@ class LockedLog:
 
         If the last line is incomplete because a process was killed, this first writes a newline. If ``sync`` is false,
         this does not wait for the disk: a power failure may lose the line, but killing this process cannot.
-
-        Raises:
-            OSError: if the write fails; a part of the line may be in the file.
         """
         size = os.fstat(self._handle).st_size
         if sync and not size:
@@ -69,7 +66,7 @@ def locked_log(path: Path) -> Iterator[LockedLog]:
     """Open or create a log (mode 600), and lock it during a ``with`` block; other processes wait.
 
     Raises:
-        LogError: if the path is not a regular file, or its directory is missing.
+        LogError: if the path is not a regular file.
     """
     handle = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
@@ -98,7 +95,6 @@ def read_plain(path: Path, most: int) -> bytes:
 
     Raises:
         LogError: if the path is not a regular file, or the file is larger than ``most`` bytes.
-        OSError: if the file cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -115,7 +111,6 @@ def read_tail(path: Path, most: int, start: int = 0) -> bytes:
 
     Raises:
         LogError: if the path is not a regular file.
-        OSError: if the file cannot be read.
     """
     with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
         stream.seek(max(start, os.fstat(stream.fileno()).st_size - most))
@@ -126,7 +121,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Return the JSON objects in an untrusted log, and the number of lines that :func:`json_object` rejects.
 
     Raises:
-        LogError: if the path is not a regular file.
+        LogError: if the path is not a regular file, or the file is larger than :data:`MAX_LOG_BYTES`.
     """
     objects = [json_object(line) for line in read_lines(path)]
     whole = [entry for entry in objects if entry is not None]
@@ -154,33 +149,14 @@ def _open(path: Path, flags: int) -> int:
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        _explain(path, error, creating=bool(flags & os.O_CREAT))
-        raise
-    mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
+        if error.errno not in (errno.ELOOP, errno.EISDIR, errno.ENXIO):  # a link, a directory, a socket
+            raise
+        raise _not_regular(path) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise _not_plain(path, mode)
+        raise _not_regular(path)
     return handle
 
 
-def _explain(path: Path, error: OSError, *, creating: bool) -> None:
-    """Raise a LogError if the system's error message would be misleading."""
-    if creating and error.errno == errno.ENOENT:
-        raise LogError(errno.ENOENT, "the directory of the log is missing", str(path)) from error
-    with suppress(FileNotFoundError, NotADirectoryError):
-        mode = os.lstat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise _not_plain(path, mode) from error
-
-
-def _not_plain(path: Path, mode: int) -> LogError:
-    return LogError(errno.EINVAL, f"the log must be a regular file, not {_kind(mode)}", str(path))
-
-
-def _kind(mode: int) -> str:
-    """Name the type of a file that is not regular."""
-    if stat.S_ISLNK(mode):
-        return "a symbolic link"
-    if stat.S_ISDIR(mode):
-        return "a directory"
-    return "a named pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+def _not_regular(path: Path) -> LogError:
+    return LogError(errno.EINVAL, "the log must be a regular file", str(path))

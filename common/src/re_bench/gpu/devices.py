@@ -41,15 +41,9 @@ def share_gpus(gpus: Sequence[Gpu]) -> GpuPlan:
 
 
 def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
-    """Return a plan that reserves one GPU for timed scoring runs if there are several.
+    """Return a plan that reserves one of several GPUs for timed scoring runs.
 
-    Args:
-        gpus: the GPUs in CUDA's order.
-        choice: the index or UUID of the GPU to reserve; None for the last one, because other programs use the first one
-            by default.
-
-    Raises:
-        UsageError: if there is no such GPU.
+    ``choice`` is the GPU's index or UUID. The default is the last GPU, because other programs use the first one.
     """
     chosen = gpus[-1].uuid if choice is None else find_gpu(gpus, choice, "--scoring-gpu").uuid
     return GpuPlan((chosen,), tuple(gpu.uuid for gpu in gpus if gpu.uuid != chosen) or (chosen,))
@@ -65,7 +59,7 @@ def only_gpus(*uuids: str | None) -> dict[str, str]:
 
 
 def hide_timed_gpus(plan: GpuPlan) -> None:
-    """Restrict this process's child processes to the GPUs for other work, unless they get :func:`only_gpus`."""
+    """Restrict new child processes to ``plan.other``, except those that get other GPUs through :func:`only_gpus`."""
     os.environ.update(only_gpus(*plan.other))
 
 
@@ -73,7 +67,7 @@ def find_gpu(gpus: Sequence[Gpu], choice: str, option: str) -> Gpu:
     """Return the GPU whose index or UUID is ``choice``.
 
     Raises:
-        UsageError: if there is no such GPU; the message names the command-line ``option``.
+        UsageError: if there is no such GPU; the message names the command-line option ``option``.
     """
     for gpu in gpus:
         if choice.lower() in {str(gpu.index), gpu.uuid.lower()}:

@@ -7,35 +7,33 @@ lock coordinates honest jobs but does not stop dishonest ones. Containers with t
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import pwd
 import re
 import stat
 import time
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import psutil
 from filelock import FileLock, Timeout
 
 from re_bench.errors import ReBenchError
 from re_bench.processes import print_progress
+from re_bench.tables import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SHARED = Path("/tmp")  # noqa: S108 - not $TMPDIR, which differs between users and between jobs of a cluster
 _POLL_S = 0.2
-_NOTICE_S = 0.3  # seconds before printing the holder, in which a new holder can replace the text of a dead one
+_NOTICE_S = 0.3  # seconds before printing the holder; a new holder needs a moment to replace a dead holder's text
 _MODE = 0o666
-_TEXT_BYTES = 4096
-_PIDS = 1 << 22  # PID_MAX_LIMIT of Linux
+_TEXT_BYTES = 300
 _waits: list[float] = []
 """Seconds of each wait in this process."""
-_MAX_LENGTHS = {"user": 32, "since": 32, "host": 64, "what": 200}
 
 
 @contextmanager
@@ -76,22 +74,6 @@ def exclusive(uuid: str, what: str, *, wait_s: float = 600, directory: Path | No
 
 def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
     """Acquire the lock; after a short wait, print its holder once."""
-    try:
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            _wait(lock, path, wait_s)
-    except Timeout:
-        raise ReBenchError(
-            f"the GPU {uuid} is not free after {wait_s:g} s: {_holder(path)}; wait for that job to end, or stop it, "
-            f"and try again (lock file: {path})"
-        ) from None
-    except OSError as error:
-        reason = "it is a symbolic link; remove it" if path.is_symlink() else str(error.strerror)
-        raise _unusable(path, reason) from None
-
-
-def _wait(lock: FileLock, path: Path, wait_s: float) -> None:
     began = time.monotonic()
     try:
         try:
@@ -100,6 +82,14 @@ def _wait(lock: FileLock, path: Path, wait_s: float) -> None:
             if wait_s > _NOTICE_S:
                 print_progress(f"waiting for the GPU: {_holder(path)}")
             lock.acquire(timeout=max(0.0, wait_s - _NOTICE_S))
+    except Timeout:
+        raise ReBenchError(
+            f"the GPU {uuid} is not free after {wait_s:g} s: {_holder(path)}; wait for that job to end, or stop it, "
+            f"and try again (lock file: {path})"
+        ) from None
+    except OSError as error:
+        reason = "it is a symbolic link; remove it" if path.is_symlink() else str(error.strerror)
+        raise _unusable(path, reason) from None
     finally:
         _waits.append(time.monotonic() - began)
 
@@ -114,22 +104,9 @@ def _unusable(path: Path, reason: str) -> ReBenchError:
 
 
 def _text(what: str) -> bytes:
-    """Describe this job in one line of JSON."""
-    holder = {
-        "pid": os.getpid(),
-        "user": _user(),
-        "what": _printable(what, "what"),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": platform.node(),
-    }
-    return json.dumps(holder).encode() + b"\n"
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
+    """Describe this job."""
+    user, since = psutil.Process().username(), datetime.now(UTC).isoformat(timespec="seconds")
+    return f"pid {os.getpid()} ({user} on {platform.node()}) since {since}: {what}".encode()
 
 
 def _write(descriptor: int, text: bytes) -> None:
@@ -140,17 +117,7 @@ def _write(descriptor: int, text: bytes) -> None:
 
 def _holder(path: Path) -> str:
     """Describe the lock's holder from the untrusted text of the lock file."""
-    try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            holder = json.loads(file.read(_TEXT_BYTES))
-        user, since, host, what = (_printable(holder[key], key) for key in _MAX_LENGTHS)
-        pid = holder["pid"] if type(holder["pid"]) is int and 0 < holder["pid"] < _PIDS else "?"
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return "held by an unknown process"
-    return f"held by pid {pid} ({user} on {host}) since {since}: {what}"
-
-
-def _printable(text: Any, key: str) -> str:
-    if not isinstance(text, str):
-        raise TypeError(key)
-    return "".join(char if char.isprintable() else "?" for char in text[: _MAX_LENGTHS[key]])
+    with suppress(OSError), os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        if text := printable(file.read(_TEXT_BYTES).decode(errors="replace")):
+            return f"held by {text}"
+    return "held by an unknown process"

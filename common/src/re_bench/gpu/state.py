@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _MEMORY_CLOCK, _BUS_WIDTH = 36, 37  # CU_DEVICE_ATTRIBUTE_...; the clock in kHz
-_UNKNOWN_STATE = 32  # NVML_PSTATE_UNKNOWN
 _REASONS = (
     "gpu_idle",
     "applications_clocks_setting",
@@ -69,48 +68,48 @@ class Gpu:
         return 2 * self.memory_clock_mhz * 1e6 * self.bus_width_bits / 8
 
 
-def identify(index: int = 0) -> Gpu:
-    """Return the properties of the CUDA device ``index``.
-
-    Raises:
-        UsageError: if there is no such device, or no driver.
-    """
+@contextmanager
+def _needs_driver(problem: str) -> Iterator[None]:
+    """Convert an error of the CUDA driver to a UsageError that starts with ``problem``."""
     try:
-        return _identify(index)
+        yield
     except DeviceMemoryError as error:
-        raise UsageError(f"no GPU {index} here: {error}; this needs an NVIDIA GPU and its driver") from None
+        raise UsageError(f"{problem}: {error}; this needs an NVIDIA GPU and its driver") from None
+
+
+def identify(index: int = 0) -> Gpu:
+    """Return the properties of the CUDA device ``index``; raise a UsageError if it does not exist."""
+    device, name, uuid = ctypes.c_int(), ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
+    with _needs_driver(f"no GPU {index} here"):
+        call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(index))
+        call("cuDeviceGetName", name, ctypes.c_int(len(name)), device)
+        call("cuDeviceGetUuid_v2", uuid, device)
+        return Gpu(
+            index=index,
+            name=name.value.decode(errors="replace"),
+            uuid=f"GPU-{UUID(bytes=bytes(uuid))}",
+            driver=_driver_version(),
+            memory_clock_mhz=_attribute(device, _MEMORY_CLOCK) / 1000,
+            bus_width_bits=_attribute(device, _BUS_WIDTH),
+        )
 
 
 def identify_all() -> list[Gpu]:
-    """Return all CUDA devices that this process sees, at least one, in CUDA's order.
-
-    Raises:
-        UsageError: if there is none, or no driver.
-    """
+    """Return all CUDA devices that this process sees, in CUDA's order; raise a UsageError if there is none."""
     count = ctypes.c_int()
-    try:
+    with _needs_driver("no GPU here"):
         call("cuDeviceGetCount", ctypes.byref(count))
-    except DeviceMemoryError as error:
-        raise UsageError(f"no GPU here: {error}; this needs an NVIDIA GPU and its driver") from None
     if not count.value:
         raise UsageError("CUDA finds no GPU here; check CUDA_VISIBLE_DEVICES")
     return [identify(index) for index in range(count.value)]
 
 
 def free_memory(index: int = 0) -> int:
-    """Return the free memory of the CUDA device ``index`` in bytes; this creates a CUDA context.
-
-    Raises:
-        UsageError: if there is no such device, or no driver.
-    """
+    """Return the free memory of the CUDA device ``index`` in bytes; this creates a CUDA context."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    try:
+    with _needs_driver(f"GPU {index}: cannot read its free memory"):
         make_current(index)
         call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-    except DeviceMemoryError as error:
-        raise UsageError(
-            f"GPU {index}: cannot read its free memory: {error}; this needs an NVIDIA GPU and its driver"
-        ) from None
     return free.value
 
 
@@ -121,11 +120,9 @@ def snapshot(uuid: str) -> dict[str, Any]:
 
     - ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c`` and ``power_w``,
     - ``throttle_reasons``: see :func:`throttle_reasons`,
-    - ``performance_state``: "P0" is the fastest state,
-    - ``utilisation``: percentage of recent time in which a kernel was running,
     - ``processes``: the processes that compute on the GPU, each with ``pid``, ``name`` and ``used_mib``. In a
       container, NVML may report the host's PIDs, or omit processes.
-    - ``note``: why NVML is not available; the key is missing if it is.
+    - ``note``: why NVML cannot report the state; the key is missing if NVML can.
     """
     try:
         with _nvml() as nvml:
@@ -148,21 +145,6 @@ def other_processes(snapshot: Mapping[str, Any], roots: Iterable[int]) -> list[d
     """
     own = {pid for root in roots for pid in process_tree(root)}
     return [process for process in snapshot["processes"] or [] if process["pid"] not in own]
-
-
-def _identify(index: int) -> Gpu:
-    device, name, uuid = ctypes.c_int(), ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
-    call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(index))
-    call("cuDeviceGetName", name, ctypes.c_int(len(name)), device)
-    call("cuDeviceGetUuid_v2", uuid, device)
-    return Gpu(
-        index=index,
-        name=name.value.decode(errors="replace"),
-        uuid=f"GPU-{UUID(bytes=bytes(uuid))}",
-        driver=_driver_version(),
-        memory_clock_mhz=_attribute(device, _MEMORY_CLOCK) / 1000,
-        bus_width_bits=_attribute(device, _BUS_WIDTH),
-    )
 
 
 def _attribute(device: ctypes.c_int, which: int) -> int:
@@ -199,9 +181,8 @@ def _nvml() -> Iterator[Any]:
 
 
 def _handle(nvml: Any, uuid: str) -> Any:
-    for name in (uuid, uuid.replace("GPU-", "MIG-", 1)):  # CUDA reports the UUID of a MIG slice without its prefix
-        with suppress(nvml.NVMLError):
-            return nvml.nvmlDeviceGetHandleByUUID(name)
+    with suppress(nvml.NVMLError):
+        return nvml.nvmlDeviceGetHandleByUUID(uuid)
     raise _UnavailableError(f"NVML knows no GPU {uuid}")
 
 
@@ -211,20 +192,9 @@ def _read(nvml: Any, query: Callable[[Any, Any], Any], handle: Any) -> Any:
     return None
 
 
-def _throttled(nvml: Any, handle: Any) -> list[str]:
-    with suppress(nvml.NVMLError, AttributeError):  # this function replaced the one below in driver 535
-        return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
-    return throttle_reasons(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-
-
-def _performance_state(nvml: Any, handle: Any) -> str | None:
-    state = nvml.nvmlDeviceGetPerformanceState(handle)
-    return None if state == _UNKNOWN_STATE else f"P{state}"
-
-
 def _processes(nvml: Any, handle: Any) -> list[dict[str, Any]]:
     running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    return sorted((_process(one.pid, one.usedGpuMemory) for one in running), key=lambda process: process["pid"])
+    return sorted((_process(each.pid, each.usedGpuMemory) for each in running), key=lambda process: process["pid"])
 
 
 def _process(pid: int, used: int | None) -> dict[str, Any]:
@@ -240,8 +210,6 @@ _FIELDS: dict[str, Callable[[Any, Any], Any]] = {
     "memory_clock_mhz": lambda nvml, handle: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
     "temperature_c": lambda nvml, handle: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
     "power_w": lambda nvml, handle: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
-    "throttle_reasons": _throttled,
-    "performance_state": _performance_state,
-    "utilisation": lambda nvml, handle: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+    "throttle_reasons": lambda nvml, handle: throttle_reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)),
     "processes": _processes,
 }

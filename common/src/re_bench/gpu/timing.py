@@ -58,7 +58,7 @@ def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[s
 
 
 def check_not_slowed_down(name: str, alone: Time, interleaved: Time, tolerance: float) -> None:
-    """Check that the submission did not slow down the trusted program ``name``.
+    """Raise an InvalidSubmissionError if the submission slowed down the trusted program ``name``.
 
     A submission that keeps the device busy during other programs' turns would look faster in comparison.
 
@@ -67,9 +67,6 @@ def check_not_slowed_down(name: str, alone: Time, interleaved: Time, tolerance: 
         alone: the program's time before the submission was loaded.
         interleaved: the program's time between the submission's turns.
         tolerance: the tolerated relative slowdown.
-
-    Raises:
-        InvalidSubmissionError: if the slowdown is larger.
     """
     if interleaved.milliseconds > alone.milliseconds * (1 + tolerance):
         raise InvalidSubmissionError(

@@ -1,1 +1,1 @@
-"""Code that runs in sandboxes; it uses only the standard library, because sandboxes contain little else of re-bench."""
+"""Code that runs in sandboxes. It uses only the standard library (and numpy for arrays), which sandboxes contain."""

@@ -1,10 +1,8 @@
 """Share GPU memory between a sandboxed process and the scorer without copying.
 
-A process in another PID namespace cannot open CUDA's older IPC handles. It can open memory allocated with the driver's
-virtual memory management, which is exported as a file descriptor; see "Virtual Memory Management" in the CUDA driver
-API.
-
-The worker in the sandbox imports this file, so this file uses only the standard library.
+A process in another PID namespace cannot open CUDA's older IPC handles. It can open memory that was allocated with
+the driver's virtual memory management and exported as a file descriptor; see "Virtual Memory Management" in the CUDA
+driver API.
 """
 
 from __future__ import annotations
@@ -156,7 +154,7 @@ class DeviceMemory(SharedMapping):
         self._addresses.allow(0, size, writable=True)
         self.descriptor = descriptor.value
         self.name = secrets.token_hex(8)
-        """The key under which the sandboxed process keeps the mapping between calls."""
+        """The key under which the sandboxed process keeps the mapping for later calls."""
 
     def __enter__(self) -> Self:
         return self
@@ -171,18 +169,15 @@ class DeviceMemory(SharedMapping):
 
 
 def write_value(stream: int, address: int, value: int) -> None:
-    """Enqueue the write of a 32-bit word, which happens when all earlier work of ``stream`` is finished and visible.
+    """Enqueue a write of a 32-bit word, which happens once all earlier work of ``stream`` is finished and visible.
 
-    Args:
-        stream: handle of a stream of the current context; 0 is the default stream.
-        address: address of the word in memory that the context can write.
-        value: the value to write.
+    ``stream`` is the handle of a stream of the current context; 0 is the default stream.
     """
     call("cuStreamWriteValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(0))
 
 
 def wait_for_value(stream: int, address: int, value: int) -> None:
-    """Make later work of ``stream`` wait until a 32-bit word has a value; arguments as for :func:`write_value`.
+    """Make later work of ``stream`` wait until the 32-bit word at ``address`` is ``value``; see :func:`write_value`.
 
     The GPU polls without delaying other processes. The caller must make sure that this or another process writes the
     value.
@@ -213,11 +208,7 @@ def _context(device: int) -> ctypes.c_void_p:
 
 
 def make_current(device: int) -> None:
-    """Make the device's primary context, which torch uses too, current in the calling thread.
-
-    Raises:
-        DeviceMemoryError: if there is no driver, or a call fails.
-    """
+    """Make the device's primary context, which torch uses too, current in the calling thread."""
     call("cuCtxSetCurrent", _context(device))
 
 

@@ -3,8 +3,6 @@
 A message consists of an eight-byte header (length of the JSON text and number of file descriptors, both unsigned and
 big-endian) and the JSON text. In the scorer's messages, file descriptors of shared memory accompany the header; other
 messages have no file descriptors.
-
-The worker in the sandbox imports this file, so this file uses only the standard library.
 """
 
 from __future__ import annotations
@@ -38,7 +36,10 @@ def send(
     descriptors: list[int] | None = None,
     wait: Callable[[], object] = lambda: None,
 ) -> None:
-    """Send a message with file descriptors, calling ``wait`` before each part of the JSON text."""
+    """Send a message with file descriptors.
+
+    ``wait`` is called before each part of the JSON text; it can wait until the channel is writable, or raise an error.
+    """
     data = encode(message, len(descriptors or []))
     ancillary = []
     if descriptors:
@@ -59,7 +60,7 @@ def receive(
         channel: the connection.
         max_bytes: maximum length of the message's JSON text.
         accept_descriptors: whether to receive file descriptors; if False, the kernel discards them.
-        deadline: the value of ``time.monotonic()`` by which the whole message must have arrived.
+        deadline: the value of ``time.monotonic()`` by which the whole message must have arrived; None for any time.
 
     Raises:
         FrameError: if the connection is closed, or the message is too long or not a JSON object.

@@ -1,7 +1,7 @@
 """Check how deeply untrusted JSON is nested before parsing it.
 
 The parser raises RecursionError at a depth that differs between Python versions, but the limit must not depend on the
-version. Sandboxes import this file, so this file uses only the standard library.
+version.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 def check_depth(text: bytes, most: int) -> None:
-    """Check how deeply arrays and objects are nested in ``text``, which need not be valid JSON.
-
-    Raises:
-        ValueError: if they are nested more than ``most`` deep.
-    """
+    """Raise a ValueError if arrays and objects in ``text`` (which need not be valid JSON) are nested too deeply."""
     if sum(map(text.count, (b"[", b"{"))) <= most:  # fast path, although it also counts brackets in strings
         return
     depth = 0

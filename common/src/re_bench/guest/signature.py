@@ -14,15 +14,14 @@ A result is an array, a JSON value, or a tuple of both. A dimension is a number,
 number, as in ``"windows length-1"``. The first array that uses a name, or an ``int`` parameter with that name, defines
 the name's value. The caller therefore knows the size of each result before the call.
 
-The scorer reads the annotations of its own copy of the function. The worker in the sandbox imports this file too, so
-this file uses only the standard library, and numpy for arrays.
+The scorer reads the annotations of its own copy of the function.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -83,11 +82,7 @@ class ArrayType:
                 raise TypeError(f"has shape {tuple(shape)}; expected {' '.join(self.dimensions)}, with {sizes}")
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the shape of a result, given the sizes of named dimensions.
-
-        Raises:
-            TypeError: if a dimension is unknown or negative.
-        """
+        """Return the shape of a result, given the sizes of named dimensions."""
         return tuple(_size(dimension, sizes) for dimension in self.dimensions)
 
 
@@ -96,6 +91,8 @@ class Signature:
     """The name, parameters and result of a function."""
 
     name: str
+    bind: Callable[..., inspect.BoundArguments]
+    """The method ``bind`` of the function's :class:`inspect.Signature`."""
     parameters: Mapping[str, Any]
     """Annotations by parameter name, in order."""
     result: Any
@@ -113,25 +110,22 @@ def signature_of(function: Any) -> Signature:
     """Return the signature of a function.
 
     Raises:
-        TypeError: if an annotation is missing or not supported.
+        TypeError: if an annotation is missing, or an array's annotation has no valid dimensions.
     """
     hints = get_type_hints(function, include_extras=True)
-    names = inspect.signature(function).parameters
-    if missing := [name for name in (*names, "return") if name not in hints]:
+    signature = inspect.signature(function)
+    if missing := [name for name in (*signature.parameters, "return") if name not in hints]:
         raise TypeError(f"{function.__name__}: sandboxed function without annotation for {', '.join(missing)}")
     result = hints.pop("return")
     elements = get_args(result) if get_origin(result) is tuple else ()
     parts = elements if any(array_type(element) for element in elements) else (result,)
-    return Signature(function.__name__, {name: hints[name] for name in names}, result, parts)
+    parameters = {name: hints[name] for name in signature.parameters}
+    return Signature(function.__name__, signature.bind, parameters, result, parts)
 
 
 @cache
 def array_type(hint: Any) -> ArrayType | None:
-    """Return the array type of an annotation, or None if it is not an array.
-
-    Raises:
-        TypeError: if an array has no dimensions.
-    """
+    """Return the array type of an annotation, or None if it is not an array."""
     array, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     kind = getattr(get_origin(array), "__name__", "")
     if kind not in ("ndarray", "NDArray"):  # newer versions of numpy keep the alias

@@ -1,4 +1,4 @@
-"""Truncate the middle of long output. Sandboxes import this file, so this file uses only the standard library."""
+"""Truncate the middle of long output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HeadTail:
             del self._tail[: -self._half]
 
     def begin(self) -> bytes:
-        """Return the whole stream, provided that :attr:`total` is at most ``keep``."""
+        """Return the whole stream; call this only while :attr:`total` is at most ``keep``."""
         return bytes(self._head + self._tail)
 
     def data(self, more: str = "") -> bytes:

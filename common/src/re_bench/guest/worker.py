@@ -30,7 +30,7 @@ mapped: dict[str, Any] = {}
 
 
 def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
-    """Map the shared memory of a descriptor; return an empty view of empty memory, which cannot be mapped."""
+    """Map the shared memory of a descriptor; for empty memory, which cannot be mapped, return an empty view."""
     size = os.fstat(descriptor).st_size
     if size == 0:
         return memoryview(bytearray())
@@ -92,11 +92,7 @@ def answer(module: ModuleType, request: dict[str, Any], descriptors: list[int]) 
 
 
 def write(part: Any, kind: dict[str, Any], descriptor: int) -> None:
-    """Copy a result into the memory that the scorer allocated for it.
-
-    Raises:
-        TypeError: if the dtype or shape does not match the annotation.
-    """
+    """Copy a result into the memory that the scorer allocated for it."""
     found = (str(part.dtype), list(part.shape))
     if found != (kind["dtype"], kind["shape"]):
         raise TypeError(f"a result is {found[0]} {found[1]}; its annotation says {kind['dtype']} {kind['shape']}")

@@ -1,4 +1,4 @@
-"""The language model of three tasks: GPT-2's architecture with nanoGPT's names.
+"""The language model of three tasks: GPT-2's architecture with nanoGPT's parameter names.
 
 This file does not import other modules of re-bench, because agents get a copy of it.
 """
@@ -82,7 +82,7 @@ class GPT(nn.Module):
 
         Raises:
             IndexError: if a token is not in the vocabulary.
-            ValueError: if there are more than ``block_size`` tokens in a row.
+            ValueError: if ``length`` is greater than ``block_size``.
         """
         return functional.linear(self.hidden(tokens), self.transformer["wte"].weight)
 

@@ -60,7 +60,7 @@ class Settings:
 
 @dataclass
 class Outcome:
-    """The result of a training run, including the part before a resume; speeds cover only the current call."""
+    """The result of a training run, including the part before a resume; time and speed cover only the current call."""
 
     steps: int = 0
     tokens: int = 0
@@ -101,11 +101,12 @@ def train(
         checkpoint: a file to write and, if it exists, to resume from. It contains torch's random state, so that a
             resumed run on a CPU gives the same bits as an uninterrupted one.
         flops_per_token: floating-point operations per token, forward and backward, for the MFU.
-        say: called with each line of progress. Do not rename it, because recorded runs depend on this code.
+        say: called with each line of progress. Do not rename it, because recorded runs carry a checksum of this code.
 
     Raises:
         FloatingPointError: if the loss is not finite at a report, at a checkpoint or at the end.
-        ValueError: if all parameters are frozen, the batches run out, or the checkpoint does not fit.
+        ValueError: if all parameters are frozen, the batches run out, or the checkpoint is damaged, belongs to another
+            model, or is beyond the last step.
     """
     loss = torch.compile(loss) if settings.compile else loss
     run = _Run(model, batches, loss, settings, optimizers, flops_per_token, say)

@@ -43,26 +43,28 @@ def calibrate(
     Each repeat uses another draw of the machine's secret (see :data:`re_bench.data.instances.DRAW`). If the task
     computes its ground truth, :meth:`re_bench.api.Task.rebuild` computes it again first.
 
-    Scorings run one at a time, or as many as :func:`re_bench.runs.job_resources.default_jobs` allows if the profile is
-    ``parallel``. On a cluster (see :func:`re_bench.runs.validate.validate`), this applies to each node, and all nodes
-    must have the same processor.
+    Scorings run one at a time; if the profile is ``parallel``, as many run at once as
+    :func:`re_bench.runs.job_resources.default_jobs` returns. On a cluster (see
+    :func:`re_bench.runs.validate.validate`), this applies to each node, and all nodes must have the same processor.
 
     The anchors' source records hardware and versions; ``hardware`` and ``versions`` in a score's details override the
     values that this process finds. If every scoring in the profile measures the anchors, they are stored for the device
-    that the scorer names; if the profile uses a real chat model, for that model.
+    named by the scorer; if the profile uses a real chat model, they are stored for this model.
 
     Raises:
-        UsageError: if an instance other than 0 is chosen, because anchors of other instances are computed together with
-            their ground truth.
-        ReBenchError: if the ground truth cannot be rebuilt, a score is not valid, or both anchors are equal; also if
-            every scoring in the profile measures the anchors, and the scores do not all name the same device.
+        UsageError: if the chosen instance is not 0, because anchors of other instances are computed together with their
+            ground truth.
+        ReBenchError: if the ground truth cannot be rebuilt, a score is not valid, both anchors are equal, or the scores
+            name different devices although every scoring in the profile measures the anchors.
     """
     if instance := chosen_instance(task.name, profile):
         raise UsageError(
             f"{task.name}: instance {instance} is chosen, but only instance 0 can be calibrated; "
             f"run: re-bench prepare {task.name} --profile {profile} --instance 0"
         )
-    _rebuild(task, profile, cluster)
+    status, _stdout = run_program(services.command("rebuild", task, profile, cluster or ""), capture=False)
+    if status != 0:
+        raise ReBenchError(f"{task.name}: rebuilding the ground truth failed with {status}; see the messages above")
     scores, scored_on = _scores(task, profile, repeats=repeats, sandbox=sandbox, gpu_type=gpu_type, cluster=cluster)
     starting, reference = (
         [raw for score in variant if (raw := score.deciding_raw) is not None] for variant in scores.values()
@@ -118,7 +120,7 @@ def _scores(
 
 @dataclass(frozen=True)
 class _Job:
-    """Settings shared by all scorings of a calibration. Jobs on a cluster receive a pickled copy."""
+    """Settings shared by all scorings of a calibration; jobs on a cluster receive a pickled copy."""
 
     task: TaskFolder
     profile: str
@@ -134,14 +136,6 @@ class _Job:
             self.task, variant, self.profile, self.sandbox, seed=seed, gpu=gpu, make_on=gpu, draw=seed
         )
         return score, hardware()
-
-
-def _rebuild(task: TaskFolder, profile: str, cluster: str | None) -> None:
-    status, _stdout = run_program(services.command("rebuild", task, profile, cluster or ""), capture=False)
-    if status != 0:
-        raise ReBenchError(
-            f"{task.name}: rebuilding the ground truth failed; see the messages above (exit status {status})"
-        )
 
 
 def _check_device(task: TaskFolder, scores: Sequence[Score]) -> None:

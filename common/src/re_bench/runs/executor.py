@@ -1,4 +1,4 @@
-"""Open an executor, which runs jobs on this machine or on a Ray cluster."""
+"""Open an executor that runs jobs on this machine or on a Ray cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose resources so that concurrent scorings do not disturb each other, and check the nodes of a cluster."""
+"""Choose the resources of concurrent scorings, which must not disturb each other, and check the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def default_jobs(task: TaskFolder, profile: str, gpus: GpuPlan | None = None, ex
     """Return how many scorings run at once on this machine, or on each machine of ``executor``.
 
     For a profile without a GPU, this is the number of cores if the profile is ``parallel``, otherwise 1. For a profile
-    with a GPU, it is three per GPU, so that two scorings can start up while a third holds the GPU's lock, but at most
-    one per four cores.
+    with a GPU, it is three per GPU, two of which can start up while the third uses the GPU, but at most one per four
+    cores.
     """
     cores = executor.cores if executor else len(os.sched_getaffinity(0))
     entry = task.manifest.profiles[profile]
@@ -78,31 +78,35 @@ def resources_per_job(
 
 @dataclass(frozen=True)
 class NodeRequirements:
-    """The facts that scores depend on, which must be the same on all nodes. The task has the same path on all nodes."""
+    """The properties of a node that scores depend on and that must be the same on all nodes."""
 
     directory: Path
-    """The task's directory."""
+    """The task's directory, with the same path on all nodes."""
     profile: str
     known: tuple[tuple[str, str], ...]
-    """The name and value of each fact: package versions, the manifest's hash and the instance."""
+    """The name and value of each property: package versions, the manifest's hash and the instance."""
 
     @classmethod
     def of(cls, executor: Executor, task: TaskFolder, profile: str) -> Self | None:
         """Return the requirements for the executor's nodes; None if all jobs run on this machine."""
         return cls(task.directory, profile, _facts(task.directory, profile)) if executor.remote else None
 
-    def check(self, submission: Path | None = None) -> None:
-        """Check this node and prepare the task on it, once per process; ``submission`` must exist on this node.
+    @cache  # noqa: B019 - nothing to do in later jobs of this process
+    def check(self) -> None:
+        """Check this node and prepare the task on it, once per process.
 
         Raises:
-            UsageError: if a fact differs, the submission is missing, or the profile cannot be prepared here.
+            UsageError: if a property differs, or the profile cannot be prepared here.
             ReBenchError: if preparing fails.
         """
-        if submission is not None and not submission.is_dir():
-            raise UsageError(
-                f"node {platform.node()}: {submission} does not exist; put it on a file system that all nodes share"
-            )
-        _check(self)
+        here = dict(_facts(self.directory, self.profile))
+        for name, value in self.known:
+            if here.get(name) != value:
+                raise UsageError(
+                    f"node {platform.node()} differs in {name}: {here.get(name)}, expected {value}; "
+                    "give all nodes the same packages and checkout, and the same file instance.secret in RE_BENCH_CACHE"
+                )
+        run_preparation(open_task(self.directory), self.profile)
 
 
 def _facts(directory: Path, profile: str) -> tuple[tuple[str, str], ...]:
@@ -113,15 +117,3 @@ def _facts(directory: Path, profile: str) -> tuple[tuple[str, str], ...]:
         ("the task's manifest", manifest),
         ("the task's instance", str(instance_of(task, profile))),
     )
-
-
-@cache
-def _check(expected: NodeRequirements) -> None:
-    here = dict(_facts(expected.directory, expected.profile))
-    for name, value in expected.known:
-        if here.get(name) != value:
-            raise UsageError(
-                f"node {platform.node()} differs in {name}: {here.get(name, '(none)')} there, {value} on this machine; "
-                "give all nodes the same packages and checkout, and the same file instance.secret in RE_BENCH_CACHE"
-            )
-    run_preparation(open_task(expected.directory), expected.profile)

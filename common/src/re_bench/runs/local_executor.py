@@ -1,4 +1,4 @@
-"""The interface of all executors, and the executor that runs jobs in threads on this machine."""
+"""Define the interface of all executors, and the executor that runs jobs in threads on this machine."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ ONE_CORE = Resources()
 class Executor(ABC):
     """Runs jobs; see :func:`re_bench.runs.executor.open_executor`.
 
-    An executor is a context manager, which waits for all jobs at the end of the block. If the block raises an
-    exception, including exceptions raised by signals (see :func:`re_bench.processes.cli_entry_point`), running jobs are
-    stopped and waiting jobs are cancelled.
+    An executor is a context manager that waits for all jobs at the end of the block. If the block raises an exception,
+    for example after a signal (see :func:`re_bench.processes.cli_entry_point`), running jobs are stopped and waiting
+    jobs are cancelled.
     """
 
     remote: bool
@@ -75,9 +75,9 @@ class Executor(ABC):
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
         """Call ``function(*arguments)`` once its resources are free; return a future for the result.
 
-        The function, its arguments and its result must support pickling. If the function raises an exception of any
-        class, the exception is set on the future, and the job is not retried. Programs that the job starts must end
-        when :func:`re_bench.processes.stop_requested` returns True.
+        The function, its arguments and its result must support pickling. An exception of any class is set on the
+        future, and the job is not retried. Programs started by the job must end when
+        :func:`re_bench.processes.stop_requested` returns True.
 
         Raises:
             UsageError: if no machine has these resources.
@@ -129,8 +129,8 @@ class _Job:
 class LocalExecutor(Executor):
     """Runs jobs in threads of this process, in the order of submission, each as soon as its resources are free.
 
-    Programs that a job starts are pinned to the job's cores. Otherwise each program would start a thread for every core
-    of the machine.
+    Programs started by a job are pinned to the job's cores, because many programs start one thread for each core that
+    they may use.
     """
 
     remote = False
@@ -199,7 +199,7 @@ class LocalExecutor(Executor):
                 raise UsageError(f"a job needs {needed:g} {what}; this machine has {present}")
 
     def _gpus_of_type(self, kind: str | None) -> dict[str, float]:
-        """Return the free fraction of each GPU of this type."""
+        """Return the free fraction of each GPU of this type, or of all GPUs if ``kind`` is None."""
         if self._free_gpus is None:
             self._free_gpus = {gpu.uuid: 1.0 for gpu in gpu_state.identify_all()}
         if kind is None:

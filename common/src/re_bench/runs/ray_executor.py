@@ -1,7 +1,7 @@
-"""Run jobs on a Ray cluster. Only this module imports Ray, which the extra ``ray`` installs.
+"""Run jobs on a Ray cluster; only this module imports Ray, which the extra ``ray`` installs.
 
-Each job is a Ray task. Ray retries a job whose node or process is lost, but not a job that raises an exception, because
-:func:`run_job` returns the exception.
+Each job is a Ray task. Ray retries a job if its node or process is lost. It does not retry a job that raises an
+exception, because :func:`run_job` returns the exception.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRIES = 3
 _POLL_S = 0.2
 _CONNECT_S = 10.0
 _STOP_S = 120.0
-"""Time for jobs to stop their programs: a scorer gets 30 s to exit, an evaluation's server at least 60 s."""
+"""Time for jobs to stop their programs: scorers get 30 s to exit, and servers of evaluations at least 60 s."""
 _PRECISION = 10_000
 """Ray accepts fractions of a resource in steps of 1/10,000."""
 _MIB = 1 << 20
@@ -47,7 +47,7 @@ class RayExecutor(Executor):
         """Connect to the cluster.
 
         Raises:
-            UsageError: if Ray is not installed, or no cluster with the same versions is at ``address``.
+            UsageError: if Ray is not installed, or ``address`` has no cluster with the same versions of Ray and Python.
         """
         self._ray = _connect(address)
         self._nodes = self._live_nodes()
@@ -73,7 +73,7 @@ class RayExecutor(Executor):
         if not any(_fits(resources, node) for node in self._nodes):
             self._nodes = self._live_nodes()
             if not any(_fits(resources, node) for node in self._nodes):
-                raise UsageError(f"no node of the cluster has the resources of a job: {_describe(resources)}")
+                raise UsageError(f"no node of the cluster has the resources of a job: {resources}")
         reference = self._run.options(
             name="re-bench",  # Ray puts this name before each line of the job's stderr
             num_cpus=_rounded_down(resources.cores),
@@ -198,14 +198,6 @@ def _fits(resources: Resources, node: Mapping[str, float]) -> bool:
         and resources.memory_mib * _MIB <= node.get("memory", 0)
         and (resources.gpu_type is None or kind in node)
     )
-
-
-def _describe(resources: Resources) -> str:
-    parts = [f"{resources.cores:g} cores"]
-    parts += [f"{resources.gpus:g} GPUs"] if resources.gpus else []
-    parts += [f"of type {resources.gpu_type}"] if resources.gpu_type else []
-    parts += [f"{resources.memory_mib} MiB of memory"] if resources.memory_mib else []
-    return ", ".join(parts)
 
 
 def _describe_fault(fault: BaseException) -> str:

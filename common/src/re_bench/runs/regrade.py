@@ -37,7 +37,7 @@ class Regraded:
     reason: str = ""
     """Why the attempt could not be scored again."""
     other_instance: bool = False
-    """Whether the new score uses this machine's instance, and the logged score another machine's instance."""
+    """Whether the logged score uses another machine's instance, and the new score this machine's instance."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attempt and its new score as a JSON object."""
@@ -49,7 +49,7 @@ class Regraded:
 
 @dataclass
 class Spending:
-    """The dollars that scorings may spend with the API key in the environment."""
+    """The dollars that scorings may still spend with the API key in the environment."""
 
     dollars: float = 0.0
 
@@ -84,24 +84,27 @@ def regrade(
 ) -> list[Regraded]:
     """Score the submissions stored next to ``log`` again.
 
-    Each attempt is scored with the instance that the log names for it, or with instance 0 if an old log names none.
-    Attempts with the same submission and instance are scored once. An attempt whose instance was drawn from another
-    machine's secret is not scored, and its result gives the reason. Scorings run concurrently as in
+    Each attempt is scored with its logged instance. If an old log does not name it, the attempt is scored with instance
+    0 or, if the profile's instances are secret, with this machine's instance. Attempts with the same submission and
+    instance are scored once. By default, an attempt whose instance was drawn from another machine's secret is not
+    scored, and its result contains the reason. Scorings run concurrently as in
     :func:`re_bench.runs.calibrate.calibrate`.
 
     Args:
         log: the attempt log; it is not changed. On a cluster, all nodes need access to the submissions next to the log.
-        into: a log to append the new scores to, in the order of ``log``.
+        into: a log to which the new scores are appended, in the order of ``log``.
         sandbox: name of a backend; None for the default.
         gpu_type: as in :class:`re_bench.runs.executor.Resources`.
         cluster: as for :func:`re_bench.runs.validate.validate`.
         only: numbers of the attempts to score; None for all.
-        find: returns the task for a name in the log. The name must not select a directory, because the directory's
-            scorer would run unsandboxed. None for :func:`re_bench.task.discovery.task_named`.
+        find: a function that returns the task with a name from the log; None for
+            :func:`re_bench.task.discovery.task_named`. It must not accept the name of a directory, because the
+            directory's scorer would run without a sandbox.
         spending: the dollars that scorings may spend on chat models; None for 0.
         model: a chat model with prices and limits, for attempts with this model. The prices and limits of other models
             come from the package genai-prices, not from the log.
-        other_instances: whether to score attempts at another machine's secret instance with this machine's instance.
+        other_instances: whether to use this machine's instance for attempts whose instance was drawn from another
+            machine's secret.
 
     Raises:
         UsageError: if a task named in the log is not found, or ``into`` cannot be used.
@@ -131,7 +134,7 @@ def regrade(
 
 @dataclass(frozen=True)
 class _Job:
-    """One submission to score with one instance. A job on a cluster receives a pickled copy."""
+    """One submission to score with one instance; jobs on a cluster receive a pickled copy."""
 
     task: TaskFolder = field(compare=False)
     name: str
@@ -144,7 +147,7 @@ class _Job:
     def score(self, attempt: int) -> Score:
         """Score the submission on this node."""
         if self.requirements is not None:
-            self.requirements.check(self.submission)
+            self.requirements.check()
         print_progress(f"regrading attempt {attempt} of {self.name}")
         gpu = next(iter(job_gpus()), None)
         return score_submission(self.task, self.submission, self.profile, self.sandbox, instance=self.instance, gpu=gpu)
@@ -161,11 +164,11 @@ class _Options:
     other_instances: bool
 
     def model_of(self, attempt: Attempt) -> ChatModel | None:
-        """Return the chat model to score an attempt with; None for the manifest's model."""
+        """Return the chat model for scoring an attempt; None for the manifest's model."""
         logged = ChatModel.from_details(attempt.details)
-        if logged is None or self.model is None or self.model.name != logged.name:
-            return logged and ChatModel(logged.name)
-        return self.model
+        if logged is None:
+            return None
+        return self.model if self.model and self.model.name == logged.name else ChatModel(logged.name)
 
 
 def _plan(executor: Executor, attempt: Attempt, store: Store, options: _Options) -> tuple[_Job | None, str]:
@@ -187,7 +190,7 @@ def _plan(executor: Executor, attempt: Attempt, store: Store, options: _Options)
 
 
 def _instance_of(task: TaskFolder, attempt: Attempt, other_instances: bool) -> tuple[Instance | None, str]:
-    """Return the instance to score an attempt with, and "" or the reason why this machine cannot score the attempt.
+    """Return the instance for scoring an attempt, and "" or the reason why this machine cannot score the attempt.
 
     The instance is None if the profile has no instances.
     """

@@ -46,15 +46,15 @@ def score_submission(
 ) -> Score:
     """Run the task's scorer on ``submission``.
 
-    The scorer prints progress on stderr. It is killed if it does not stop itself at the profile's time limit.
+    The scorer prints progress on stderr. It stops itself at the profile's time limit; if it does not, it is killed.
 
     Args:
         task: the task.
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: name of a backend; None for the default.
-        log: an attempt log that the scorer appends the attempt to; submission and records are kept next to the log.
-        submitted: the time elapsed in the run at the submission, for the log; None if unknown.
+        log: an attempt log to which the scorer appends the attempt; submission and records are stored next to the log.
+        submitted: the run's elapsed time when the submission was made, for the log; None if unknown.
         instance: the instance to use instead of the chosen instance; ``profile`` must then not be ``auto``.
         gpu: UUID of the GPU to score on; None for the first GPU that CUDA shows.
         draw: see :data:`re_bench.data.instances.DRAW`.

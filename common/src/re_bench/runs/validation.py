@@ -71,7 +71,7 @@ class Report:
     note: str = ""
     """A remark on the scores, for example that they are modelled."""
     problems: Sequence[str] = field(default_factory=list)
-    """Problems of the task as a whole."""
+    """Reasons why the task cannot be validated."""
     skipped: Sequence[str] = ()
     """Cheats that do not run in this profile."""
     seconds: float = 0.0
@@ -101,11 +101,12 @@ def mean(values: Sequence[float | None]) -> float | None:
 def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution, with its verdict.
 
-    Every reward of the baseline must be 0, and every reward of the reference 1, within the profile's tolerance. With
-    published anchors and a tolerance of at least 1, the anchors belong to other solutions, and only validity is
-    checked. A cheat must fail as its ``cheat.toml`` says: it must be refused, or its mean reward must not exceed the
-    mean reward of the solution it is derived from by more than 0.01 (by more than the baseline's tolerance, if that
-    solution is the baseline). Other solutions only need to be valid.
+    Every reward of the baseline must be 0, and every reward of the reference 1, within the profile's tolerance. If the
+    tolerance is at least 1, published anchors belong to other solutions, and only validity is checked.
+
+    A cheat must fail as its ``cheat.toml`` says: either it must be refused, or its mean reward must not exceed the mean
+    reward of its base (the solution that it is derived from) by more than 0.01, or by more than the baseline's
+    tolerance if the base is the baseline. Other solutions only need to be valid.
     """
     if variant in ANCHORED:
         passed, verdict = _judge_anchor(task, variant, scores[variant])
@@ -134,12 +135,12 @@ def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tu
 
 
 def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
-    """Return the solution that a cheat is derived from and compared with, by default the baseline."""
+    """Return a cheat's base, by default the baseline."""
     return base_of(task, variant, profile) or "baseline"
 
 
 def may_be_valid(task: TaskFolder, variant: str, profile: str) -> bool:
-    """Return whether a solution is a cheat that may be valid if it scores no better than its base."""
+    """Return whether a solution is a cheat that may be valid, as long as it scores no better than its base."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return cheat is not None and cheat.expectation(profile).expect == "no_better"
 

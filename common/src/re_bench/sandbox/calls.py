@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from re_bench import errors, guest
 from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.guest import ipc
-from re_bench.guest.signature import ArrayType, Signature, array_type, device_access, signature_of, to_json
+from re_bench.guest.signature import ArrayType, array_type, device_access, signature_of, to_json
 from re_bench.sandbox import deadline
 from re_bench.sandbox.process import Running, describe_exit, shown_directory, start_connected
 from re_bench.sandbox.time_limits import MAX_STRETCH, TimeLimit
@@ -149,8 +149,8 @@ class SandboxedProcess:
     def paused(self) -> Iterator[None]:
         """Pause the process and its descendants during a ``with`` block.
 
-        Work on a GPU continues, and so do processes that are not descendants of the scorer, such as those in a
-        container.
+        Work on a GPU continues, and so do processes that are not descendants of the scorer, such as a
+        container's processes.
         """
         with self._running.paused():
             yield
@@ -174,7 +174,7 @@ class SandboxedProcess:
 
     def _call(self, timeout_s: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         signature = signature_of(function)
-        bound = _bound(signature, args, kwargs)
+        bound = signature.bind(*args, **kwargs).arguments
         if not self._ready:
             self._exchange(_START_S, f"importing {function.__module__}")
             self._ready = True
@@ -270,11 +270,7 @@ def _wait(channel: socket.socket, event: int, limit: TimeLimit) -> None:
 
 
 def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[ModuleType]) -> str:
-    """Copy the modules that the process may see into ``root``; return the name of the module to import.
-
-    Raises:
-        ReBenchError: if the module is in a package, but not in a package called ``sandboxed``.
-    """
+    """Copy the modules that the process may see into ``root``; return the name of the module to import."""
     (root / "re_bench").mkdir()
     (root / "re_bench" / "__init__.py").touch()
     shutil.copy(errors.__file__, root / "re_bench")
@@ -311,19 +307,6 @@ def _make_packages(root: Path, names: Sequence[str]) -> None:
         (directory / "__init__.py").touch()
 
 
-def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments by name.
-
-    Raises:
-        TypeError: if there are too many arguments, or an argument is missing or unknown.
-    """
-    names = list(signature.parameters)
-    bound = dict(zip(names, args, strict=False)) | kwargs
-    if len(args) > len(names) or bound.keys() != set(names) or len(args) + len(kwargs) != len(names):
-        raise TypeError(f"{signature.name} takes exactly these arguments: {', '.join(names) or 'none'}")
-    return bound
-
-
 @dataclass(frozen=True)
 class _Array:
     """An array in a call's result, in shared memory."""
@@ -351,11 +334,7 @@ class _Memory:
         self._stack, self._sizes = stack, dict[str, int]()
 
     def argument(self, name: str, hint: Any, value: Any) -> dict[str, Any]:
-        """Return an argument as it appears in a request, and add its shared memory, if any.
-
-        Raises:
-            TypeError: if the argument does not match its annotation.
-        """
+        """Return an argument as it appears in a request, and add its shared memory, if any."""
         if (kind := array_type(hint)) is not None:
             if str(value.dtype) != kind.dtype:
                 raise TypeError(f"{name} has dtype {value.dtype}; expected {kind.dtype}")
@@ -377,11 +356,7 @@ class _Memory:
         return {"json": to_json(value)}
 
     def result(self, kind: ArrayType | None) -> _Array | None:
-        """Return zeroed memory for an array in the result; None for a JSON value.
-
-        Raises:
-            TypeError: if the arguments do not determine the array's size.
-        """
+        """Return zeroed memory for an array in the result; None for a JSON value."""
         if kind is None:
             return None
         import numpy as np  # noqa: PLC0415 - as above

@@ -2,8 +2,8 @@
 
 For the options see https://docs.docker.com/reference/cli/docker/container/run/ and
 https://docs.podman.io/en/latest/markdown/podman-run.1.html. A container is a child of the engine's daemon (Docker) or
-monitor (Podman), so it keeps running if the client is killed. Each container gets a random name, so that this module
-can find and remove it.
+monitor (Podman), so it keeps running if the engine's command is killed. Each container gets a random name, so that this
+module can find and remove it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from re_bench.limits import Limits
-from re_bench.processes import process_tree
+from re_bench.processes import all_processes, command_line, process_tree
 from re_bench.sandbox import seccomp
 from re_bench.sandbox.bubblewrap import mounts
 from re_bench.sandbox.process import run
@@ -83,24 +85,13 @@ class Engine:
             SandboxUnavailableError: if the command fails or takes too long; the message ends with ``remedy``.
         """
         try:
-            answer = subprocess.run(
-                [self.path, *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_ANSWER_S,
-                check=True,
-            )
-        except subprocess.TimeoutExpired:
-            reason = f"did not answer within {_ANSWER_S:g} s"
-        except subprocess.CalledProcessError as error:
-            reason = f"failed: {error.stderr.strip() or f'exit status {error.returncode}'}"
-        except OSError as error:
-            reason = f"cannot be run: {error.strerror}"
-        else:
-            return answer.stdout
-        raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {reason}; {remedy}")
+            return self._run(*words, timeout_s=_ANSWER_S)
+        except (OSError, subprocess.SubprocessError) as error:
+            stderr = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else ""
+            command = f"{self.name} {' '.join(words)}"
+            raise SandboxUnavailableError(
+                f"no container sandbox: `{command}` failed: {stderr or error}; {remedy}"
+            ) from None
 
     def ancestor_pid(self, name: str) -> int | None:
         """Return the PID of the common ancestor of a container's processes, or None if it does not exist yet.
@@ -108,28 +99,31 @@ class Engine:
         For Podman, this searches the command lines of all processes, since ``podman inspect`` may take seconds.
         """
         if self.podman:
-            return next((pid for pid in _processes_with(name) if _program_of(pid) == _MONITOR), None)
-        words = [self.path, "inspect", "--type", "container", "--format", "{{.State.Pid}}", name]
+            with suppress(psutil.Error):
+                return next((pid for pid in _processes_with(name) if psutil.Process(pid).name() == _MONITOR), None)
+            return None
+        words = ["inspect", "--type", "container", "--format", "{{.State.Pid}}", name]
         with suppress(OSError, subprocess.SubprocessError, ValueError):
-            answer = subprocess.run(
-                words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_INSPECT_S, check=True
-            )
-            return int(answer.stdout) or None
+            return int(self._run(*words, timeout_s=_INSPECT_S)) or None
         return None
 
     def remove(self, name: str) -> None:
         """Remove the container, even if it is running; do nothing if there is no such container."""
-        with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(
-                [self.path, "rm", "--force", "--volumes", name],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=_REMOVAL_S,
-                check=False,
-            )
+        with suppress(OSError, subprocess.SubprocessError):
+            self._run("rm", "--force", "--volumes", name, timeout_s=_REMOVAL_S)
         if self.podman:
             _end_monitor(name)
+
+    def _run(self, *words: str, timeout_s: float) -> str:
+        return subprocess.run(
+            [self.path, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=True,
+        ).stdout
 
 
 class Container:
@@ -143,6 +137,7 @@ class Container:
     sockets = True
     inherits = False
     mounts = True
+    python = "python3"
 
     @property
     def name(self) -> str:
@@ -151,26 +146,12 @@ class Container:
         kind = "container" if seccomp.available() else "container with the engine's filter"
         return f"{kind} ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
 
-    @property
-    def python(self) -> str:
-        """The image's own ``python3``."""
-        return "python3"
-
     def probe(self) -> None:
-        """Check, once per process, that the engine has the image and can run the image's Python in a container.
-
-        Raises:
-            SandboxUnavailableError: if there is no engine, its daemon does not answer, the image is missing or has
-                volumes, or the engine cannot run a container with limits.
-        """
+        """Check, once per process, that the engine has the image and can run the image's Python with limits."""
         _probe(find_engine())
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return the engine's command line for ``program``; the clean-up removes the container.
-
-        Raises:
-            SandboxUnavailableError: if the engine or image is not set, or a path cannot be mounted.
-        """
+        """Return the engine's command line for ``program``; the clean-up removes the container."""
         engine = find_engine()
         name = _PREFIX + secrets.token_hex(8)
         rules = seccomp.open_profile(sealed=spec.sealed)
@@ -209,14 +190,8 @@ def _probe(engine: Engine) -> None:
 
 def _check_image(engine: Engine, description: str) -> None:
     """Refuse an image with volumes, to which programs could write without limit."""
-    try:
-        image: dict[str, Any] = json.loads(description)[0]
-        volumes = (image.get("Config") or {}).get("Volumes")
-    except (ValueError, LookupError, AttributeError, TypeError):
-        raise SandboxUnavailableError(
-            f"no container sandbox: {engine.path} describes the image {engine.image} in an unknown format"
-        ) from None
-    if volumes:
+    image: dict[str, Any] = json.loads(description)[0]
+    if volumes := (image.get("Config") or {}).get("Volumes"):
         raise SandboxUnavailableError(
             f"no container sandbox: the image {engine.image} declares the volumes {', '.join(volumes)}, which "
             "programs could fill without limit; build it without VOLUME"
@@ -292,17 +267,7 @@ def _mounts(engine: Engine, spec: SandboxSpec) -> Iterator[str]:
 
 
 def _line(*values: str) -> str:
-    """Return a value for ``--mount``: one line of CSV.
-
-    Raises:
-        SandboxUnavailableError: if a value contains a control character.
-    """
-    for value in values:
-        if any(ord(character) < ord(" ") for character in value):
-            path = value.partition("=")[2]
-            raise SandboxUnavailableError(
-                f"no container sandbox: {path!r} cannot be mounted because of a control character; rename it"
-            )
+    """Return a value for ``--mount``: one line of CSV."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)
     return line.getvalue()
@@ -311,7 +276,8 @@ def _line(*values: str) -> str:
 def _environment(spec: SandboxSpec) -> Iterator[str]:
     """Yield options that set the environment.
 
-    They also set all proxy variables, because the engines would otherwise copy these from their own configuration.
+    Proxy variables that the spec does not set become empty, because the engines would otherwise copy them from their
+    own configuration.
     """
     own = base_environment("/tmp", spec.gpu)  # noqa: S108 - inside the container
     del own["PATH"]  # the image sets its own
@@ -324,7 +290,7 @@ def find_engine() -> Engine:
     """Return the engine and image that the environment variables select.
 
     Raises:
-        SandboxUnavailableError: if the engine does not exist, or no image is set.
+        SandboxUnavailableError: if the engine's command is not found, or no image is set.
     """
     command = os.environ.get(ENGINE)
     path = next(filter(None, map(shutil.which, [command] if command else ENGINES)), None)
@@ -334,22 +300,20 @@ def find_engine() -> Engine:
             "install Docker or Podman (`apt-get install podman catatonit` on Debian and Ubuntu), "
             "or choose another sandbox"
         )
-    return Engine(path, _image(Path(path).name))
-
-
-def _image(engine: str) -> str:
-    image = os.environ.get(IMAGE, "")
-    if not image or image.startswith("-"):
-        reason = f"${IMAGE} is not an image ({image!r})" if image else f"${IMAGE} is not set"
+    image = os.environ.get(IMAGE)
+    if not image:
         raise SandboxUnavailableError(
-            f"no container sandbox: {reason}; build the task's image with "
-            f"`{engine} build -f tasks/<name>/Dockerfile -t re-bench/<name> .` and set it to re-bench/<name>"
+            f"no container sandbox: ${IMAGE} is not set; build the task's image with "
+            f"`{Path(path).name} build -f tasks/<name>/Dockerfile -t re-bench/<name> .` and set it to re-bench/<name>"
         )
-    return image
+    return Engine(path, image)
 
 
 def _end_monitor(name: str) -> None:
-    """Kill a container's monitor and processes; Podman loses track of them if its client is killed during startup."""
+    """Wait for a container's monitor to exit, and kill it and the container's processes if it takes too long.
+
+    Podman loses track of them if its command is killed while it starts the container.
+    """
     started = time.monotonic()
     while (monitors := _processes_with(name)) and time.monotonic() - started < _MONITOR_S[1]:
         time.sleep(_POLL_S)
@@ -361,18 +325,6 @@ def _end_monitor(name: str) -> None:
                         os.kill(pid, signal.SIGKILL)
 
 
-def _program_of(pid: int) -> str:
-    """Return the name of a process's program; empty if the process does not exist."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    return ""
-
-
 def _processes_with(word: str) -> list[int]:
     """Return the PIDs of processes that have ``word`` as an argument."""
-    pids = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if word.encode() in (process / "cmdline").read_bytes().split(b"\0"):
-                pids.append(int(process.name))
-    return pids
+    return [pid for pid in all_processes() if word in command_line(pid)]

@@ -15,28 +15,22 @@ _deadlines: list[Deadline] = []
 
 
 class TimeLimitError(InvalidSubmissionError):
-    """The scoring run reached its time limit while a submission's code ran."""
+    """The scoring run reached its time limit while a submission's code ran, or before it could start."""
 
 
-class Deadline:
-    """A :class:`~re_bench.sandbox.time_limits.TimeLimit` for all sandboxed programs; the newest deadline applies."""
+class Deadline(TimeLimit):
+    """A time limit for all sandboxed programs; the newest deadline applies."""
 
     def __init__(self, limit_s: float) -> None:
+        super().__init__(limit_s, core_waits, started=True)
         self.enforced = False
         """Whether the deadline has stopped a program, or prevented a program from starting."""
-        self._limit = TimeLimit(limit_s, core_waits, started=True)
-        self._limit.check()
-
-    @property
-    def reached(self) -> bool:
-        """Whether the deadline has passed."""
-        return self._limit.reached
+        self.check()
 
     @property
     def reason(self) -> str:
         """The message to use if the deadline has passed."""
-        limit = self._limit.describe()
-        return f"the scoring reached its limit of {limit} while the submission's code or its programs ran"
+        return f"the scoring reached its limit of {self.describe()} while the submission's code or its programs ran"
 
 
 @contextmanager
@@ -66,7 +60,7 @@ def charge_to_submission() -> Iterator[None]:
     """Charge the time of a ``with`` block to the submission.
 
     Use this for trusted work whose cost the submission controls, such as reading the submission's log. If the deadline
-    has passed when the block ends, normally or with an exception, the deadline is marked as enforced.
+    has passed when the block ends, even with an exception, it is marked as enforced, so the submission is at fault.
     """
     try:
         yield

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.05
 _GRACE_S = 1.0
-_JOINS = 20
 _ACCEPT_S = 0.1
 _TAIL = 600
 _CHUNK = 1 << 16
@@ -125,8 +124,7 @@ class Running:
         self._cleanup()
         self._cleanup = lambda: None
         for thread in self._threads:
-            for _ in range(_JOINS):  # many short waits: if this process is suspended, only one of them expires
-                thread.join(_GRACE_S / _JOINS)  # limited: without a sandbox, a daemon may keep the output open
+            thread.join(_GRACE_S)  # limited: without a sandbox, a daemon may keep the output open
 
     def wait(self) -> Finished:
         """Wait until the program exits or exceeds a limit.
@@ -177,7 +175,7 @@ class Running:
         )
 
     def _find_ancestor(self, ancestor_pid: Callable[[], int | None]) -> None:
-        """Look for the ancestor process until it exists, and again after it exits, as Podman starts another monitor."""
+        """Look for the ancestor process until it exists, and again after it exits: Podman may replace its monitor."""
         while not self._ended.is_set():
             if self._ancestor is None or not is_running(self._ancestor):
                 self._ancestor = ancestor_pid()
@@ -185,17 +183,10 @@ class Running:
 
 
 def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start a sandboxed program in a new session, with stderr as a pipe.
+    """Start a sandboxed program in a new POSIX session, with stderr as a pipe and stdout as for ``Popen``.
 
-    Some backends kill the program when the calling thread ends.
-
-    Args:
-        launch: how to start the program; this function closes the descriptors in it.
-        stdout: as for :class:`subprocess.Popen`.
-        inherited: further file descriptors that the program inherits under the same numbers.
-
-    Raises:
-        OSError: if the program cannot be started.
+    The program also inherits the file descriptors ``inherited``, under the same numbers. This function closes the
+    descriptors in ``launch``. Some backends kill the program when the calling thread ends.
     """
     try:
         return subprocess.Popen(
@@ -233,7 +224,7 @@ def shown_directory(backend: Backend, prefix: str) -> Iterator[Path]:
 def start_connected(
     backend: Backend, program: Callable[[str], Sequence[str]], spec: SandboxSpec, directory: Path, within_s: float
 ) -> tuple[Running, socket.socket]:
-    """Start a program that has a private connection to this process.
+    """Start a program that has a private connection to this process, and return the program and the connection.
 
     Args:
         backend: the sandbox.
@@ -284,7 +275,7 @@ def _wait_readable(waiting: socket.socket, running: Running, limit: TimeLimit) -
 
 
 def _not_started(running: Running) -> ReBenchError:
-    """Return the error for a program that did not start; raise if this process is being stopped."""
+    """Return the error for a program that did not start; raise if this process is being stopped or out of time."""
     raise_if_stop_requested()
     deadline.raise_if_expired()
     finished = running.wait_at_most(2.0)

@@ -1,4 +1,4 @@
-"""Measure the memory and CPU time of a process tree, and the growth of directories on disk, from outside."""
+"""Measure, from outside a sandbox, the memory and CPU time of a process tree and the growth of directories on disk."""
 
 from __future__ import annotations
 
@@ -79,12 +79,9 @@ class DiskGrowth:
     """The growth of directories while a program writes into them, measured a few times a second."""
 
     def __init__(self, directories: Iterable[Path], before: int | None = None, user: int | None = None) -> None:
-        """Measure the initial size.
+        """Measure the initial size, unless ``before`` states it in bytes.
 
-        Args:
-            directories: the directories to measure.
-            before: the initial size in bytes; None to measure it.
-            user: the UID of the processes that write; None for this process's UID. See :func:`as_user`.
+        ``user`` is the UID of the processes that write; None for this process's UID. See :func:`as_user`.
         """
         self._directories, self._user = list(directories), user
         self._devices: set[int] = set()
@@ -100,8 +97,9 @@ class DiskGrowth:
     def violation(self, root: int, limits: Limits) -> str:
         """Return a message if the directories grew too much or cannot be measured, otherwise an empty string.
 
-        Deleted files that the process tree under ``root`` keeps open count too. This method measures at most every
-        250 ms, so it may miss the last files that a program writes; :meth:`violation_at_end` does not.
+        Deleted files that the process tree under ``root`` keeps open count too. Unless free space shrinks fast, this
+        method measures at most every 250 ms, so it may miss the last files that a program writes;
+        :meth:`violation_at_end` does not.
         """
         started = time.monotonic()
         if not self._directories or (started < self._next and not self._much_was_written(limits)):
@@ -115,7 +113,7 @@ class DiskGrowth:
         return reason
 
     def _much_was_written(self, limits: Limits) -> bool:
-        """Return whether so much free space has disappeared since the last measurement that another one is due.
+        """Return whether so much free space has disappeared since the last measurement that a new one is due.
 
         This check is quick even if there are many files. Other programs may have used the space.
         """
@@ -148,7 +146,7 @@ class DiskGrowth:
 
 
 def _proc_bytes(pid: int, name: str, keys: set[str]) -> int | None:
-    """Return the sum, in bytes, of the lines ``key: N kB`` in a process's file; None if the file cannot be read.
+    """Return the sum, in bytes, of the lines ``KEY: N kB`` in ``/proc/PID/NAME``; None if the file cannot be read.
 
     If the process's first thread has exited, the file is empty; then read the file of another thread.
     """

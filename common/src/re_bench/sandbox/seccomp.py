@@ -1,4 +1,4 @@
-"""Build a seccomp filter with libseccomp that denies system calls that no submission needs.
+"""Build, with libseccomp, a seccomp filter that denies system calls that no submission needs.
 
 The filter denies
 
@@ -9,8 +9,9 @@ The filter denies
 - extended attributes, which use disk space that file sizes do not include,
 - set-user-ID files.
 
-In a sealed sandbox, the filter also denies file locks, leases, timestamps and notifications, which other sandboxes that
-share the files could observe, and priority changes. 32-bit calls kill the process.
+In a sealed sandbox, the filter also blocks operations that programs in other sandboxes could observe: locking files or
+memory, leases and notifications of files, and changing timestamps. It also denies changing priorities. System calls
+through the 32-bit interface kill the process.
 
 For bubblewrap, the filter is a BPF program that allows all other calls. For Docker and Podman, it is a profile that
 replaces the engine's own (``--security-opt seccomp=FILE``). The engine translates the names of calls with its own
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 if sys.platform != "linux":  # every command that scores imports this module
     raise UsageError(
         f"{sys.platform}: no sandbox, since submissions run in Linux sandboxes; use a virtual machine with Linux, "
-        "or a container there (docs/images.md)"
+        "or a container there (docs/scale.md)"
     )
 
 _DENIED = """
@@ -66,7 +67,8 @@ All programs can read the amount of locked memory in /proc. A thread of lower pr
 which extends time limits.
 """
 _TIMES = ("utime", "utimes", "futimesat", "utimensat")
-"""Calls that succeed in a sealed sandbox but do nothing, because the device nodes in /dev are the machine's."""
+"""Calls that change timestamps, which other sandboxes could read, for example those of the machine's device nodes in
+/dev. In a sealed sandbox, the BPF program makes the calls succeed without effect; the engine profile denies them."""
 _MAP_LOCKED = 0x2000
 _FILE_COMMANDS = (*range(5), *range(8, 17), *range(1027, 1035))
 """Commands of fcntl that a sealed sandbox allows: all in <linux/fcntl.h> up to F_GET_SEALS, except for record locks,
@@ -86,7 +88,7 @@ _OPENS = {"open": 1, "openat": 2}
 _O_TMPFILE = 0o20000000  # without the bit of O_DIRECTORY
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
-"""Denied terminal requests. An engine's profile cannot deny single requests, but the containers have no terminal."""
+"""Denied ioctl requests to terminals. Engine profiles cannot deny single requests, but containers have no terminal."""
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 _NUMBERS = range(1024)
 """System call numbers to look up."""
@@ -235,7 +237,7 @@ def _add(rules: Any, action: Any, name: str, *conditions: Any) -> None:
 
 
 def _refuse_set_id(seccomp: Any, rules: Any) -> None:
-    """Deny set-user-ID and set-group-ID modes, with which others could run programs with this user's rights."""
+    """Deny set-user-ID and set-group-ID modes, since other users could run such files with this user's rights."""
     refused = seccomp.ERRNO(errno.EPERM)
     for bit in (stat.S_ISUID, stat.S_ISGID):
         for name, position in _MODES.items():

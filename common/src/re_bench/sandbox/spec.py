@@ -51,8 +51,9 @@ class SandboxSpec:
     host_network: bool = False
     """Whether the program shares the machine's network addresses, loopback interface and abstract Unix sockets."""
     user: int | None = None
-    """UID for a program that shares files with earlier programs; None for a fresh UID. Only the backends
-    ``bubblewrap``, ``landlock`` and ``user`` use this, and only as root; otherwise all programs run under one UID."""
+    """UID to run the program under, so that it can use files of earlier programs with this UID; None for a fresh UID.
+    Only the backends ``bubblewrap``, ``landlock`` and ``user`` use this, and only as root; otherwise all programs run
+    under one UID."""
 
     def __post_init__(self) -> None:
         """Raise a UsageError if ``gpu`` is neither None nor a GPU's UUID: container engines also accept ``all``."""
@@ -69,7 +70,7 @@ class Launch:
     descriptors: Sequence[int] = ()
     """File descriptors that the command inherits; the caller closes them after the start."""
     cleanup: Callable[[], None] = lambda: None
-    """Called once after the command has exited for any reason."""
+    """Called once, after the command has exited for any reason or could not be started."""
     ancestor_pid: Callable[[], int | None] | None = None
     """Returns the PID of the common ancestor of the program's processes, or None if there is no such process yet.
     Without this function, the command's own process is the ancestor."""
@@ -79,7 +80,7 @@ class Launch:
     end: Callable[[subprocess.Popen[bytes]], None] | None = None
     """Kills the command and its descendants; None for :func:`re_bench.sandbox.process.end_process`."""
     user: int | None = None
-    """The UID that this process may need in order to inspect the program's processes; see
+    """The UID with which to inspect the program's processes; None for this process's UID. See
     :func:`re_bench.sandbox.resource_usage.as_user`."""
     own: Sequence[Path] = ()
     """The program's private directories on disk, which together may grow to :attr:`Limits.space_mib`."""
@@ -95,7 +96,7 @@ class Backend(Protocol):
     inherits: bool
     """Whether sandboxed programs inherit open file descriptors of this process."""
     mounts: bool
-    """Whether a sandbox shows a path of its spec even if the path's parent directories are private."""
+    """Whether sandboxed programs can access the paths of their spec even if other users may not enter the parents."""
 
     @property
     def name(self) -> str:

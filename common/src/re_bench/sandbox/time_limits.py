@@ -28,8 +28,8 @@ class TimeLimit:
     """A limit of ``seconds`` of wall-clock time from now.
 
     The limit is extended by the time that the limited processes have waited for a core, up to :data:`MAX_STRETCH` times
-    ``seconds`` in total. This is the longest wait of any thread, but at most the elapsed time minus the time that all
-    cores together would need to run the threads, so that threads gain no time by competing with each other.
+    ``seconds`` in total. The extension is the longest wait of any thread, but at most the elapsed time minus the time
+    that all cores together would need to run the threads, so that threads gain no time by competing with each other.
 
     Args:
         seconds: the limit.

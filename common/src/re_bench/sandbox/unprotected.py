@@ -19,26 +19,14 @@ class Unprotected:
     sockets = True
     inherits = True
     mounts = False
-
-    @property
-    def name(self) -> str:
-        """``none``."""
-        return "none"
-
-    @property
-    def python(self) -> str:
-        """This interpreter."""
-        return sys.executable
+    name = "none"
+    python = sys.executable
 
     def probe(self) -> None:
         """Do nothing."""
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
-        """Return how to start ``program`` with the spec's environment, directory and resource limits.
-
-        Raises:
-            SandboxUnavailableError: if a path inside differs from the path outside, which would need a mount.
-        """
+        """Return how to start ``program`` with the spec's environment, directory and resource limits."""
         moved = {**spec.read_only, **spec.writable}
         for inside, outside in moved.items():
             if inside != str(outside):

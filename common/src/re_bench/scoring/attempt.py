@@ -41,7 +41,7 @@ class Score:
     sandbox: str = ""
     """Name of the sandbox backend; in JSON part of ``details``."""
     submission: str = ""
-    """Hash of the staged copy, or "" if there is none; in JSON part of ``details``."""
+    """Hash of the scorer's copy of the submission, or "" if there is none; in JSON part of ``details``."""
     private_raw: float | None = None
     """The private raw score, or None if there is only ``raw``; in JSON part of ``details``."""
 

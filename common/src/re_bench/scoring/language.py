@@ -66,7 +66,7 @@ def log_above_floor(loss: float, floor: float) -> float:
 
 
 def at_floor(losses: Iterable[float], floor: float) -> dict[str, bool]:
-    """Return the detail ``at_floor`` for a score if a loss is not above floor + :data:`LEAST_ABOVE`, otherwise {}.
+    """Return the detail ``at_floor`` for a score if a loss is below floor + :data:`LEAST_ABOVE`, otherwise {}.
 
     Reports flag the detail: the submission knows held-out data, or the task's floor is too high.
     """

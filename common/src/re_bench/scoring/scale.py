@@ -11,7 +11,6 @@ from re_bench.normalise import finite, normalise
 if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
     from re_bench.task.interface import RunAnchors
-    from re_bench.task.manifest import Anchors
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,7 @@ class Scale:
     """Text that says where the anchors come from."""
 
     def reward(self, raw: float) -> float:
-        """Return the reward of a raw score.
-
-        Raises:
-            ValueError: as :func:`re_bench.normalise.normalise`.
-        """
+        """Return the reward of a raw score."""
         return normalise(raw, self.starting, self.reference)
 
 
@@ -38,7 +33,8 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
     Anchors that the scorer measured (``measured``) take precedence over stored anchors.
 
     Raises:
-        ReBenchError: if the profile requires measured anchors and there are none, or they are unusable.
+        ReBenchError: if the profile requires measured anchors and there are none, or the measured reference is not
+            better than the measured baseline.
         TypeError, ValueError: if a measured anchor is not a finite number.
     """
     entry = task.manifest.profiles[profile]
@@ -48,7 +44,11 @@ def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) ->
         raise ReBenchError(
             f"profile {profile} measures its anchors in every run (in_run), and the scorer returned none"
         )
-    return _from_manifest(entry.anchors) if entry.anchors else None
+    if entry.anchors is None:
+        return None
+    source = entry.anchors.source
+    text = "published" if source.kind == "published" else f"stored: {source.model or source.hardware}, {source.date}"
+    return Scale(entry.anchors.starting, entry.anchors.reference, text)
 
 
 def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:
@@ -60,9 +60,3 @@ def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:
             f"the reference is not better than the baseline ({measured.source}): {reference} and {starting}"
         )
     return Scale(starting, reference, measured.source)
-
-
-def _from_manifest(anchors: Anchors) -> Scale:
-    source = anchors.source
-    text = "published" if source.kind == "published" else f"stored: {source.model or source.hardware}, {source.date}"
-    return Scale(anchors.starting, anchors.reference, text)

@@ -37,7 +37,7 @@ from re_bench.sandbox.spec import Backend, SandboxUnavailableError
 from re_bench.scoring.attempt import METR_REWARD, Score, record
 from re_bench.scoring.scale import Scale, choose_scale
 from re_bench.scoring.time_limit import time_limit
-from re_bench.task import staging
+from re_bench.tables import escaped
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
 from re_bench.task.choices import (
     calibrate_command,
@@ -49,7 +49,8 @@ from re_bench.task.choices import (
     profile_name,
 )
 from re_bench.task.discovery import TaskFolder, open_task
-from re_bench.task.interface import Job, RawScore, Task, profile_of
+from re_bench.task.interface import Job, RawScore, Task
+from re_bench.task.submission_copy import Staged, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ _MAX_MESSAGE = 4000
 
 
 def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a task's ``score.py``: parse the command line, score, print, and exit with the documented status."""
+    """Run a task's ``score.py``: parse the command line, score, print, and exit with the :data:`EXIT_STATUS`."""
     app = scorer_app(open_task(Path(inspect.getfile(type(task))).parent), task)
     words = list(sys.argv[1:] if arguments is None else arguments)
     with cli_entry_point("score.py"), errors_as_json(words):
@@ -126,18 +127,11 @@ def score(
     records: Path | None = None,
     store: Store | None = None,
 ) -> Score:
-    """Stage a submission and score it in this process.
+    """Copy a submission, and score the copy in this process.
 
-    Once staging has begun, all failures except UsageError give a score with the status ``invalid`` or ``error``.
-
-    Args:
-        folder: the task's folder.
-        task: the task that the folder's ``score.py`` defines.
-        submission: the submission's directory.
-        profile: a profile's name, or ``auto``.
-        sandbox: name of a backend; None for the default.
-        records: directory for the scorer's records (:attr:`Job.records`); None to discard the records.
-        store: where to keep the staged copy; None to discard the copy.
+    Once copying has begun, all failures except UsageError give a score with the status ``invalid`` or ``error``.
+    ``records`` is the directory for the scorer's records (:attr:`Job.records`), and ``store`` keeps the copy; with
+    None, these are discarded.
 
     Raises:
         UsageError: if the task cannot be scored on this machine.
@@ -147,13 +141,13 @@ def score(
     name, entry = choose_profile(folder, profile)
     backend, instance = open_backend(sandbox), instance_of(folder, name)
     check_backend(folder, backend)
-    settings = profile_of(task, name)
+    settings = task.profiles[name]
     blank = Score.error(folder.name, name, "", sandbox=backend.name)
     with shown_directory(backend, "re-bench-score-") as directory:
         records = records or directory / "records"
         try:
             records.mkdir(mode=0o700, exist_ok=True)
-            staged = staging.stage(submission, directory / "submission", folder.manifest.staging)
+            staged = stage(submission, directory / "submission", folder.manifest.staging)
             blank = replace(
                 blank, submission=staged.sha256, details={"skipped": staged.skipped, **model_details(folder, name)}
             )
@@ -184,7 +178,7 @@ def _end_with_stdin() -> None:
 
 
 def check_backend(task: TaskFolder, backend: Backend) -> None:
-    """Raise SandboxUnavailableError if the task's submissions need a socket and a backend cannot allow just one."""
+    """Raise SandboxUnavailableError if submissions need a single socket and the backend cannot allow just one."""
     if task.manifest.model is not None and not backend.sockets:
         name = backend.name.split()[0]
         raise SandboxUnavailableError(
@@ -198,7 +192,8 @@ def _gpu_wait(profile: Profile) -> dict[str, float]:
         return {}
     from re_bench.gpu.lock import waited_s  # noqa: PLC0415 - only scorings on a GPU need it
 
-    return {GPU_WAIT: round(waited_s(), 3)} if waited_s() else {}
+    seconds = round(waited_s(), 3)
+    return {GPU_WAIT: seconds} if seconds else {}
 
 
 def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
@@ -239,9 +234,9 @@ def _rounded(task: TaskFolder, raw: float) -> float:
     return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
 
 
-def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
+def _check_presence(task: TaskFolder, staged: Staged) -> None:
     names = task.manifest.submission
-    if not any(_is_file(staged.directory / name) for name in names):
+    if not any(os.path.isfile(staged.directory / name) for name in names):  # noqa: PTH113 - accepts endless links
         links = "".join(
             f"; {name} is a link to a missing file" for name in names if (staged.directory / name).is_symlink()
         )
@@ -249,19 +244,10 @@ def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
         raise InvalidSubmissionError(f"the submission has no {' or '.join(names)}{links}{skipped}")
 
 
-def _is_file(path: Path) -> bool:
-    """Return whether ``path`` is a file; False for a link to a path that is too long."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def _printable(text: str) -> str:
     """Return a message, which may contain a submission's text, without blank lines and control characters."""
     text = re.sub(r"\n\s*\n", "\n", text).strip() or "it failed and gave no reason"
-    text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} [...]"
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+    return escaped(text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} [...]", keep="\n")
 
 
 def describe(task: TaskFolder, score: Score) -> str:

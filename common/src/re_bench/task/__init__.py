@@ -1,4 +1,8 @@
 """Tasks: discovery, manifest, checks, preparation and workspaces."""
 
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
-"""A line in the README, instructions and reference of every task."""
+"""The line that asks model trainers not to use a file; the README, instructions and reference of every task have it."""
+PROFILES = ("cpu", "gpu", "paper")
+"""The names of profiles without a suffix."""
+PROFILE = f"({'|'.join(PROFILES)})(-[a-z0-9]+)?"
+"""The pattern of a profile's name: one of :data:`PROFILES`, optionally with a suffix, as in ``cpu-test2``."""

@@ -1,4 +1,4 @@
-"""The options that replace a manifest's chat model: ``--model NAME``, and the model's prices and limits."""
+"""Replace a manifest's chat model: the option ``--model NAME``, and options for the model's prices and limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PRICES_PACKAGE = "genai-prices"
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A chat model's name on its server, and its terms (prices and limits), each None if unknown."""
+    """A chat model: its name on its server, and its terms (prices and limits); unknown terms are None."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid", "allow_inf_nan": False}
     name: str
@@ -66,13 +66,13 @@ class ChatModel:
         return ["--model", self.name, *price, *known]
 
     def with_terms(self) -> Self:
-        """Return the model with all terms; look up missing terms in the package genai-prices.
+        """Return the model with all terms; missing prices and a missing ``context`` come from the package genai-prices.
 
-        The look-up only uses the entries for the server at ``OPENAI_BASE_URL`` (by default OpenAI), since other servers
-        may offer a model with the same name at another price.
+        A missing ``max_output`` becomes ``context``. Only the package's entries for the server at ``OPENAI_BASE_URL``
+        (by default OpenAI) are used, because other servers may offer a model with the same name at another price.
 
         Raises:
-            UsageError: if a term was not given and the package does not have it.
+            UsageError: if a price or ``context`` is missing, and the package is not installed or does not have it.
         """
         chosen = self if self.dollars_in is not None and self.context is not None else self._look_up()
         lacking = [] if chosen.dollars_in is not None and chosen.dollars_out is not None else ["--model-price IN OUT"]
@@ -109,9 +109,9 @@ def _server() -> str:
 
 
 def _max_prices(price: ModelPrice) -> list[float | None]:
-    """Return the highest prices of a million prompt tokens and a million completion tokens; None if not listed.
+    """Return the highest prices of a million prompt tokens and a million completion tokens; None if unknown.
 
-    Tiered prices rise with the prompt's length.
+    Prices can have tiers, which depend on the prompt's length.
     """
     from genai_prices.types import TieredPrices  # noqa: PLC0415 - needs the extra `prices`
 
@@ -123,11 +123,6 @@ def _max_prices(price: ModelPrice) -> list[float | None]:
 
 
 _MODEL = Group("Chat model, for profiles that use a real one (server: OPENAI_BASE_URL)", sort_key=10)
-
-
-def _check_dollars(_type: object, prices: tuple[float, float] | None) -> None:
-    if prices is not None and not all(0 <= price < math.inf for price in prices):
-        raise ValueError("expected dollars, 0 or more")
 
 
 @Parameter(name="*", group=_MODEL)
@@ -143,7 +138,7 @@ class ModelOptions:
         tuple[float, float] | None,
         Parameter(
             name="--model-price",
-            validator=_check_dollars,
+            validator=Number(gte=0, lt=math.inf),
             negative=(),
             help="Dollars per million prompt and completion tokens (default: from the package genai-prices).",
         ),

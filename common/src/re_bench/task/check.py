@@ -1,8 +1,8 @@
 """Check the files of a task and list all problems at once.
 
-The checks cover what linters and type checkers do not, such as anchors, canary lines, cheats and versions. This module
-compares a task with git, the image, the pins, the lock files and the README; :mod:`re_bench.task.check_files` checks
-the task's own files.
+The checks find problems that linters and type checkers do not find, for example in anchors, canary lines, cheats and
+versions. This module compares a task with git, ``constraints.txt``, the lock files and the repository's README;
+:mod:`re_bench.task.check_files` checks the task's own files.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import ast
 import datetime as dt
 import re
-import shlex
 import subprocess
 import tomllib
 from functools import cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import canonicalize_name
 
 from re_bench.data.files import import_file
 from re_bench.task.check_files import FILE_CHECKS, Note, Problem, Report, TaskFiles, line_of, line_with, text_of
@@ -33,19 +32,15 @@ if TYPE_CHECKING:
 _SCORING_KEYS = ("direction", "aggregation", "resolution", "submission", "staging")
 _PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run")
 _GIT_S = 30
-_LOCK = re.compile(r"images/locks/([\w-]+)\.txt")
+_LOCK = re.compile(r"^COPY images/locks/([\w-]+)\.txt", re.MULTILINE)
 _LOCK_COMMAND = "for example with pip-compile --generate-hashes -o"
-_PROJECTS = ("*", "agents/*", "integrations/*", "tasks/*")
 _TASK_TABLE = "| task | what an agent must do |"
 
 
 def check_task(directory: Path, today: dt.date | None = None) -> Report:
-    """Check the files of a task; the age of anchors is computed from ``today`` (default: the system's date)."""
+    """Check the files of a task; ages of anchors are computed for the date ``today``, by default today in UTC."""
     directory = directory.resolve()
     top = repository_of_tasks(directory.parent)
-    if top is None and (directory / "__init__.py").is_file():
-        note = Note(directory, "installed as a wheel; check the source directory instead")
-        return Report((), (note,), is_checked=False)
     files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
     checks = (*FILE_CHECKS, _check_version, _check_project, _check_locks, _check_readme_row)
     found = [entry for check in checks for entry in check(files)]
@@ -66,9 +61,10 @@ def fix_all(reports: Iterable[Report]) -> list[Problem]:
 
 
 def _check_version(files: TaskFiles) -> Found:
-    """Yield a problem if the scorer, the package or the limits changed after the version was last raised.
+    """Yield a problem if something that affects scores changed after the version was last raised.
 
-    Ignore changes to comments, docstrings and formatting, and to the names of ``re_bench`` modules in imports. Without
+    Scores are affected by the code of ``score.py`` and of the task's package, and by some keys of ``task.toml``.
+    Changes of comments, docstrings, formatting and the names of imported ``re_bench`` modules do not count. Without
     git, or if the task is not committed, yield a note instead.
     """
     path, manifest = files.toml, files.manifest
@@ -78,7 +74,8 @@ def _check_version(files: TaskFiles) -> Found:
     if committed is None:
         yield Note(path, "not committed in git, so version was not compared with the changes")
         return
-    line, before = line_of(text_of(path), "version"), _version(committed)
+    found = re.search(r"^version *= *(\d+)", committed, re.MULTILINE)
+    line, before = line_of(text_of(path), "version"), int(found[1]) if found else 0
     if manifest.version < before:
         yield Problem(path, line, f"version {manifest.version} is lower than the committed {before}: raise it")
     if manifest.version != before:
@@ -86,13 +83,12 @@ def _check_version(files: TaskFiles) -> Found:
     commit = _git(files.directory, "log", "-1", "--format=%H", r"-G^version *= *[0-9]", "--", "task.toml")
     changed = sorted(_changed_files(files, commit.strip())) if commit and commit.strip() else []
     if commit and changed:
-        listed = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")  # noqa: PLR2004
-        text = f"version {manifest.version} is outdated: {listed} changed since {commit[:7]}"
+        text = f"version {manifest.version} is outdated: {', '.join(changed)} changed since {commit[:7]}"
         yield Problem(path, line, f"{text}: write version = {manifest.version + 1}")
 
 
 def _changed_files(files: TaskFiles, commit: str) -> Iterator[str]:
-    """Yield the names of files used for scoring whose behaviour has changed since ``commit``."""
+    """Yield the names of the files whose changes since ``commit`` may affect scores."""
     scope = ("--", "task.toml", "score.py", files.name)
     yield from (_git(files.directory, "ls-files", "--others", "--exclude-standard", *scope) or "").splitlines()
     different = _git(files.directory, "diff", "--name-only", "--relative", "--no-renames", commit, *scope) or ""
@@ -105,11 +101,8 @@ def _changed_files(files: TaskFiles, commit: str) -> Iterator[str]:
 
 
 def _scoring_keys(text: str) -> Any:
-    """Return the part of a manifest that affects scores; None if the text is not valid TOML."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
+    """Return the part of a manifest that affects scores."""
+    data = tomllib.loads(text)
     profiles = {
         name: {key: entry.get(key) for key in _PROFILE_KEYS} for name, entry in data.get("profiles", {}).items()
     }
@@ -117,7 +110,7 @@ def _scoring_keys(text: str) -> Any:
 
 
 def _normalised_code(text: str) -> str:
-    """Return code without comments, docstrings, and the names of ``re_bench`` modules in imports."""
+    """Return a dump of the code's syntax tree, without docstrings and the names of imported ``re_bench`` modules."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -141,14 +134,6 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _version(text: str) -> int:
-    try:
-        version = tomllib.loads(text).get("version", 0)
-    except tomllib.TOMLDecodeError:
-        return 0
-    return version if isinstance(version, int) else 0
-
-
 def _git(directory: Path, *arguments: str) -> str | None:
     """Return git's output; None if git is missing or fails."""
     command = ["git", "-C", str(directory), *arguments]
@@ -159,49 +144,15 @@ def _git(directory: Path, *arguments: str) -> str | None:
     return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 
-class Step(NamedTuple):
-    """An instruction of a Dockerfile, with its continuation lines joined."""
-
-    line: int
-    """Line number, counted from 1."""
-    text: str
-
-    @property
-    def sources(self) -> list[str]:
-        """Paths that COPY or ADD copies from the build context; empty for other instructions, and with ``--from``."""
-        try:
-            words = shlex.split(self.text)
-        except ValueError:  # an unclosed quote
-            words = self.text.split()
-        if words[0].upper() not in ("COPY", "ADD") or any(word.startswith("--from=") for word in words):
-            return []
-        return [word for word in words[1:] if not word.startswith("--")][:-1]
-
-
-def dockerfile_steps(text: str) -> list[Step]:
-    """Return the instructions of a Dockerfile."""
-    found: list[Step] = []
-    pending: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("#") or (not pending and not line.strip()):
-            continue
-        pending.append(line.rstrip().removesuffix("\\"))
-        if not line.rstrip().endswith("\\"):
-            found.append(Step(number - len(pending) + 1, " ".join(" ".join(pending).split())))
-            pending = []
-    return found
-
-
 def _check_project(files: TaskFiles) -> Found:
-    """Yield problems in ``pyproject.toml``: invalid syntax, a missing entry point, packages without a pin."""
+    """Yield problems of ``pyproject.toml``: invalid syntax, a missing entry point, packages without a pin."""
     path = files.directory / "pyproject.toml"
     if not (text := text_of(path)):
         return
     try:
         project = tomllib.loads(text).get("project", {})
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        yield Problem(path, int(line[1]) if line else 1, f"invalid TOML: {error}")
+        yield Problem(path, 1, f"invalid TOML: {error}")
         return
     if project.get("entry-points", {}).get("re_bench.tasks", {}).get(files.name) != files.name:
         wanted = f'{files.name} = "{files.name}" below [project.entry-points."re_bench.tasks"]'
@@ -214,40 +165,30 @@ def unpinned(project: Path, top: Path) -> Iterator[Problem]:
     """Yield a problem for each requirement in a ``pyproject.toml`` that the repository's constraints do not pin."""
     text = project.read_text(encoding="utf-8")
     table = tomllib.loads(text).get("project", {})
-    known = {canonicalize_name(name) for name in pinned(text_of(top / "constraints.txt"))} | _own_names(top)
+    lock = _lock_module(top)
+    known = {*map(canonicalize_name, lock.read_pins()), *lock.own_names()}
     extras = chain.from_iterable(table.get("optional-dependencies", {}).values())
     for line in (*table.get("dependencies", ()), *extras):
         try:
             name = canonicalize_name(Requirement(line).name)
         except InvalidRequirement:
-            what = f"{line!r} is not a requirement: write PACKAGE or PACKAGE>=VERSION"
-            yield Problem(project, line_with(text, line), what)
+            problem = f"{line!r} is not a requirement: write PACKAGE or PACKAGE>=VERSION"
+            yield Problem(project, line_with(text, line), problem)
             continue
         if name not in known:
-            what = f"{name} has no pin in constraints.txt: add {name}==VERSION and run nox -s lock"
-            yield Problem(project, line_with(text, name), what)
-
-
-def pinned(constraints: str) -> dict[str, str]:
-    """Return the pinned versions in the text of a constraints file, by package."""
-    return {name: version for name, pin, version in (line.partition("==") for line in constraints.splitlines()) if pin}
-
-
-def _own_names(top: Path) -> set[NormalizedName]:
-    paths = (path for pattern in _PROJECTS for path in top.glob(f"{pattern}/pyproject.toml"))
-    found = (re.search(r'^name = "(.*)"', path.read_text(encoding="utf-8"), re.MULTILINE) for path in paths)
-    return {canonicalize_name(match[1]) for match in found if match}
+            problem = f"{name} has no pin in constraints.txt: add {name}==VERSION and run nox -s lock"
+            yield Problem(project, line_with(text, name), problem)
 
 
 def _check_locks(files: TaskFiles) -> Found:
-    """Yield a problem for each missing or stale lock file that the task's Dockerfile uses."""
+    """Yield a problem for each missing or stale lock file that the task's Dockerfile copies."""
     path = files.directory / "Dockerfile"
     text = text_of(path)
-    for name in dict.fromkeys(_LOCK.findall("\n".join(step.text for step in dockerfile_steps(text)))):
+    for name in _LOCK.findall(text):
         lock = f"images/locks/{name}.txt"
         missing = [] if (files.directory / lock).is_file() else [f"{lock} is missing: write it, {_LOCK_COMMAND} {lock}"]
         for problem in _lock_problems(files.top, name) if files.top else missing:
-            yield Problem(path, line_with(text, f"images/locks/{name}.txt"), problem)
+            yield Problem(path, line_with(text, lock), problem)
 
 
 def stale_locks(top: Path) -> Iterator[Problem]:
@@ -280,8 +221,8 @@ def _check_readme_row(files: TaskFiles) -> Found:
     if _TASK_TABLE in text and f"\n| `{files.name}` |" not in text:
         profiles = ", ".join(f"`{name}`" for name in files.manifest.profiles)
         row = f"| `{files.name}` | {title[0].lower()}{title[1:]} | {profiles} |"
-        what = f"the table of tasks has no row for {files.name}: type re-bench check --fix"
-        yield Problem(path, line_with(text, _TASK_TABLE), what, partial(_add_row, path, row))
+        problem = f"the table of tasks has no row for {files.name}: type re-bench check --fix"
+        yield Problem(path, line_with(text, _TASK_TABLE), problem, partial(_add_row, path, row))
 
 
 def _add_row(path: Path, row: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,6 @@ from re_bench.task.discovery import open_task
 from re_bench.task.generated import INSTRUCTIONS, generate
 from re_bench.task.manifest import CHEAT, RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
-from re_bench.task.services import SERVICES
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Cheat, Manifest
 
 OLDEST_ANCHORS_DAYS = 365
-"""Maximum age of anchors, since hardware, drivers and packages change."""
+"""Maximum age of anchors, because hardware, drivers and packages change."""
 MIN_CHEATS = 4
-"""Minimum number of cheats: any task can be attacked with a forged score, a wrong answer, no answer, and a search for
+"""Minimum number of cheats: every task can be attacked with a forged score, a wrong answer, no answer, and a search for
 the ground truth."""
 MAX_SCORER_LINES = 80
 """Maximum length of ``score.py``, so that a task's class fits on a screen."""
@@ -43,9 +43,8 @@ _REQUIRED = {
     "tests": "tests of the task",
 }
 _DRAWN_BY = {"chosen": ("job.instance_number", "setup.instance"), "secret": ("secret_seed(", "public_windows(")}
-"""Code that shows that a task uses its instance, by kind of instance."""
+"""For each kind of instance, texts that show that a task's code uses such instances."""
 _TOML_LINE = re.compile(r"\(at line (\d+)")
-_NOT_SOURCE = {"__pycache__", "build", "dist"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Note:
-    """A remark that is not a problem, such as a check that was not possible."""
+    """A remark that is not a problem, for example that a check was not possible."""
 
     path: Path
     text: str
@@ -82,8 +81,6 @@ class Report:
 
     problems: tuple[Problem, ...]
     notes: tuple[Note, ...]
-    is_checked: bool = True
-    """Whether the files were checked."""
 
 
 if TYPE_CHECKING:
@@ -119,22 +116,19 @@ class TaskFiles:
         """The path of ``task.toml``."""
         return self.directory / "task.toml"
 
-    def python_files(self, *parts: str) -> list[Path]:
-        """Return the task's Python files, or only those in the given parts (files or directories) of the task."""
-        found: list[Path] = []
-        for top in [self.directory / part for part in parts or (".",)]:
-            found += [top] if top.is_file() else sorted(top.rglob("*.py"))
-        return [path for path in found if not _NOT_SOURCE & set(path.relative_to(self.directory).parts)]
+    def python_files(self, directory: str) -> list[Path]:
+        """Return the Python files in one of the task's directories."""
+        return sorted((self.directory / directory).rglob("*.py"))
 
 
 def shown(path: Path) -> str:
-    """Return a path for messages, relative to the working directory if the path is inside it."""
+    """Return a path for messages; a path inside the working directory is relative to it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file; empty if it is missing or not text."""
+    """Return the text of a file; "" if the file is missing or not text."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -142,30 +136,25 @@ def text_of(path: Path) -> str:
 
 
 def line_with(text: str, part: str) -> int:
-    """Return the number, from 1, of the first line with ``part``; 1 if there is none."""
+    """Return the number (from 1) of the first line that contains ``part``; 1 if there is none."""
     before, found, _after = text.partition(part)
     return before.count("\n") + 1 if found else 1
 
 
 def line_of(text: str, key: str) -> int:
-    """Return the line (from 1) of a TOML key such as ``published[0].name``, or of the innermost table around it."""
-    lines = text.splitlines()
-    names = re.findall(r'"(?:[^"\\]|\\.)*"|[\w-]+', re.sub(r"\[\d+\]", "", key))
-    position = int(found[1]) if (found := re.search(r"\[(\d+)\]", key)) else 0
-    for depth in range(len(names), -1, -1):
-        head = re.compile(rf"\[+{re.escape('.'.join(names[:depth]))}\]+\s*(#.*)?$")
-        heads = [number for number, line in enumerate(lines, 1) if head.match(line)] if depth else [0]
-        if not heads:
-            continue
-        start = heads[min(position, len(heads) - 1)]
-        for number, line in enumerate(lines[start:], start + 1):
-            if line.startswith("["):
-                break
-            if names[depth:] and re.match(rf"{re.escape(names[depth])}\s*[=.]", line):
-                return number
-        if depth:
-            return start
-    return 1
+    """Return the line (from 1) of a TOML key or table such as ``profiles.cpu``, or of the table that should have it.
+
+    Indices of arrays such as ``records[1]`` are ignored.
+    """
+    key = re.sub(r"\[\d+\]", "", key)
+    table, _dot, name = key.rpartition(".")
+    if f"[{key}]" in text:
+        return line_with(text, f"[{key}]")
+    if table and f"[{table}]" not in text:
+        return line_of(text, table)
+    before, head, section = text.partition(f"[{table}]") if table else ("", "", text)
+    found = re.search(rf"^{re.escape(name)}\s*[=.]", section.partition("\n[")[0], re.MULTILINE)
+    return (before + head + section[: found.start() if found else 0]).count("\n") + 1
 
 
 def _check_manifest(files: TaskFiles) -> Found:
@@ -177,26 +166,26 @@ def _check_manifest(files: TaskFiles) -> Found:
 
 
 def _check_instances(files: TaskFiles) -> Found:
-    """Yield problems: kinds of instances that only the code uses, or that only the manifest declares."""
+    """Yield a problem for each kind of instance that only the code uses or only the manifest declares."""
     if files.manifest is None:
         return
     text = text_of(files.toml)
-    sources = "".join(text_of(source) for source in files.python_files("score.py", files.name) if source.is_file())
+    sources = "".join(map(text_of, [files.directory / "score.py", *files.python_files(files.name)]))
     drawn_by = {source for source, calls in _DRAWN_BY.items() if any(call in sources for call in calls)}
     declared = {profile.instance for profile in files.manifest.profiles.values()} - {None}
     for source in sorted(drawn_by - declared):
         calls = " or ".join(_DRAWN_BY[source])
-        what = f'the task uses {calls}, but no profile has instance = "{source}": add it to the profiles with instances'
-        yield Problem(files.toml, line_with(text, "[profiles."), what)
+        problem = f'the task uses {calls}, but no profile has instance = "{source}": add it to profiles with instances'
+        yield Problem(files.toml, line_with(text, "[profiles."), problem)
     for source in sorted(filter(None, declared - drawn_by)):
-        what = f'instance = "{source}", but the task does not use {" or ".join(_DRAWN_BY[source])}: remove it'
-        yield Problem(files.toml, line_with(text, f'instance = "{source}"'), what)
+        problem = f'instance = "{source}", but the task does not use {" or ".join(_DRAWN_BY[source])}: remove it'
+        yield Problem(files.toml, line_with(text, f'instance = "{source}"'), problem)
 
 
 def _check_anchors(files: TaskFiles) -> Found:
-    """Yield problems: anchors that are old, in the wrong file, or not written by ``calibrate``.
+    """Yield a problem for anchors that are old, dated in the future, in the wrong file or not written by ``calibrate``.
 
-    Yield notes for profiles without anchors.
+    Also yield a note for each profile without anchors.
     """
     manifest, measured = files.manifest, anchors_file(files.toml)
     if manifest is None:
@@ -227,7 +216,7 @@ def _check_anchors(files: TaskFiles) -> Found:
 
 
 def _check_records(files: TaskFiles) -> Found:
-    """Yield problems: records of unknown profiles."""
+    """Yield a problem for each unknown profile in the records."""
     path = files.directory / RECORDS
     if files.manifest is None or not path.is_file():
         return
@@ -237,20 +226,13 @@ def _check_records(files: TaskFiles) -> Found:
 
 
 def _check_required_files(files: TaskFiles) -> Found:
-    """Yield problems: missing files, and Python files with syntax errors."""
+    """Yield a problem for each missing file."""
     package = files.directory / files.name
-    required = {files.directory / name: what for name, what in _REQUIRED.items()}
+    required = {files.directory / name: description for name, description in _REQUIRED.items()}
     required |= {package / "__init__.py": "the task's package", package / "grading.py": "the ground truth"}
-    for path, what in required.items():
+    for path, description in required.items():
         if not path.exists():
-            yield Problem(path, 1, f"missing: {what}")
-    for path in files.python_files():
-        try:
-            ast.parse(text_of(path))
-        except SyntaxError as error:
-            yield Problem(path, error.lineno or 1, f"invalid Python: {error.msg}")
-        except (ValueError, RecursionError) as error:
-            yield Problem(path, 1, f"invalid Python: {error}")
+            yield Problem(path, 1, f"missing: {description}")
 
 
 def _check_scorer(files: TaskFiles) -> Found:
@@ -265,7 +247,7 @@ def _check_scorer(files: TaskFiles) -> Found:
 
 
 def _check_canaries(files: TaskFiles) -> Found:
-    """Yield problems: files without the canary line."""
+    """Yield a problem if README, instructions or a Python file of the reference lacks the canary line."""
     named = [files.directory / "README.md", files.directory / "instructions.md"]
     for path in [*named, *files.python_files("reference")]:
         if path.is_file() and CANARY not in text_of(path):
@@ -281,7 +263,7 @@ def _add_canary(path: Path) -> None:
 
 
 def _check_cheat_folders(files: TaskFiles) -> Found:
-    """Yield problems: cheats without a description or a submission, and too few cheats."""
+    """Yield problems of the cheats' folders: no description, no submission, too few cheats."""
     folders = [folder for folder in sorted(files.directory.glob("cheats/*")) if any(folder.glob("*"))]
     for folder in folders:
         names = {path.name for path in folder.iterdir()} - {"__pycache__"}
@@ -295,7 +277,7 @@ def _check_cheat_folders(files: TaskFiles) -> Found:
 
 
 def _check_expectations(files: TaskFiles) -> Found:
-    """Yield problems: expected refusals without a reason, unknown profiles, missing ``derived_from`` directories."""
+    """Yield problems of each ``cheat.toml``: refusals without a reason, unknown profiles, missing base solutions."""
     for name, cheat in files.manifest.cheats.items() if files.manifest else ():
         path = files.directory / "cheats" / name / CHEAT
         for key, text in _expectation_problems(files, cheat):
@@ -303,18 +285,11 @@ def _check_expectations(files: TaskFiles) -> Found:
 
 
 def _check_cheat_programs(files: TaskFiles) -> Found:
-    """Yield problems: cheats' programs that have no docstring, or that mention modules the task does not have."""
+    """Yield a problem for each of the cheats' Python files that has no docstring."""
     for path in sorted(files.directory.glob("cheats/*/*.py")):
-        text = text_of(path)
-        try:
-            if not ast.get_docstring(ast.parse(text)):
-                yield Problem(path, 1, "has no docstring: say what the cheat tries, and what stops it")
-        except (SyntaxError, ValueError):
-            continue  # some cheats are not Python
-        for name in sorted(set(re.findall(rf"\b{files.name}(?:\.\w+)+", text))):
-            module = files.directory.joinpath(*name.split("."))
-            if not module.is_dir() and not module.with_suffix(".py").is_file():
-                yield Problem(path, line_with(text, name), f"no module {name}: name the module that it attacks")
+        with suppress(SyntaxError, ValueError):  # some cheats are not Python
+            if not ast.get_docstring(ast.parse(text_of(path))):
+                yield Problem(path, 1, "has no docstring: describe the cheat, and the defence that stops it")
 
 
 def _expectation_problems(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
@@ -323,15 +298,14 @@ def _expectation_problems(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str,
         if expected.expect == "invalid" and expected.reason is None:
             yield f"{where}expect", "passes for any reason: add reason = ..., which the message must match"
         if expected.derived_from is not None and not (files.directory / expected.derived_from).is_dir():
-            what = f"no directory {expected.derived_from}: name the solution it is derived from"
-            yield f"{where}derived_from", what
+            yield f"{where}derived_from", f"no directory {expected.derived_from}: name the solution it is derived from"
     for profile in sorted({*(cheat.profiles or ()), *cheat.on} - profiles):
         key = "profiles" if profile in (cheat.profiles or ()) else f"on.{profile}"
         yield key, f"unknown profile {profile}: remove it, or correct the name"
 
 
 def _check_instructions(files: TaskFiles) -> Found:
-    """Yield problems: instructions that state the wrong direction, or that name no file to submit."""
+    """Yield problems of the instructions: a wrong direction, or no name of a file to submit."""
     path, manifest = files.directory / "instructions.md", files.manifest
     text = text_of(path)
     if manifest is None or not text:
@@ -345,7 +319,7 @@ def _check_instructions(files: TaskFiles) -> Found:
 
 
 def _check_generated_files(files: TaskFiles) -> Found:
-    """Yield problems: stale generated files, and services that only the class or only the manifest has."""
+    """Yield a problem for each stale generated file."""
     if files.manifest is None:
         return
     try:
@@ -354,24 +328,11 @@ def _check_generated_files(files: TaskFiles) -> Found:
         text = str(error).removeprefix(f"{files.directory / INSTRUCTIONS}: ")
         yield Problem(files.directory / INSTRUCTIONS, 1, text)
         return
-    yield from _service_problems(files, files.manifest, generated.services)
-    for name, text in generated.files.items():
+    for name, text in generated.items():
         path = files.directory / name
         if text_of(path) != text:
             what = "differs from its template's output: type re-bench check --fix"
             yield Problem(path, 1, what, partial(path.write_text, text, encoding="utf-8"))
-
-
-def _service_problems(files: TaskFiles, manifest: Manifest, defined: list[str]) -> Iterator[Problem]:
-    for table, method in SERVICES.items():
-        declared = {"model": manifest.model, "meter": manifest.meter}[table] is not None
-        if declared and method not in defined:
-            line = line_of(text_of(files.toml), table)
-            yield Problem(files.toml, line, f"[{table}] needs the method {method} in score.py's class: add it")
-        elif method in defined and not declared:
-            line = line_with(text_of(files.directory / "score.py"), f"def {method}(")
-            what = f"the class has the method {method}, but task.toml has no [{table}]: add it"
-            yield Problem(files.directory / "score.py", line, what)
 
 
 FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
@@ -388,4 +349,4 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _check_instructions,
     _check_generated_files,
 )
-"""The checks, in the order of the report. Only the last check imports ``score.py``, in another process."""
+"""The checks in the order of the report; only the last check imports ``score.py``, in another process."""

@@ -1,4 +1,4 @@
-"""The operator's choices for a scoring run: the profile, the chat model, and the instance of the task's ground truth.
+"""Resolve the operator's choices for a scoring run: profile, chat model, and instance of the task's ground truth.
 
 A profile's key ``instance`` in the manifest selects the kind of instance:
 
@@ -6,8 +6,8 @@ A profile's key ``instance`` in the manifest selects the kind of instance:
   ``re-bench prepare --instance`` sets another number.
 - ``"secret"``: this machine's secret determines the ground truth; the secret's public name identifies the instance.
 
-Profiles without the key have no instances: their ground truth is the same everywhere, or different in every workspace
-or scoring run.
+Profiles without the key have no instances: their ground truth is either the same everywhere, or different in every
+workspace or scoring run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
 
 
 def profile_name(task: TaskFolder, option: str) -> str:
-    """Return ``option``, with ``auto`` resolved to a profile; does not check that the profile exists."""
+    """Return ``option``, with ``auto`` resolved to a profile, without checking that the profile exists."""
     if option != "auto":
         return option
     return "gpu" if "gpu" in task.manifest.profiles and _cuda_present() else "cpu"
@@ -58,7 +58,7 @@ def _cuda_present() -> bool:
 def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> TaskFolder:
     """Return the task with ``model`` in its manifest, and with the anchors measured with ``model``.
 
-    The manifest stays unchanged if ``model`` is None, or if its name is a name of the manifest's own model.
+    The manifest stays unchanged if ``model`` is None, or if its name is a name of the task's own model.
 
     Raises:
         UsageError: if the profile uses no real model, or a term (price or limit) of the model is unknown.
@@ -76,7 +76,7 @@ def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> Tas
 
 
 def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
-    """Return a score's details about the chat model: its name, and its terms if the operator chose the model."""
+    """Return a score's details about the chat model: its name and, if the operator chose the model, its terms."""
     if task.manifest.model is None:
         return {}
     name = task.manifest.model.name if task.manifest.calls_model(profile) else "stand-in"
@@ -128,5 +128,5 @@ def instance_in(details: Mapping[str, object]) -> Instance | None:
 
 
 def instance_environment(task: TaskFolder, profile: str, instance: Instance | None) -> dict[str, str]:
-    """Return environment variables that make a program use a chosen ``instance``; {} for secret and no instances."""
+    """Return environment variables that make a program use a chosen ``instance``; {} for other kinds of instances."""
     return pinned_instances({f"{task.name}/{profile}": instance}) if isinstance(instance, int) else {}

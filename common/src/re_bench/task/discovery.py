@@ -1,8 +1,8 @@
 """Find tasks in the repository and in installed packages.
 
-A task is a directory with a ``task.toml``. A distribution offers a task with an entry point in the group
-``re_bench.tasks``. The entry point's value names a Python package; the task's directory is the package's directory or
-its parent directory.
+A task is a directory with a ``task.toml``. A distribution provides a task with an entry point in the group
+``re_bench.tasks``. The entry point's value names a Python package; the task's directory is either the package's
+directory or its parent directory.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from re_bench.task.chat_model import ChatModel
     from re_bench.task.manifest import Manifest, Profile
 
-_LONG = 200
-"""Longer names are not tried as directories, because they may be too long for the file system."""
 ENTRY_POINTS = "re_bench.tasks"
 
 
@@ -36,11 +34,11 @@ class TaskFolder:
     directory: Path
     manifest: Manifest
     chat_model: ChatModel | None = None
-    """The chat model that the operator chose, which ``manifest`` then contains too; None for the task's own model."""
+    """The chat model chosen by the operator, which ``manifest`` then also contains; None for the task's own model."""
 
     @property
     def name(self) -> str:
-        """The directory's name, which is the task's name in commands."""
+        """The task's name in commands: the name of its directory."""
         return self.directory.name
 
     @property
@@ -61,8 +59,9 @@ class TaskFolder:
 
     @property
     def cheats(self) -> list[str]:
-        """The sorted names of the cheats."""
-        return sorted(path.name for path in (self.directory / "cheats").glob("*") if path.is_dir())
+        """The sorted names of the cheats; folders that are empty or contain only ``__pycache__`` do not count."""
+        folders = (path for path in (self.directory / "cheats").glob("*") if path.is_dir())
+        return sorted(path.name for path in folders if any(entry.name != "__pycache__" for entry in path.iterdir()))
 
     def profile(self, name: str) -> Profile:
         """Return the profile called ``name``.
@@ -115,8 +114,8 @@ def find_usable_tasks() -> tuple[dict[str, TaskFolder], dict[str, ManifestError]
 def find_task(name: str) -> TaskFolder:
     """Return the task given by a directory's path, a task's name or a task's id.
 
-    A path must contain a separator, as in ``./NAME``. Otherwise, in a directory that others can write, a subdirectory
-    with a task's name could replace the task.
+    A path must contain a separator, as in ``./NAME``; otherwise, another user could replace a task by creating a
+    directory with the task's name in a shared directory.
 
     Raises:
         ManifestError: if its manifest is malformed.
@@ -124,15 +123,13 @@ def find_task(name: str) -> TaskFolder:
     """
     if os.sep in name:
         return open_task(Path(name))
-    here = f"./{name}" if len(name) < _LONG and (Path(name) / "task.toml").is_file() else "a task's directory"
-    return task_named(name, or_give=f" (or give {here})")
+    return task_named(name)
 
 
-def task_named(name: str, or_give: str = "") -> TaskFolder:
+def task_named(name: str) -> TaskFolder:
     """Return the known task with the given name or id, which may come from an untrusted file.
 
-    Paths are not accepted: an untrusted log or bundle could name a directory, whose code would run outside of any
-    sandbox. ``or_give`` is appended to the error message.
+    Paths are not accepted: an untrusted log or bundle could name a directory, whose code would run without a sandbox.
 
     Raises:
         ManifestError: if its manifest is malformed.
@@ -146,7 +143,7 @@ def task_named(name: str, or_give: str = "") -> TaskFolder:
             if (task := open_task(directory)).manifest.id == name:
                 return task
     known = f"{', '.join(directories) or 'none'}{did_you_mean(name, directories)}"
-    raise UsageError(f"there is no task {name[:200]!r}; known tasks: {known}{or_give}")
+    raise UsageError(f"there is no task {name[:200]!r}; known tasks: {known}; directories need a slash, as in ./NAME")
 
 
 def repository_around(path: Path) -> Path | None:
@@ -174,9 +171,10 @@ def task_directories() -> dict[str, Path]:
 
 
 def _repository_tasks() -> list[Path]:
-    """Return the tasks of the checkout around the working directory, or otherwise of the checkout with this package.
+    """Return the task directories of the checkout around the working directory or, if there is none, this package.
 
-    A checkout that other users can write does not count, because scorers are not sandboxed.
+    A checkout around the working directory is ignored if it belongs to another user (except root) or all users can
+    write to it, because scorers are not sandboxed.
     """
     top = repository_around(Path.cwd())
     if top is None or not _is_own(top):
@@ -185,7 +183,7 @@ def _repository_tasks() -> list[Path]:
 
 
 def _is_own(top: Path) -> bool:
-    """Return whether only this user and root can write to a checkout."""
+    """Return whether a checkout belongs to this user or root, and is not writable for all users."""
     statuses = [path.stat() for path in (top, top / "common", top / "tasks") if path.is_dir()]
     return all(status.st_uid in {0, os.geteuid()} and not status.st_mode & stat.S_IWOTH for status in statuses)
 

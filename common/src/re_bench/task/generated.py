@@ -2,14 +2,13 @@
 
 The generated files are checked in, since agents, images and exports use them; ``re-bench check`` reports stale files,
 and ``--fix`` rewrites them. A separate process renders the templates, because rendering imports the task's
-``score.py``. The process also reports which services (:mod:`re_bench.task.services`) the task's class defines.
+``score.py``.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program
 from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.interface import load_task
-from re_bench.task.services import defined_by
 
 if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
@@ -29,21 +27,11 @@ module ``profiles``)."""
 _DOCKERFILE = Path(__file__).with_name("template") / "Dockerfile.j2"
 
 
-@dataclass(frozen=True)
-class Generated:
-    """A task's rendered templates and its services."""
-
-    files: dict[str, str]
-    """The text of each generated file by name."""
-    services: list[str]
-    """Names of the services that the task's class defines; empty if the task has no ``instructions.md.j2``."""
-
-
-def generate(folder: TaskFolder) -> Generated:
-    """Import a task's class and render its templates, in a separate process.
+def generate(folder: TaskFolder) -> dict[str, str]:
+    """Render a task's templates in a separate process; return the texts of the generated files by name.
 
     Raises:
-        UsageError: if the class cannot be imported or a template cannot be rendered.
+        UsageError: if the task's ``score.py`` cannot be imported or a template cannot be rendered.
     """
     status, output = run_program(["-P", "-m", __name__, str(folder.directory)], capture=True)
     try:
@@ -52,21 +40,12 @@ def generate(folder: TaskFolder) -> Generated:
         raise UsageError(f"{folder.directory}: rendering its templates failed with exit status {status}") from None
     if "error" in result:
         raise UsageError(result["error"])
-    return Generated(**result)
+    files: dict[str, str] = result["files"]
+    return files
 
 
-def write_generated_files(folder: TaskFolder) -> None:
-    """Write the generated files of a task.
-
-    Raises:
-        UsageError: as :func:`generate`.
-    """
-    for name, text in generate(folder).files.items():
-        (folder.directory / name).write_text(text, encoding="utf-8")
-
-
-def render(folder: TaskFolder) -> Generated:
-    """Render the templates in this process.
+def render(folder: TaskFolder) -> dict[str, str]:
+    """Render the templates in this process; return the texts by file name.
 
     Raises:
         UsageError: if a template cannot be rendered.
@@ -82,25 +61,22 @@ def render(folder: TaskFolder) -> Generated:
     repository = repository_of_tasks(folder.directory.parent) is not None
     dockerfile = environment.from_string(_DOCKERFILE.read_text(encoding="utf-8"))
     files = {"Dockerfile": dockerfile.render(name=folder.name, manifest=folder.manifest, repository=repository)}
-    services = []
     if source.is_file():
-        task = load_task(folder)
-        profiles, services = task.profiles, defined_by(task)
-        constants = sys.modules.get(f"{folder.name}.profiles")
+        profiles, constants = load_task(folder).profiles, sys.modules.get(f"{folder.name}.profiles")
         try:
             template = environment.from_string(source.read_text(encoding="utf-8"))
-            text = template.render(profiles=profiles, constants=constants, manifest=folder.manifest)
+            files["instructions.md"] = template.render(profiles=profiles, constants=constants, manifest=folder.manifest)
         except (jinja2.TemplateError, KeyError, TypeError, ValueError) as error:
             line = f":{error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
             raise UsageError(f"{source}{line}: cannot be rendered: {type(error).__name__}: {error}") from None
-        files["instructions.md"] = text
-    return Generated(files, services)
+    return files
 
 
 def main() -> None:
     """Print the result of :func:`render` for the task directory in ``sys.argv[1]``, or the error, as JSON."""
+    result: dict[str, object]
     try:
-        result = asdict(render(open_task(Path(sys.argv[1]))))
+        result = {"files": render(open_task(Path(sys.argv[1])))}
     except ReBenchError as error:
         result = {"error": str(error)}
     except Exception as error:  # noqa: BLE001 - every failure of a task's code is reported

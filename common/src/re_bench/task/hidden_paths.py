@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ENVIRONMENTS = ("", "*/", "envs/*/", "pkgs/*/", "*/envs/*/", "*/pkgs/*/")
-"""Where Python installations can be below a prefix: the prefix itself, virtual environments, conda's environments."""
+"""Possible directories of Python installations below a prefix: the prefix, virtual and conda environments."""
 _PACKAGES = (*(f"{prefix}lib*/python3*/*-packages" for prefix in _ENVIRONMENTS), "pkgs/*/site-packages")
 
 
@@ -29,8 +29,8 @@ def hidden_directories(task: Path) -> list[Path]:
     These are all task directories, the git history of checkouts, the caches of prepared data and of the Hugging Face
     hub, and all installations of the packages that held-out text is taken from.
 
-    Unlike :func:`re_bench.task.discovery.find_tasks`, this function accepts malformed tasks and duplicate names,
-    because hiding too much does no harm.
+    This function accepts malformed tasks and duplicate names, unlike :func:`re_bench.task.discovery.find_tasks`,
+    because it does no harm to hide too much.
     """
     tops = {Path(entry) for entry in sys.path} | _packages() | {task.parent}
     checkouts = {parent for start in (Path.cwd(), Path(__file__)) for parent in start.resolve().parents} | {Path.cwd()}
@@ -42,12 +42,12 @@ def hidden_directories(task: Path) -> list[Path]:
 
 
 def _held_out_text() -> Iterator[Path]:
-    """Yield data caches, and the packages with held-out text in all Python installations that a sandbox may show."""
+    """Yield the data caches and, in all Python installations that a sandbox may show, packages with held-out text."""
     with suppress(UsageError):  # a user without a home directory has no cache
         yield cache_directory()
         yield default_cache_directory()  # may contain the machine's secret
     for cache in _hub_caches():
-        with suppress(RuntimeError):
+        with suppress(UsageError):
             yield cache.expanduser()
     for name in HELD_OUT_FROM:
         yield from _locations(name)
@@ -71,7 +71,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _packages() -> set[Path]:
-    """Return the parent and grandparent directories of the packages that tasks' entry points name."""
+    """Return the parent and grandparent directories of the packages in tasks' entry points."""
     packages = {place for entry in entry_points(group=ENTRY_POINTS) for place in _locations(entry.module)}
     return {top for package in packages for top in package.parents[:2]}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from re_bench.task.choices import Instance
     from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Profile
-    from re_bench.task.staging import Staged
+    from re_bench.task.submission_copy import Staged
 
 ProfileT = TypeVar("ProfileT")
 
@@ -38,9 +38,9 @@ StandIn = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 Meter = Callable[[Any], object]
 """A function that runs one experiment: it maps a request to an outcome, both JSON values.
 
-The function raises ValueError for a malformed request (the manifest's ``meter.request`` describes the format), and
-UsageError for an experiment that is not allowed; the agent reads the UsageError's message. Several threads may call the
-function concurrently."""
+The function raises ValueError if a request does not have the format described in the manifest's ``meter.request``, and
+UsageError, whose message the agent reads, if an experiment is not allowed. Several threads may call the function
+concurrently."""
 
 _TICK_S = 2.0
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
@@ -52,7 +52,7 @@ class Setup(Generic[ProfileT]):
     """The profile and instance to prepare data and workspaces for."""
 
     profile_name: str
-    """``cpu``, ``gpu`` or ``paper``."""
+    """The profile's name, such as ``cpu``."""
     profile: ProfileT
     """The task's own settings of the profile: an entry of :attr:`Task.profiles`."""
     instance: int
@@ -63,12 +63,12 @@ class Setup(Generic[ProfileT]):
 
 @dataclass(frozen=True)
 class RunAnchors:
-    """Anchors of a single scoring run: measured together with the submission, or belonging to the task's instance."""
+    """Anchors that apply to one scoring run, for example because they were measured together with the submission."""
 
     starting: float
     reference: float
     source: str = "measured in this run"
-    """Text that says where the two scores come from."""
+    """A description of the origin of both scores."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,17 @@ class RawScore:
     """The result of :meth:`Task.score` for a valid submission."""
 
     raw: float
-    """The public score, shown to the agent during a run, in the task's unit and direction."""
+    """The public score, in the task's unit; the agent sees it during a run if ``show_score`` is true."""
     message: str
     """One line for the agent, without numbers that the submission can choose."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values for the operator's log, not shown to the agent. The key ``hardware`` names the device that the score
-    was measured on."""
+    """JSON values for the operator's log, not shown to the agent. The value of ``hardware`` is the name of the device
+    on which the score was measured."""
     anchors: RunAnchors | None = None
-    """Anchors to use for this score instead of the stored ones."""
+    """Anchors to use for this score instead of the stored anchors."""
     private: float | None = None
-    """The private score, computed on held-out data that no public score depends on; it counts at the end instead of
-    ``raw``. None if the task has no private score. Private scores need stored anchors, so ``anchors`` must be None."""
+    """The private score, which counts at the end instead of ``raw``; None if the task has no private score. It is
+    computed on held-out data on which no public score depends, and requires stored anchors (``anchors`` is None)."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Gpu:
 
     @property
     def details(self) -> dict[str, str]:
-        """Entries about the GPU for :attr:`RawScore.details`."""
+        """Entries for :attr:`RawScore.details` that describe the GPU."""
         return {"hardware": self.name} if self.uuid else {}
 
 
@@ -149,15 +149,15 @@ class Job(Generic[ProfileT]):
         Args:
             module: the task's module ``sandboxed``, or a module in the task's package ``sandboxed``.
             packages: re-bench packages that the module imports, such as ``re_bench.lm``.
-            submission: whether the process sees the submission, read-only, at :attr:`submission`. If False, the process
-                runs none of the submission's code, and an exception in the process is an internal error.
+            submission: whether the process can read the submission, at the path :attr:`submission`. If False, the
+                process runs none of the submission's code, and an exception in the process is an internal error.
             held_out: whether the process gets held-out data. If True, its messages are withheld from the agent.
             sealed: whether to deny system calls that could send held-out data to other sandboxes, such as file locks;
-                False for tasks without held-out data.
+                tasks without held-out data may pass False.
             environment: environment variables of the process.
-            visible: more files and directories that the process sees, read-only, at the same paths; the rest of the
+            visible: additional files and directories that the process can read, at the same paths; the rest of the
                 task's directory is hidden.
-            writable: directories that the process can write, by their paths in the sandbox.
+            writable: directories that the process can write to, by their paths in the sandbox.
             gpu: UUID of the GPU that the process can use, as CUDA device 0; None for no GPU.
         """
         shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
@@ -183,7 +183,7 @@ class Job(Generic[ProfileT]):
         return Gpu(found.uuid, found.name)
 
     def progress(self, text: str) -> None:
-        """Print ``text`` as progress on stderr, unless the last progress was printed less than 2 seconds ago."""
+        """Print ``text`` as progress on stderr, at most once every 2 seconds."""
         if time.monotonic() - self._last_tick > _TICK_S:
             self._last_tick = time.monotonic()
             print_step(f"{self.task.name}: {text}")
@@ -195,17 +195,17 @@ class Task(ABC, Generic[ProfileT]):
     profiles: Mapping[str, ProfileT]
     """The task's settings by profile name, with the same profiles as ``task.toml``."""
     randomized: bool = False
-    """Whether workspaces differ from each other; if so, :meth:`randomize_workspace` is called for each workspace."""
+    """Whether workspaces differ from each other; if True, :meth:`randomize_workspace` is called for each workspace."""
 
     def prepare(self, setup: Setup[ProfileT]) -> None:
-        """Create the profile's data and models in the cache of prepared data, unless they exist already.
+        """Create the profile's data and models in the cache of prepared data unless they already exist.
 
         Raises:
             UsageError: if data or models cannot be created on this machine, or the instance does not exist.
         """
 
     def create_workspace(self, setup: Setup[ProfileT], directory: Path) -> None:
-        """Add the files that all workspaces share to a directory that already has the files of ``starter``."""
+        """Add the files common to all workspaces; ``directory`` already contains the files of ``starter``."""
 
     def randomize_workspace(self, setup: Setup[ProfileT], directory: Path, seed: int | None) -> None:
         """Add the files that differ between workspaces.
@@ -217,10 +217,9 @@ class Task(ABC, Generic[ProfileT]):
         """
 
     def stand_in(self) -> StandIn | None:
-        """Return the stand-in for the manifest's ``[model]``, for profiles without the real model, or None.
+        """Return the chat model that replaces the manifest's ``[model]`` in profiles without the real model, or None.
 
-        The stand-in runs in the gateway's process, outside of all sandboxes, and must not know anything that is hidden
-        from agents.
+        It runs in the gateway's process, outside all sandboxes, and must not know anything that is hidden from agents.
         """
         return None
 
@@ -232,8 +231,8 @@ class Task(ABC, Generic[ProfileT]):
 
         Args:
             setup: the profile and instance of the session.
-            directory: a directory for the ledger and other files, hidden from sandboxes. It is empty when a session
-                first calls this method, and is kept when the process or the server restarts.
+            directory: a directory for the ledger and other files, hidden from sandboxes. It is empty at the first call
+                in a session, and is kept when the process or the server restarts.
 
         Raises:
             UsageError: if experiments are not possible on this machine.
@@ -242,9 +241,7 @@ class Task(ABC, Generic[ProfileT]):
         return None
 
     def rebuild(self, setup: Setup[ProfileT], cluster: str | None) -> None:
-        """Compute the ground truth again, if the task computes it.
-
-        ``re-bench calibrate`` calls this method before it measures the anchors.
+        """Compute the ground truth again, if the task computes it, before the anchors are measured.
 
         Args:
             setup: the profile and instance.
@@ -285,14 +282,3 @@ def load_task(folder: TaskFolder) -> Task[Any]:
         raise UsageError(f"{path}: defines {len(kinds)} tasks; define one subclass of re_bench.api.Task")
     task: Task[Any] = kinds[0]()
     return task
-
-
-def profile_of(task: Task[ProfileT], name: str) -> ProfileT:
-    """Return the task's settings for the profile ``name``.
-
-    Raises:
-        UsageError: if the task's class has no such profile.
-    """
-    if name not in task.profiles:
-        raise UsageError(f"{type(task).__name__}.profiles lacks {name!r}, a profile in task.toml; add it")
-    return task.profiles[name]

@@ -1,4 +1,4 @@
-"""Schemas of a task's manifest and records; :mod:`re_bench.task.manifest_file` reads the files.
+"""Define the schemas of a task's manifest and records; :mod:`re_bench.task.manifest_file` reads the files.
 
 Pydantic checks each key, and task authors see pydantic's messages. A table's method ``conflicts`` checks whether the
 table's keys contradict each other.
@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from re_bench.limits import Limits, SubmissionLimits
-from re_bench.task.profile_names import is_profile
+from re_bench.task import PROFILE
 
 RECORDS = "records.toml"
 """Name of the file with a task's records."""
@@ -26,25 +26,7 @@ METR = "METR"
 _TOLERANCE = 0.05
 
 Conflict = tuple[tuple[str | int, ...], str]
-"""The path of an invalid key, as names and list indices, and a text that says what the key's value should be."""
-
-
-def _check_profile(value: str) -> str:
-    if not is_profile(value):
-        raise ValueError("should be cpu, gpu or paper, optionally with a dash and a suffix, as in cpu-test2")
-    return value
-
-
-def _check_text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("should be text that is not empty")
-    return value
-
-
-def _check_line(value: str) -> str:
-    if not value.strip() or value.splitlines() != [value]:
-        raise ValueError("should be one line of text that is not empty")
-    return value
+"""The path of an invalid key, as names and list indices, and a text that describes the correct value."""
 
 
 def _check_file_name(value: str) -> str:
@@ -63,9 +45,9 @@ def _check_regex(value: str) -> str:
     return value
 
 
-ProfileName = Annotated[str, AfterValidator(_check_profile)]
-Text = Annotated[str, AfterValidator(_check_text)]
-Line = Annotated[str, AfterValidator(_check_line)]
+ProfileName = Annotated[str, Field(pattern=f"^{PROFILE}$")]
+Text = Annotated[str, Field(pattern=r"\S")]
+Line = Annotated[str, Field(pattern=r"^.*\S.*$")]
 FileName = Annotated[str, AfterValidator(_check_file_name)]
 FolderName = Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$")]
 Regex = Annotated[str, AfterValidator(_check_regex)]
@@ -109,7 +91,7 @@ class Source(StrictModel):
     date: dt.date | None = None
     repeats: int | None = Field(default=None, ge=1)
     spread: Spread | None = None
-    """For a single repeat: None, or meaningless in old files."""
+    """None for a single repeat, except in old files."""
     versions: dict[str, str] | None = None
     """Versions of programs and packages, by name."""
 
@@ -158,11 +140,11 @@ class Tolerance(StrictModel):
 
 
 class Profile(StrictModel):
-    """A size at which the task runs.
+    """A configuration of the task: its data, its size and the hardware that it needs.
 
-    ``anchors`` are the stored anchors. With ``in_run`` there are none, since every scoring run measures its anchors;
-    ``devices`` then lists the anchors measured on named devices, for comparison. In a profile that uses a real chat
-    model, ``models`` lists the anchors measured with other models.
+    ``anchors`` are the stored anchors. With ``in_run``, each scoring run measures anchors; ``anchors`` is then None,
+    and ``devices`` lists anchors measured on named devices, for comparison. In a profile that uses a real chat model,
+    ``models`` lists the anchors measured with other models.
     """
 
     description: Line
@@ -186,10 +168,6 @@ class Profile(StrictModel):
     devices: AnchorList = ()
     models: AnchorList = ()
 
-    def anchors_with(self, model: str) -> Anchors | None:
-        """Return the anchors measured with the chat model ``model``, or None."""
-        return next((anchors for anchors in self.models if anchors.source.model == model), None)
-
     def all_anchors(self) -> Iterator[tuple[tuple[str | int, ...], Anchors]]:
         """Yield all stored anchors, each with the path of its key in the profile."""
         if self.anchors is not None:
@@ -199,7 +177,7 @@ class Profile(StrictModel):
                 yield (key, index), entry
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield a conflict for anchors under the wrong key, and for devices and models without a unique name."""
+        """Yield conflicts of ``published_unit``, of anchors under the wrong key, and of missing or repeated names."""
         if self.modelled and self.published_unit:
             yield ("published_unit",), "should be left out, because modelled scores are not measured"
         if self.in_run and self.anchors is not None:
@@ -216,7 +194,7 @@ class Published(StrictModel):
     """Published anchors, in the raw score's unit."""
 
     name: Line
-    """The publication or port."""
+    """The publication, or the port of the task to another platform."""
     hardware: Text
     starting: float
     reference: float
@@ -227,7 +205,7 @@ class Published(StrictModel):
     best_agent: float | None = None
     """The best agent's raw score."""
     ceiling: Line | None = None
-    """The publication's estimate of the highest possible reward, as a number or a range."""
+    """The highest possible reward as estimated in the publication, a number or a range."""
     where: Text
     note: str = ""
 
@@ -256,7 +234,7 @@ class Model(StrictModel):
     key: tuple[ProfileName, ...] = Field(default=(), strict=False)
     """The profiles that need the real model and an API key."""
     scoring_dollars: float | None = Field(default=None, gt=0)
-    """The most that one scoring spends on the real model; None if it has no limit."""
+    """The maximum number of dollars that one scoring spends on the real model; None for no limit."""
 
 
 class Meter(StrictModel):
@@ -267,7 +245,7 @@ class Meter(StrictModel):
     profiles: tuple[ProfileName, ...] | None = Field(default=None, strict=False)
     """The profiles with experiments; None for all."""
     keeps: tuple[Line, ...] = Field(default=(), strict=False)
-    """Files and directories that only the meter has: workspaces of sessions with a meter lack them."""
+    """Files and directories that only the meter can read; they are left out of workspaces of sessions with a meter."""
 
 
 class Image(StrictModel):
@@ -300,7 +278,7 @@ class Cheat(Expectation):
     """The profiles that the cheat runs in; None for all."""
     make: BuildSpec | None = None
     on: dict[ProfileName, Expectation] = Field(default_factory=dict)
-    """Expectations for single profiles, which replace the cheat's general expectation there."""
+    """Expectations for individual profiles, which replace the cheat's general expectation."""
 
     def runs_on(self, profile: str) -> bool:
         """Return whether the cheat runs in a profile."""
@@ -327,7 +305,7 @@ class Manifest(StrictModel):
     direction: Literal["lower", "higher"]
     """Which raw score is better."""
     aggregation: Literal["min", "max", "last"]
-    """How to combine the raw scores of a run's attempts."""
+    """Which attempt of a run counts: the valid one with the lowest or highest public score, or the last valid one."""
     show_score: bool = True
     """Whether the agent may see its score."""
     unit: Line
@@ -340,7 +318,7 @@ class Manifest(StrictModel):
     """Top-level files and directories that agents do not need to modify and that are not submitted; with
     ``re-bench serve --link-data``, sessions share them."""
     staging: SubmissionLimits = Field(default_factory=SubmissionLimits)
-    """Which files of a submission are copied, and their maximum size."""
+    """Which files of a submission are copied, and limits on their total size, number and nesting."""
     profiles: dict[ProfileName, Profile] = Field(default_factory=dict)
     published: tuple[Published, ...] = Field(default=(), strict=False)
     """From ``records.toml``."""
@@ -354,13 +332,7 @@ class Manifest(StrictModel):
     """Programs that scorers and agents need, each with its Debian packages."""
 
     def anchors(self, profile: str) -> Anchors | None:
-        """Return a profile's stored anchors; None if the profile is not calibrated or has ``in_run``.
-
-        Raises:
-            KeyError: if the task has no such profile.
-        """
-        if profile not in self.profiles:
-            raise KeyError(f"{self.id} has no profile {profile!r}; it has: {', '.join(self.profiles) or 'none yet'}")
+        """Return a profile's stored anchors; None if the profile is not calibrated or has ``in_run``."""
         return self.profiles[profile].anchors
 
     def metr_anchors(self, profile: str) -> Published | None:
@@ -376,7 +348,7 @@ class Manifest(StrictModel):
         return self.model is not None and profile in self.model.key
 
     def refusals(self, profile: str) -> tuple[tuple[str, str], ...]:
-        """Return the cheats that must be refused in a profile, each with the pattern that the message must match."""
+        """Return the cheats with a ``reason`` in a profile, each with this pattern for the message of a refusal."""
         expected = {name: cheat.expectation(profile) for name, cheat in self.cheats.items() if cheat.runs_on(profile)}
         return tuple((name, entry.reason) for name, entry in expected.items() if entry.reason)
 
@@ -386,25 +358,20 @@ class Manifest(StrictModel):
         In profiles that use a real model, ``anchors`` become the anchors measured with ``name`` (None if there are
         none), and METR's anchors no longer apply, because they were measured with the manifest's own model. If ``name``
         is already the name or an alias of the manifest's model, return the manifest unchanged.
-
-        Raises:
-            ValueError: if the task has no chat model.
         """
-        if self.model is None:
-            raise ValueError(f"{self.id} has no chat model")
+        assert self.model is not None
         names = (self.model.name, *self.model.aliases)
         if name in names:
             return self
-        asking = {key: entry for key, entry in self.profiles.items() if self.calls_model(key)}
-        others = {
-            key: entry.model_copy(update={"anchors": entry.anchors_with(name), "published_unit": False})
-            for key, entry in asking.items()
-        }
+        changed = {}
+        for key in filter(self.calls_model, self.profiles):
+            anchors = next((entry for entry in self.profiles[key].models if entry.source.model == name), None)
+            changed[key] = self.profiles[key].model_copy(update={"anchors": anchors, "published_unit": False})
         model = self.model.model_copy(update={"name": name, "aliases": names})
-        return self.model_copy(update={"model": model, "profiles": self.profiles | others})
+        return self.model_copy(update={"model": model, "profiles": self.profiles | changed})
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield conflicts: wrong ``staging``, ``models`` without a real model, missing or wrongly ordered anchors."""
+        """Yield conflicts of ``staging``, ``models`` and ``published_unit``, and of anchors in the wrong order."""
         yield from self._staging_conflicts()
         side = "below" if self.direction == "lower" else "above"
         for name, profile in self.profiles.items():
@@ -423,7 +390,7 @@ class Manifest(StrictModel):
         return span < 0 if self.direction == "lower" else span > 0
 
     def _staging_conflicts(self) -> Iterator[Conflict]:
-        """Yield conflicts: names in ``staging`` that are not top-level, submitted files that ``staging`` excludes."""
+        """Yield conflicts of ``staging``: names that are not top-level, and submitted files that are excluded."""
         loc, names = ("staging", "names"), self.staging.names
         if names is None:
             return
@@ -452,7 +419,7 @@ class Record(StrictModel):
     """``best`` is the best result seen, ``ceiling`` the best possible result."""
     method: Line
     cheap: bool = False
-    """Whether the method takes only minutes of work and machine time, and misses the key idea of the task."""
+    """Whether the method misses the key idea of the task, and takes only minutes of work and machine time."""
     value: float | None = None
     """The result in the task's own measure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None
@@ -473,10 +440,10 @@ class Records(StrictModel):
     value: Line | None = None
     """The meaning and unit of the values."""
     floors: dict[ProfileName, float] = Field(default_factory=dict)
-    """The floor of each profile's values; default 0."""
+    """For each profile, the number to subtract from a value before taking its logarithm; default 0."""
     noise: dict[ProfileName, Line] = Field(default_factory=dict)
-    """The standard deviation of one submission's reward over repeated scorings, including scorings on machines with
-    other secrets, for each profile where it was measured: a number or a range."""
+    """The standard deviation of one submission's reward over repeated scorings, also on machines with other secrets;
+    for each profile with measurements, a number or a range."""
     published: tuple[Published, ...] = Field(default=(), strict=False)
     records: tuple[Record, ...] = Field(default=(), strict=False)
 
@@ -487,7 +454,7 @@ class Records(StrictModel):
         return math.log(record.value - self.floors.get(record.profile, 0.0))
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield conflicts: records without exactly one score, values without a meaning or not above the floor."""
+        """Yield conflicts of records with too few or too many scores, and of values undefined or at most the floor."""
         for index, record in enumerate(self.records):
             loc, value, floor = ("records", index), record.value, self.floors.get(record.profile, 0.0)
             if record.kind in ("baseline", "reference"):

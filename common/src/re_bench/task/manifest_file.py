@@ -6,9 +6,7 @@ anchors. ``re-bench calibrate`` writes ``anchors.toml`` with the tables ``[profi
 only published anchors belong.
 """
 
-import json
 import os
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,11 +19,10 @@ from re_bench.errors import ReBenchError
 from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, StrictModel
 
 _ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "published": RECORDS}
-"""Keys of the manifest that do not belong in ``task.toml``, each with the file that it belongs in."""
+"""Keys of the manifest that do not belong in ``task.toml``, each with the file that contains it."""
 
 AnyTable = TypeVar("AnyTable", bound=BaseModel)
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _COMMENT = "# Measured anchors, written whole by `re-bench calibrate`; docs/task-authors.md explains them.\n"
 
 
@@ -57,10 +54,10 @@ def anchors_file(path: Path) -> Path:
 
 
 def load(path: Path) -> Manifest:
-    """Read a task's manifest: the `task.toml` at ``path``, and the manifest's other files next to it.
+    """Read a task's manifest from the `task.toml` at ``path`` and the files next to it.
 
     Raises:
-        ManifestError: if a file cannot be read or is malformed; lists every problem with file and key.
+        ManifestError: if a file cannot be read or is malformed; it lists every problem with file and key.
     """
     data = _read_toml(path)
     measured = _read_toml(anchors_file(path)) if os.path.lexists(anchors_file(path)) else {}
@@ -83,8 +80,8 @@ def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
     """Replace a profile's anchors in the `anchors.toml` next to the `task.toml` at ``path``, atomically.
 
-    If the anchors name a chat model, replace or add only that model's entry in ``models``. If the profile measures its
-    anchors in every run, replace or add only the entry of the device ``anchors.source.hardware`` in ``devices``.
+    If the anchors name a chat model, this only replaces or adds the model's entry in ``models``. If the profile
+    measures its anchors in every run, this only replaces or adds the device's entry in ``devices``.
 
     Raises:
         ManifestError: if the manifest is malformed, lacks the profile, or would be malformed with these anchors.
@@ -127,7 +124,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ManifestError: if the file cannot be read or is not TOML.
     """
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file():  # `compare` reads untrusted directories; a pipe would block
         raise ManifestError([f"{path}: expected a regular file"])
     try:
         return tomllib.loads(path.read_bytes().decode())
@@ -138,10 +135,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) -> Manifest:
-    """Return the manifest from the content of `task.toml` and `anchors.toml`, and from the other files next to `path`.
+    """Return the manifest with ``data`` (`task.toml`), ``measured`` (`anchors.toml`) and other files next to ``path``.
 
     Raises:
-        ManifestError: lists every problem.
+        ManifestError: if a file is malformed; it lists every problem.
     """
     anchors_path, profiles = anchors_file(path), data.get("profiles")
     problems = [f"{path}: {key}: belongs in {file}" for key, file in _ELSEWHERE.items() if key in data]
@@ -160,7 +157,7 @@ def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) 
         problems, entries = problems + _describe(error, lambda _loc: anchors_path), {}
     if isinstance(profiles, Mapping):
         unknown = [name for name in entries if name not in profiles]
-        problems += [f"{anchors_path}: profiles.{_quote(name)}: {path.name} has no such profile" for name in unknown]
+        problems += [f"{anchors_path}: profiles.{name}: {path.name} has no such profile" for name in unknown]
         data = {**data, "profiles": {name: _with(table, entries.get(name, {})) for name, table in profiles.items()}}
     try:
         manifest = Manifest.model_validate(data)
@@ -187,10 +184,6 @@ def _describe(error: ValidationError, file_of: Callable[[tuple[str | int, ...]],
 
 
 def _spell(loc: tuple[str | int, ...]) -> str:
-    """Format a key as in TOML, with list indices in brackets, counted from 0."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{_quote(part)}" for part in loc]
+    """Return the text of a key's path, with list indices in brackets, counted from 0."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc]
     return "".join(parts).removeprefix(".")
-
-
-def _quote(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)

@@ -1,8 +1,8 @@
 """Create a small, complete and valid task from the template.
 
 ``template/`` is a task called ``task_name`` with valid Python files. The author's choices replace each ``$word``
-(:class:`string.Template`), select a directory in ``direction/``, and remove the lines and tables of profiles that were
-not chosen.
+(:class:`string.Template`) and select a directory in ``direction/``. The lines and tables of profiles that the author
+did not choose are removed.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from __future__ import annotations
 import importlib.util
 import keyword
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Literal
 
 from re_bench.errors import UsageError
-from re_bench.task import CANARY
+from re_bench.task import CANARY, PROFILES
 from re_bench.task.discovery import open_task
-from re_bench.task.generated import write_generated_files
-from re_bench.task.profile_names import PROFILES
+from re_bench.task.generated import generate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TEMPLATE = Path(__file__).with_name("template")
+HOOK = "common/src/re_bench/task/template/hatch_build.py"
+"""Path of the build hook in the repository."""
 AGGREGATIONS = {"lower": "min", "higher": "max"}
 """The default aggregation for each direction."""
 
@@ -39,7 +39,7 @@ _DESCRIPTIONS = {
     "paper": "CHANGE ME: the original data, with published anchors",
 }
 _RESERVED = {"base", "check", "metric", "solution", _PLACEHOLDER}
-"""Names of modules in workspaces, which the task's package must not have, because the sandbox can import both."""
+"""Names of modules in workspaces; a task's package with such a name would be confused with the module."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,8 @@ class Choices:
     profiles: tuple[str, ...]
 
 
-def check_name(name: str) -> None:
-    """Check the name of a new task.
-
-    Raises:
-        UsageError: if the name is not a valid package name, or is the name of another module.
-    """
-    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise UsageError(f"{name!r}: expected at most 40 lower-case letters, digits and _, such as curve_fit")
-    if name in _RESERVED or name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
-        raise UsageError(f"{name!r} is the name of another Python module, which the task's package would hide")
-
-
 def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Path:
-    """Write a new task into the new directory ``parent/NAME``, and return the directory's path.
+    """Write a new task to the new directory ``parent/NAME``, and return the directory's path.
 
     Args:
         parent: the parent directory; created if missing.
@@ -92,12 +80,17 @@ def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Pa
         target = task / name.replace(_PLACEHOLDER, choices.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_sorted_imports(_without_other_profiles(text, choices), choices.name), encoding="utf-8")
-    write_generated_files(open_task(task))
+    for name, text in generate(open_task(task)).items():
+        (task / name).write_text(text, encoding="utf-8")
     return task
 
 
 def _check_choices(choices: Choices) -> None:
-    check_name(choices.name)
+    name = choices.name
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise UsageError(f"{name!r}: expected at most 40 lower-case letters, digits and _, such as curve_fit")
+    if name in _RESERVED or importlib.util.find_spec(name) is not None:
+        raise UsageError(f"{name!r} is the name of another Python module, which the task's package would hide")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", choices.id):
         raise UsageError(f"--id {choices.id!r}: expected lower-case letters, digits and _")
     title = choices.title
@@ -115,7 +108,7 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
         "dashed": choices.name.replace("_", "-"),
         "direction": choices.direction,
         "first_profile": next(profile for profile in PROFILES if profile in choices.profiles),
-        "hook": "../hatch_build.py" if in_repository else "hatch_build.py",
+        "hook": f"../../{HOOK}" if in_repository else "hatch_build.py",
         "id": choices.id,
         "path": choices.name if in_repository else f"./{task.name}",
         "raw": _RAW[choices.direction],
@@ -135,21 +128,18 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
 
 def _files(choices: Choices, *, in_repository: bool) -> Iterator[tuple[Path, str]]:
     """Yield the template's files, each with its path in the task."""
-    chosen = TEMPLATE / "direction" / choices.direction
-    for top, left_out in (
-        (TEMPLATE, {"direction", "profile.toml", "Dockerfile.j2", "__pycache__"}),
-        (chosen, {"__pycache__"}),
-    ):
+    excluded = {"direction", "profile.toml", "Dockerfile.j2"}
+    if in_repository:
+        excluded.add("hatch_build.py")  # the repository's tasks use the template's file
+    for top in (TEMPLATE, TEMPLATE / "direction" / choices.direction):
         for path in sorted(top.rglob("*")):
             name = path.relative_to(top)
-            if path.is_file() and name.parts[0] not in left_out and "__pycache__" not in name.parts:
-                if in_repository and path.name == "hatch_build.py":
-                    continue  # tasks share tasks/hatch_build.py
+            if path.is_file() and name.parts[0] not in excluded and "__pycache__" not in name.parts:
                 yield path, str(name)
 
 
 def _without_other_profiles(text: str, choices: Choices) -> str:
-    """Remove the lines in tables and dictionaries that begin with the name of a profile that was not chosen."""
+    """Return ``text`` without the table rows and dictionary entries of profiles that were not chosen."""
     others = "|".join(name for name in PROFILES if name not in choices.profiles)
     return re.sub(rf'^(\| |    ")({others})\b.*\n', "", text, flags=re.MULTILINE) if others else text
 

@@ -1,7 +1,7 @@
 """Run a task's methods that prepare data and create workspaces, in a separate process.
 
-A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, use a GPU or crash, which must not happen in the
-process of a long-running server.
+A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, use a GPU or crash. None of this should happen in
+the process of a long-running server.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from re_bench.data.cache import note_prepared
 from re_bench.data.instances import choose_instance
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress, raise_if_stop_requested, terminate
 from re_bench.task.choices import chosen_number
 from re_bench.task.discovery import open_task
-from re_bench.task.interface import Setup, load_task, profile_of
+from re_bench.task.interface import Setup, load_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +42,7 @@ def run_preparation(
 
     Args:
         task: the task.
-        profile: ``cpu``, ``gpu`` or ``paper``.
+        profile: the profile's name, such as ``cpu``.
         into: an existing directory to turn into a workspace; None to create no workspace.
         instance: the instance to prepare and to use from now on; None for the instance used so far.
         seed: random seed of the files that differ between workspaces; None for a different result each time.
@@ -70,10 +69,10 @@ class PrepareWorker:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self.randomized = False
-        """Whether workspaces of the task differ; known after :meth:`start`."""
+        """Whether workspaces of the task differ from each other; known after :meth:`start`."""
 
     def start(self, instance: int | None = None) -> None:
-        """Start the process, unless it is running, and wait until it has prepared the profile.
+        """Start the process, and wait until it has prepared the profile; do nothing if the process is running.
 
         Prepare ``instance`` and use it from now on; None keeps the instance used so far.
 
@@ -105,7 +104,7 @@ class PrepareWorker:
             raise
 
     def create_workspace(self, directory: Path) -> None:
-        """Add the files that all workspaces share to an existing directory.
+        """Add to an existing directory the files common to all workspaces.
 
         Raises:
             UsageError: if the task's method raised it, or as :meth:`start` if the process had to be restarted.
@@ -126,7 +125,7 @@ class PrepareWorker:
             self._request("randomize_workspace", directory.resolve(), seed)
 
     def close(self) -> None:
-        """Stop the process, after some time to clean up."""
+        """Stop the process, which gets some time to clean up."""
         if self._process is not None:
             with self._process:
                 terminate(self._process)
@@ -135,7 +134,7 @@ class PrepareWorker:
         self._process = self._connection = None
 
     def _request(self, method: str, *arguments: Any) -> bool:
-        """Send a request, log progress, and return the final reply; close the worker if no reply comes."""
+        """Send a request, log progress, and return the final reply; close the worker if there is no reply."""
         assert self._connection is not None
         assert self._process is not None
         with suppress(BrokenPipeError):  # the missing reply raises below
@@ -194,20 +193,16 @@ class _Worker:
         self._task: Task[Any] | None = None
 
     def outcome(self, method: str, arguments: tuple[Any, ...]) -> bool | ReBenchError:
-        """Handle a request; return whether workspaces differ from each other, or an error that can be pickled."""
+        """Handle a request; return whether workspaces differ from each other, or an error that supports pickling."""
         try:
             self._task = task = self._task or load_task(self._folder)
             if method == "prepare":
                 (self._instance,) = arguments
                 task.prepare(self._setup(task))
-                note_prepared(self._folder.name, self._profile, self._folder.manifest.version)
             else:
                 getattr(task, method)(self._setup(task), *arguments)
         except ReBenchError as error:
             return (UsageError if isinstance(error, UsageError) else ReBenchError)(str(error))
-        except ModuleNotFoundError as error:
-            remedy = f"pip install -c constraints.txt -e common -e tasks/{self._folder.name}"
-            return UsageError(f"the package {error.name} is missing; run: {remedy}")
         except Exception as error:  # noqa: BLE001 - the other process must get a reply
             traceback.print_exception(error)
             return ReBenchError(f"{type(error).__name__}: {error}")
@@ -215,7 +210,7 @@ class _Worker:
 
     def _setup(self, task: Task[Any]) -> Setup[Any]:
         number = chosen_number(self._folder, self._profile) if self._instance is None else self._instance
-        return Setup(self._profile, profile_of(task, self._profile), number, self._log)
+        return Setup(self._profile, task.profiles[self._profile], number, self._log)
 
 
 if __name__ == "__main__":

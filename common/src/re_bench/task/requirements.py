@@ -1,4 +1,4 @@
-"""The Python requirements of a task, and the installed distributions that satisfy them."""
+"""Read a task's Python requirements, and find the installed distributions of the required packages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CORE = "re-bench-common"
 
 
 def requirements_of(task: TaskFolder) -> list[str]:
-    """Return the requirements of a task: the core and the task's dependencies.
+    """Return a task's requirements: the core and the task's dependencies.
 
     Raises:
         UsageError: if the task's ``pyproject.toml`` cannot be read.
@@ -49,7 +49,7 @@ def _provides(module: str, directory: Path) -> bool:
 
 
 def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
-    """Return the installed distributions that satisfy requirements, and their dependencies, by name.
+    """Return, by name, the installed distributions (of any version) of required packages and of all their dependencies.
 
     Raises:
         UsageError: if a distribution is not installed, or a text is not a requirement.

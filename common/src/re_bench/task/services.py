@@ -1,8 +1,9 @@
 """A task's services, which run in other processes: the stand-in for the chat model, the meter, and the rebuild.
 
 - The gateway calls :func:`stand_in`.
-- ``python -m re_bench.task.services meter DIRECTORY PROFILE SOCKET STATE`` serves the task's meter on a Unix socket,
-  whose path sandboxed programs find in ``RE_BENCH_EXPERIMENTS``. Each connection is one experiment: the client sends a
+- ``python -m re_bench.task.services meter DIRECTORY PROFILE SOCKET STATE`` serves the task's meter on the Unix socket
+  ``SOCKET``; the meter keeps its files in the directory ``STATE``. In a session's sandbox, the environment variable
+  ``RE_BENCH_EXPERIMENTS`` contains the path of the socket to use. Each connection is one experiment: the client sends a
   line of JSON and receives a line with the outcome or ``{"refused": "the reason"}``. At most one experiment per core
   runs at a time; further experiments wait.
 - ``python -m re_bench.task.services rebuild DIRECTORY PROFILE CLUSTER`` computes the task's ground truth again.
@@ -19,18 +20,16 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.processes import StoppedError, cli_entry_point, print_progress, request_stop
 from re_bench.task.choices import chosen_number
 from re_bench.task.discovery import open_task
-from re_bench.task.interface import Setup, Task, load_task, profile_of
+from re_bench.task.interface import Setup, load_task
 
 if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
-    from re_bench.task.interface import Meter, StandIn
+    from re_bench.task.interface import Meter, StandIn, Task
 
-SERVICES = {"model": "stand_in", "meter": "meter"}
-"""The method of a task's class that each table of the manifest requires."""
 _MAX_REQUEST = 200
 _WAIT_FOR_REQUEST_S = 10.0
 
@@ -38,11 +37,6 @@ _WAIT_FOR_REQUEST_S = 10.0
 def command(service: str, task: TaskFolder, *arguments: str) -> list[str]:
     """Return Python's arguments for running a task's service ``meter`` or ``rebuild``."""
     return ["-P", "-m", __name__, service, str(task.directory), *arguments]
-
-
-def defined_by(task: Task[Any]) -> list[str]:
-    """Return the methods in :data:`SERVICES` that a task's class defines."""
-    return [name for name in SERVICES.values() if getattr(type(task), name) is not getattr(Task, name)]
 
 
 def stand_in(directory: str) -> StandIn:
@@ -59,7 +53,7 @@ def stand_in(directory: str) -> StandIn:
 
 
 class _MeterServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Serves a meter; ``serve_forever`` runs it."""
+    """Serves a meter on a Unix socket."""
 
     request_queue_size = 64
 
@@ -112,11 +106,7 @@ def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) ->
     meter, table = task.meter(setup, state.resolve()), folder.manifest.meter
     if meter is None or table is None:
         raise UsageError(f"{folder.name} has no meter in profile {profile}; define [meter] and Task.meter")
-    try:
-        server = _MeterServer(socket, meter, table.request)
-    except OSError as error:
-        what = "give a new path in an existing directory"
-        raise UsageError(f"{socket}: {error.strerror or error}; {what}") from None
+    server = _MeterServer(socket, meter, table.request)
     print_progress(f"listening on {socket}")
     try:
         server.serve_forever()
@@ -128,7 +118,7 @@ def _serve_meter(folder: TaskFolder, profile: str, socket: Path, state: Path) ->
 
 def _load(folder: TaskFolder, profile: str) -> tuple[Task[Any], Setup[Any]]:
     task = load_task(folder)
-    return task, Setup(profile, profile_of(task, profile), chosen_number(folder, profile), print_progress)
+    return task, Setup(profile, task.profiles[profile], chosen_number(folder, profile), print_progress)
 
 
 def main() -> None:
@@ -139,11 +129,9 @@ def main() -> None:
         if service == "meter":
             socket, state = map(Path, arguments)
             _serve_meter(folder, profile, socket, state)
-        elif service == "rebuild":
+        else:
             task, setup = _load(folder, profile)
             task.rebuild(setup, arguments[0] or None)
-        else:
-            raise ReBenchError(f"unknown service {service!r}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Create workspaces: the files that an agent starts with, or these files with one of the task's solutions added."""
+"""Create workspaces with the files that an agent starts with, and optionally with one of the task's solutions."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def variants(task: TaskFolder) -> list[str]:
 
 
 def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], object]) -> None:
-    """Create the files that all of a task's workspaces share in an existing empty directory.
+    """Fill an empty directory with the files that all workspaces of a task share.
 
-    These are the starter's files, followed by the prepared files, which ``create`` adds to the directory.
+    These are the starter's files and then the prepared files, which ``create`` adds to the directory.
 
     Raises:
         ReBenchError: if copying fails.
@@ -68,21 +68,20 @@ def create_workspace(
 ) -> None:
     """Create the directory ``target`` from starter, prepared files, baseline and ``variant``, in this order.
 
-    If the variant is a cheat, the solution that the cheat is derived from is copied to the workspace's directory
-    ``base``. Without ``template``, the profile is prepared first if necessary. If this function fails, it removes
-    ``target``.
+    If the variant is a cheat, the solution that it is derived from is copied to the workspace's directory ``base``.
+    Without ``template``, the profile is first prepared if necessary. If this function fails, it removes ``target``.
 
     Args:
         task: the task.
         target: the path of a new directory.
         variant: one of :func:`variants`.
-        profile: ``cpu``, ``gpu`` or ``paper``.
+        profile: the profile's name, such as ``cpu``.
         template: a directory filled by :func:`make_template`, to copy instead of preparing the profile.
-        randomize: a function that adds the files that differ between workspaces; only used with ``template``.
-        link: whether the files in the manifest's ``shared_data`` become hard links to the files of ``template``. Only
-            use this if the workspace's user cannot write these files, since a write would change all workspaces.
-        seed: without ``template``, random seed of the files that differ between workspaces; None for a different result
-            each time.
+        randomize: with ``template``, a function that adds the files that differ between workspaces.
+        link: whether the files in the manifest's ``shared_data`` become hard links to the files of ``template``. The
+            workspace's user must not be able to write to these files, because all workspaces share them.
+        seed: without ``template``, the random seed of the files that differ between workspaces; None for a different
+            result each time.
 
     Raises:
         UsageError: if ``target`` exists or cannot be created, the variant is unknown, or the profile cannot be prepared
@@ -113,7 +112,7 @@ def create_workspace(
 
 
 def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a solution adds to a workspace with the baseline, each with its path in the workspace."""
+    """Yield the files that a solution adds to the baseline's workspace, each with its path in the workspace."""
     for layer, name in _layers(task, variant, profile):
         for path in sorted(layer.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.name != CHEAT:
@@ -121,12 +120,12 @@ def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tup
 
 
 def _layers(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
-    """Yield the directories to copy over the baseline, each with its target path in the workspace."""
+    """Yield the directories to copy on top of the baseline, each with its target path in the workspace."""
     if variant != "baseline":
         yield task.directory / variant, "."
     if (base := base_of(task, variant, profile)) is not None:
         yield task.directory / base, "base"
-    if variant == "reference":  # files that are too large for the repository, which a tool of the task builds
+    if variant == "reference":  # files too large for the repository; one of the task's tools creates them
         yield cache_directory() / task.name / "reference" / profile, "."
 
 
@@ -146,12 +145,12 @@ def build(
     seed: int = 0,
     gpu: str | None = None,
 ) -> None:
-    """Run the command that builds a variant, if the manifest has one, in the workspace and in a sandbox.
+    """Run the manifest's command for building a variant, if there is one, in the workspace and in a sandbox.
 
-    The command can read Python, the installed packages and the workspace, and can write to the workspace only. Its
+    The command can read Python, the installed packages and the workspace, and can only write to the workspace. Its
     environment contains ``RE_BENCH_PROFILE`` and ``RE_BENCH_SEED``. The profile's limits apply, except for the time
-    limits. If the profile's device is ``cuda``, the command gets one GPU: the GPU with the UUID ``gpu``, or CUDA's
-    first GPU if ``gpu`` is None. Progress is printed on stderr.
+    limits. If the profile's device is ``cuda``, the command gets one GPU: the GPU with the UUID ``gpu``, by default
+    CUDA's first GPU. Progress is printed on stderr.
 
     Raises:
         UsageError: if no sandbox is available, or a GPU is required but missing.
@@ -210,7 +209,7 @@ def _run(
     backend = open_backend(sandbox)
     first, *rest = build_spec.command
     path, entry = str(workspace), task.profile(profile)
-    # The limit on CPU time applies to each process, and one process may keep all cores busy for the whole wall time.
+    # The limit on CPU time applies to each process, which may use all cores until the wall-clock limit.
     cpu_s = max(entry.limits.cpu_s, math.ceil(build_spec.time_limit_s * (os.cpu_count() or 1)))
     spec = SandboxSpec(
         writable={path: workspace},

@@ -1,4 +1,4 @@
-"""Text for the language tasks, which is made from pinned wheels, identical on all machines and verified when opened.
+"""Texts for the language tasks: made from pinned sources, identical on all machines, and verified when opened.
 
 :func:`open_text` returns the tokens; :class:`RandomWindows` and :func:`consecutive_windows` make batches of tokens.
 ``python -m re_bench.text prepare NAME`` prepares a text; see :mod:`re_bench.text.prepare`.

@@ -1,15 +1,11 @@
 """Read documents from pinned wheels: the docstrings or sources of the wheels' modules, in a fixed order.
 
-The wheels are read in the given order, and the modules of each wheel sorted by path. The order does not depend on the
-file system, hash seeds or number of processes.
+The wheels are read in the given order, and the modules of each wheel sorted by path.
 """
 
 from __future__ import annotations
 
 import ast
-import gc
-import multiprocessing
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +13,6 @@ import tempfile
 import tomllib
 import warnings
 import zipfile
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,14 +61,9 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
     """Download wheels into ``store`` with pip, using this machine's pip configuration.
 
     Raises:
-        UsageError: if ``store`` cannot be created, or a download fails.
+        UsageError: if pip cannot download a wheel with the pinned checksum.
     """
-    try:
-        store.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{store}: cannot be created ({error.strerror}); set RE_BENCH_CACHE to a writable directory"
-        ) from None
+    store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
         requirements = Path(incoming) / "requirements.txt"
         lines = [f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n" for wheel in wheels]
@@ -93,9 +83,7 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
 
 
 def _checked(wheel: Wheel, folders: Sequence[Path]) -> Path:
-    path = next((folder / wheel.file for folder in folders if (folder / wheel.file).is_file()), None)
-    if path is None:
-        raise UsageError(f"pip did not download {wheel.file}; give a directory with it: --wheels DIR")
+    path = next(folder / wheel.file for folder in folders if (folder / wheel.file).is_file())
     if (actual := sha256_of(path)) != wheel.sha256:
         raise UsageError(
             f"{path}: SHA-256 {actual}, expected {wheel.sha256}; delete this file, or give another directory"
@@ -158,8 +146,6 @@ Variant = Literal["docstrings", "sources"]
 MINIMUM: dict[Variant, int] = {"docstrings": 40, "sources": 200}
 """Minimum length of a document in characters."""
 
-_CHUNK = 64  # modules per unit of parallel work
-
 
 @dataclass(frozen=True)
 class Module:
@@ -173,18 +159,12 @@ class Module:
 def read_modules(wheels: Sequence[Path], variant: Variant) -> Iterator[Module]:
     """Yield the wheels' modules with their documents, in order; a module may have no documents.
 
-    A file that is not UTF-8, or whose docstrings cannot be read because of a syntax error, has no documents. Docstrings
-    are read by one spawned process per core, so the main module must do nothing when imported.
+    A file that is not UTF-8, or whose docstrings cannot be read because of a syntax error, has no documents.
     """
-    work = [(wheel, paths, variant) for wheel in wheels for paths in _chunks(wheel)]
-    processes = os.cpu_count() or 1 if variant == "docstrings" else 1
-    if processes == 1 or len(work) == 1:
-        for chunk in work:
-            yield from _read(chunk)
-        return
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        for modules in pool.map(_read, work):
-            yield from modules
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            for path in sorted(name for name in archive.namelist() if name.endswith(".py")):
+                yield Module(path, _documents(archive.read(path), variant))
 
 
 def unique(modules: Iterable[Module]) -> Iterator[Module]:
@@ -194,24 +174,6 @@ def unique(modules: Iterable[Module]) -> Iterator[Module]:
         new = [text for text in dict.fromkeys(module.documents) if text not in seen]
         seen.update(new)
         yield Module(module.path, tuple(new))
-
-
-def _chunks(wheel: Path) -> list[list[str]]:
-    with zipfile.ZipFile(wheel) as archive:
-        paths = sorted(name for name in archive.namelist() if name.endswith(".py"))
-    return [paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK)]
-
-
-def _read(work: tuple[Path, list[str], Variant]) -> list[Module]:
-    wheel, paths, variant = work
-    collecting = gc.isenabled()
-    gc.disable()  # syntax trees are large and have no cycles, so garbage collection is slow and useless
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            return [Module(path, _documents(archive.read(path), variant)) for path in paths]
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _documents(content: bytes, variant: Variant) -> tuple[str, ...]:

@@ -8,26 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from re_bench.data.cache import CacheEntry, cache_directory, cache_key
-from re_bench.data.huggingface import GPT2, OPENWEBTEXT, Repository, identity
+from re_bench.data.huggingface import GPT2, OPENWEBTEXT, Repository, identity, needs_paper_extra
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.prepared import (
-    FILES,
-    LARGEST,
-    PAPER_NAME,
-    SMALLEST,
-    Preparation,
-    PreparedText,
-    Stages,
-    made_with,
-    remedy,
-)
+from re_bench.text.prepared import FILES, LARGEST, PAPER_NAME, SMALLEST, PreparedText, made_with, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,8 +32,8 @@ SEED = 2357
 """Seed for permuting the documents; as in nanoGPT, the first documents of the permutation are held out."""
 
 _VERSION = 1  # increase it with every change of the preparation; it is part of the cache key
-_FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json"}
 _BATCH = 2000  # documents per batch of reading and encoding
+_REPORT_EVERY = 100_000
 
 
 @dataclass(frozen=True)
@@ -52,7 +41,7 @@ class PaperSpec:
     """The sources of documents and tokenizer: repositories on the Hugging Face Hub, or local copies of them."""
 
     dataset: Repository | Path
-    """Parquet or JSON files with a column ``text``, read in the order of their paths."""
+    """Parquet files with a column ``text``, read in the order of their paths."""
 
     tokenizer: Repository | Path
     """A tokenizer that transformers can load and that has the token ``<|endoftext|>``."""
@@ -69,7 +58,11 @@ class PaperSpec:
         return cache_key(_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED)
 
     def entry(self, cache: Path | None = None) -> CacheEntry:
-        """Return the text's entry in the cache directory ``cache`` (default: :func:`cache_directory`)."""
+        """Return the text's entry in the cache directory ``cache`` (default: :func:`cache_directory`).
+
+        Opening the entry verifies the files' checksums, except for ``train.bin`` (18 GB), of which it verifies only the
+        size.
+        """
         directory = (cache or cache_directory()) / "text" / f"paper-{self.key}"
         checked = tuple(file for file in FILES if file != "train.bin")
         return CacheEntry(directory, PAPER_NAME, FILES, remedy(PAPER_NAME), checked, _check_size)
@@ -79,42 +72,24 @@ PAPER = PaperSpec(OPENWEBTEXT, GPT2, documents=8_013_769)
 """OpenWebText and GPT-2's tokenizer, whose ``<|endoftext|>`` is token 50256."""
 
 
-def open_paper_text(spec: PaperSpec = PAPER, *, cache: Path | None = None) -> PreparedText:
-    """Open the prepared text for the profile ``paper``, without network.
-
-    This verifies the checksums of ``heldout.bin`` and ``tokenizer.json``, but only the size of ``train.bin``, which has
-    18 GB.
-
-    Raises:
-        UsageError: if the text is not in the cache.
-        ReBenchError: if a file does not match the manifest.
-    """
-    entry = spec.entry(cache)
-    return PreparedText(entry.directory, entry.open())
-
-
 def prepare_paper(
     spec: PaperSpec = PAPER, *, cache: Path | None = None, log: Callable[[str], None] = lambda _line: None
-) -> Preparation:
+) -> PreparedText:
     """Download, tokenize and split the text for the profile ``paper``, unless it is prepared already.
 
     If another process is already preparing it, wait for the result. ``log`` is called with each line of progress.
-
-    Raises:
-        UsageError: if a package is missing, a download fails, or the documents are not as expected.
-        ReBenchError: if a downloaded file does not have its pinned checksum.
     """
     entry = spec.entry(cache)
-    stages = Stages(PAPER_NAME, log)
 
     def build(directory: Path) -> dict[str, Any]:
-        _need_packages()
-        stages.enter("fetch")
+        with needs_paper_extra(PAPER_NAME):
+            import datasets  # noqa: F401, PLC0415 - needs the extra `paper`
+            import transformers  # noqa: F401, PLC0415 - as above
+        log(f"{PAPER_NAME}: fetch ...")
         tokenizer = _load_tokenizer(spec.tokenizer)
-        return _build(spec, _Documents(spec.dataset), tokenizer, directory, stages)
+        return _build(spec, _Documents(spec.dataset), tokenizer, directory, log)
 
-    manifest = entry.prepare(build, log)
-    return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
+    return PreparedText(entry.directory, entry.prepare(build, log))
 
 
 def _check_size(directory: Path, manifest: Mapping[str, Any]) -> None:
@@ -140,53 +115,37 @@ class _Documents:
     def __init__(self, source: Repository | Path) -> None:
         self.name = identity(source)
         directory = source.fetch(["plain_text/*.parquet"]) if isinstance(source, Repository) else source
-        self._files = sorted(path for path in directory.rglob("*") if path.suffix in _FORMATS)
-        formats = {_FORMATS[path.suffix] for path in self._files}
-        if len(formats) != 1:
-            raise UsageError(f"{directory}: must contain files of one format; supported: {', '.join(_FORMATS)}")
-        self._format = formats.pop()
+        self._files = sorted(map(str, directory.rglob("*.parquet")))
 
-    @cached_property
     def count(self) -> int:
-        """The number of documents. Counting reads all of them."""
-        return sum(table.num_rows for table in self._tables())
+        """Return the number of documents."""
+        from pyarrow import parquet  # noqa: PLC0415 - a dependency of datasets
+
+        return sum(parquet.read_metadata(file).num_rows for file in self._files)
 
     def batches(self) -> Iterator[list[str]]:
         """Yield all documents in order, in batches."""
-        for table in self._tables():
-            texts = table["text"].to_pylist()
-            if not all(isinstance(text, str) for text in texts):
-                raise UsageError(f"{self.name}: a document's text is not a string")
-            yield texts
-
-    def _tables(self) -> Iterator[Any]:
         from datasets import load_dataset  # noqa: PLC0415 - needs the extra `paper`
 
-        files = [str(path) for path in self._files]
-        rows = load_dataset(self._format, data_files=files, split="train", streaming=True).with_format("arrow")
+        rows = load_dataset("parquet", data_files=self._files, split="train", streaming=True).with_format("arrow")
         for table in rows.iter(batch_size=_BATCH):
-            if "text" not in table.column_names:
-                raise UsageError(f"{self.name}: no column text (columns: {', '.join(table.column_names)})")
-            yield table
+            yield table["text"].to_pylist()
 
 
 def _build(
-    spec: PaperSpec, documents: _Documents, tokenizer: Tokenizer, directory: Path, stages: Stages
+    spec: PaperSpec, documents: _Documents, tokenizer: Tokenizer, directory: Path, log: Callable[[str], None]
 ) -> dict[str, Any]:
     """Write the text's files into ``directory``, and return the manifest."""
-    stages.enter("count")
-    count = documents.count
+    count = documents.count()
     if spec.documents not in (None, count):
         raise UsageError(
             f"{documents.name}: {count:,} documents, expected {spec.documents:,}; "
             "files may be missing from the hub's cache: run again with access to the hub"
         )
     heldout = heldout_documents(count)
-    if len(heldout) == count:
-        raise UsageError(f"{documents.name}: too few documents for training and held-out text ({count})")
-    stages.enter("encode")
+    log(f"{PAPER_NAME}: encode ...")
     tokenizer.save(str(directory / "tokenizer.json"))
-    tokens = _write_tokens(documents, heldout, tokenizer, directory, stages)
+    tokens = _write_tokens(documents, heldout, tokenizer, directory, log)
     return {
         "name": PAPER_NAME,
         "key": spec.key,
@@ -199,7 +158,11 @@ def _build(
 
 
 def _write_tokens(
-    documents: _Documents, heldout: NDArray[np.int64], tokenizer: Tokenizer, directory: Path, stages: Stages
+    documents: _Documents,
+    heldout: NDArray[np.int64],
+    tokenizer: Tokenizer,
+    directory: Path,
+    log: Callable[[str], None],
 ) -> dict[str, int]:
     """Write ``train.bin`` in the documents' order and ``heldout.bin`` in ``heldout``'s order; return token counts."""
     rank = {int(number): position for position, number in enumerate(heldout)}
@@ -215,9 +178,9 @@ def _write_tokens(
                     train.append(text)
             tokens += file.write(_encoded(tokenizer, train)) // 2
             seen += len(texts)
-            if (percent := 100 * seen // documents.count) > reported:
-                reported = percent
-                stages.report(f"{seen:,} of {documents.count:,} documents, {tokens:,} tokens")
+            if seen // _REPORT_EVERY > reported:
+                reported = seen // _REPORT_EVERY
+                log(f"{PAPER_NAME}: encode: {seen:,} documents, {tokens:,} tokens")
     data = _encoded(tokenizer, kept)
     (directory / "heldout.bin").write_bytes(data)
     return {"train": tokens, "heldout": len(data) // 2}
@@ -235,27 +198,12 @@ def _load_tokenizer(source: Repository | Path) -> Tokenizer:
     """Return transformers' fast tokenizer, which treats ``<|endoftext|>`` in a document as ordinary text."""
     from transformers import GPT2TokenizerFast  # noqa: PLC0415 - needs the extra `paper`
 
-    from re_bench.text.vocabulary import END_OF_TEXT, treat_special_tokens_as_text  # noqa: PLC0415 - as above
+    from re_bench.text.vocabulary import END_OF_TEXT, as_ordinary_text  # noqa: PLC0415 - as above
 
     directory = source.fetch(["tokenizer.json", "tokenizer_config.json"]) if isinstance(source, Repository) else source
-    try:
-        fast = GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True)
-    except (OSError, ValueError, TypeError) as error:
-        raise UsageError(
-            f"{directory}: transformers cannot load the tokenizer ({str(error).splitlines()[0]})"
-        ) from None
-    tokenizer = treat_special_tokens_as_text(fast.backend_tokenizer)
+    fast = GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True)
+    tokenizer = as_ordinary_text(fast.backend_tokenizer)
     size = tokenizer.get_vocab_size()  # without files, transformers returns an empty tokenizer
     if tokenizer.token_to_id(END_OF_TEXT) is None or not SMALLEST <= size <= LARGEST:
         raise UsageError(f"{directory}: the tokenizer must have {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens")
     return tokenizer
-
-
-def _need_packages() -> None:
-    try:
-        import datasets  # noqa: F401, PLC0415 - needs the extra `paper`
-        import transformers  # noqa: F401, PLC0415 - as above
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{PAPER_NAME}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
-        ) from None

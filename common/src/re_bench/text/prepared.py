@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.text.corpus import MINIMUM, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
@@ -94,49 +93,16 @@ class PreparedText:
 
     def tokenizer(self) -> Tokenizer:
         """Return the tokenizer. This needs the package tokenizers."""
-        from re_bench.text.vocabulary import open_tokenizer  # noqa: PLC0415 - reading tokens needs no tokenizers
+        from tokenizers import Tokenizer  # noqa: PLC0415 - reading tokens needs no tokenizers
 
-        return open_tokenizer(self.directory / "tokenizer.json")
+        from re_bench.text.vocabulary import as_ordinary_text  # noqa: PLC0415 - as above
 
-
-@dataclass
-class Preparation:
-    """The result of preparing a text."""
-
-    text: PreparedText
-    seconds: dict[str, float]
-    """Wall-clock time of each stage; empty if the text was already prepared."""
-
-
-class Stages:
-    """Logs and times the stages of preparing a text."""
-
-    def __init__(self, name: str, log: Callable[[str], None]) -> None:
-        self._name, self._say = name, log
-        self._entered: list[tuple[str, float]] = []
-
-    def enter(self, stage: str) -> None:
-        """Start the stage ``stage`` and log its name; the previous stage ends."""
-        self._entered.append((stage, time.monotonic()))
-        self._say(f"{self._name}: {stage} ...")
-
-    def report(self, progress: str) -> None:
-        """Log the progress of the current stage."""
-        self._say(f"{self._name}: {self._entered[-1][0]}: {progress}")
-
-    def seconds(self) -> dict[str, float]:
-        """Return the seconds that each stage took, counting the last stage until now."""
-        ends = [*(start for _stage, start in self._entered[1:]), time.monotonic()]
-        return {stage: round(end - start, 2) for (stage, start), end in zip(self._entered, ends, strict=False)}
+        return as_ordinary_text(Tokenizer.from_file(str(self.directory / "tokenizer.json")))
 
 
 def made_with() -> str:
     """Return the versions of the tools that the text depends on."""
-    try:
-        tokenizers = f"tokenizers {version('tokenizers')}"
-    except PackageNotFoundError:
-        tokenizers = "no tokenizers"
-    return f"Python {sys.version.split()[0]}, {tokenizers}, numpy {np.__version__}"
+    return f"Python {sys.version.split()[0]}, tokenizers {version('tokenizers')}, numpy {np.__version__}"
 
 
 def remedy(name: str) -> str:
@@ -145,7 +111,7 @@ def remedy(name: str) -> str:
 
 
 CHECKSUMS = Path(__file__).with_name("checksums.json")
-"""The file that contains the cache key and the files' SHA-256 for each text made from the pinned wheels."""
+"""The file that lists texts made from the pinned wheels, each with its cache key and the SHA-256 of its files."""
 
 
 def wheel_text_entry(
@@ -156,12 +122,7 @@ def wheel_text_entry(
     ``pinned`` determines whether to compare the files with :data:`CHECKSUMS`, if the text is listed there.
     """
     directory = (cache_root or cache_directory()) / "text" / f"{spec.name}-{spec.key(wheels)}"
-
-    def check(directory: Path, manifest: Mapping[str, Any]) -> None:
-        _check_wheels(directory, manifest, wheels)
-        if pinned:
-            _check_pins(manifest)
-
+    check = _check_pins if pinned else lambda _directory, _manifest: None
     return CacheEntry(directory, spec.name, FILES, remedy(spec.name), check=check)
 
 
@@ -172,7 +133,7 @@ def pinned_checksums() -> dict[str, dict[str, str]]:
     return pins
 
 
-def _check_pins(manifest: Mapping[str, Any]) -> None:
+def _check_pins(_directory: Path, manifest: Mapping[str, Any]) -> None:
     """Compare a text's files with :data:`CHECKSUMS`, if the text's key is listed there."""
     pins = pinned_checksums().get(manifest["name"], {})
     if pins.get("key") != manifest["key"]:
@@ -181,16 +142,6 @@ def _check_pins(manifest: Mapping[str, Any]) -> None:
         if (actual := manifest["files"][file]) != pins[file]:
             raise ReBenchError(
                 f"{manifest['name']}: {file} has SHA-256 {actual}, but checksums.json has {pins[file]}. The wheels "
-                f"match their pins, so the tools differ: the text was made with {manifest['made_with']}, this process "
-                f"has {made_with()}; install the versions in constraints.txt and prepare the text again"
-            )
-
-
-def _check_wheels(directory: Path, manifest: Mapping[str, Any], wheels: Sequence[Wheel]) -> None:
-    expected = {wheel.file: wheel.sha256 for wheel in wheels}
-    for file in sorted(expected.keys() | manifest["wheels"].keys()):
-        if (actual := manifest["wheels"].get(file)) != expected.get(file):
-            raise ReBenchError(
-                f"{directory}: made from {file} with SHA-256 {actual}, expected {expected.get(file)}; "
-                f"{remedy(manifest['name'])}"
+                f"match their pins, so the tools differ: the text was made with {manifest['made_with']}; install the "
+                "versions in constraints.txt and prepare the text again"
             )

@@ -34,7 +34,8 @@ _TABLE_BITS = 27
 def shingles(text: str) -> NDArray[np.uint64]:
     """Return a 64-bit hash of every shingle of a text, in order; a text shorter than a shingle has one shingle.
 
-    Case, whitespace and punctuation are ignored. Each UTF-8 byte of a non-ASCII letter counts as a letter.
+    ASCII letters count regardless of case; ASCII whitespace and punctuation are ignored. Each UTF-8 byte of a non-ASCII
+    character counts as a letter.
     """
     letters = text.encode().translate(_LOWER, _DROPPED).ljust(WIDTH, b"\0")
     hashes = np.frombuffer(letters, np.uint8).astype(np.uint64) + np.uint64(1)

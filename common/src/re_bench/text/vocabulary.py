@@ -9,7 +9,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -34,12 +33,7 @@ def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(documents, trainer, length=len(documents))
-    return treat_special_tokens_as_text(tokenizer)
-
-
-def open_tokenizer(path: Path) -> Tokenizer:
-    """Load a tokenizer, and make it treat END_OF_TEXT within a text as ordinary text."""
-    return treat_special_tokens_as_text(Tokenizer.from_file(str(path)))
+    return as_ordinary_text(tokenizer)
 
 
 def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> Iterator[NDArray[np.uint16]]:
@@ -49,10 +43,7 @@ def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> It
         yield np.concatenate([np.array([*encoding.ids, end], "<u2") for encoding in batch])
 
 
-def treat_special_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
-    """Make the tokenizer encode END_OF_TEXT within a text as ordinary text, and return it.
-
-    Docstrings about tokenizers contain END_OF_TEXT, which must not end a document there.
-    """
+def as_ordinary_text(tokenizer: Tokenizer) -> Tokenizer:
+    """Make the tokenizer encode END_OF_TEXT within a document as ordinary text, and return it."""
     tokenizer.encode_special_tokens = True
     return tokenizer

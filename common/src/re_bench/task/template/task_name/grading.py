@@ -25,7 +25,7 @@ _WAVES = ((1.0, 1.0, 0.3), (0.5, 3.0, 1.1), (0.25, 7.0, 2.0))
 
 
 def truth(x: float) -> float:
-    """Return the hidden function's value at ``x``, a number from 0 to 1."""
+    """Return the hidden function's value at ``x``; ``x`` is a number from 0 to 1."""
     # CHANGE ME: the ground truth of your task.
     return sum(height * math.sin(2 * math.pi * rate * x + phase) for height, rate, phase in _WAVES)
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Speed = tuple[float, float | None]  # predictions per second, MFU
     Measure = Callable[[], Speed]
 
-WARMING_UP = 2
-"""Number of untimed first steps, the same as in :func:`re_bench.lm.training.train`."""
+WARM_UP = 2
+"""Number of untimed first steps, as in :func:`re_bench.lm.training.train`."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ GPT2 = Shape(GPTConfig(50_304), batch=32, steps=20, rounds=3, device="cuda")
 def ours(shape: Shape, **changes: Any) -> Measure:
     """Return a function that trains for one round with ``train`` and returns its speed."""
     model, batches = shape.model(), RandomWindows(shape.tokens, shape.batch, shape.config.block_size)
-    settings = Settings(WARMING_UP + shape.steps, 1e-4, report_every=0, **changes)
+    settings = Settings(WARM_UP + shape.steps, 1e-4, report_every=0, **changes)
     length = shape.config.block_size
     flops = model.flops_per_token(length)
 
@@ -92,7 +92,7 @@ def plain(shape: Shape, *, autocast: bool = False, compiled: bool = False) -> Me
 
     def step(number: int) -> None:
         for group in optimizer.param_groups:
-            group["lr"] = 1e-4 * (0.1 + 0.45 * (1 + math.cos(math.pi * number / (WARMING_UP + shape.steps))))
+            group["lr"] = 1e-4 * (0.1 + 0.45 * (1 + math.cos(math.pi * number / (WARM_UP + shape.steps))))
         inputs, targets = batch()
         with torch.autocast(shape.device, torch.bfloat16, enabled=autocast):
             logits = step_model(inputs)
@@ -103,11 +103,11 @@ def plain(shape: Shape, *, autocast: bool = False, compiled: bool = False) -> Me
         optimizer.zero_grad(set_to_none=True)
 
     def measure() -> Speed:
-        for number in range(WARMING_UP):
+        for number in range(WARM_UP):
             step(number)
         wait(shape)
         began = time.perf_counter()
-        for number in range(WARMING_UP, WARMING_UP + shape.steps):
+        for number in range(WARM_UP, WARM_UP + shape.steps):
             step(number)
         wait(shape)
         return shape.steps * shape.batch * length / (time.perf_counter() - began), None
@@ -121,7 +121,7 @@ def wait(shape: Shape) -> None:
 
 
 def compare(shape: Shape, loops: dict[str, Measure]) -> dict[str, list[Speed]]:
-    """Return the speeds of the loops in each round; the loops alternate, and a first round is a warm-up."""
+    """Return the speeds of the loops in each round; the loops alternate, and a warm-up round comes first."""
     for measure in loops.values():
         measure()
     rounds = [{name: measure() for name, measure in loops.items()} for _ in range(shape.rounds)]
@@ -151,7 +151,7 @@ def bench(benchmark: BenchmarkFixture, capsys: Any, shape: Shape, loops: dict[st
 
 @pytest.mark.benchmark(group="training loops compared: a small model on the CPU")
 @pytest.mark.timeout(900)
-def test_small_model_on_the_cpu(benchmark: BenchmarkFixture, capsys: Any) -> None:
+def test_training_a_small_model_on_the_cpu(benchmark: BenchmarkFixture, capsys: Any) -> None:
     default = "bfloat16" if fast_bfloat16(torch.device("cpu")) else "single precision"
     loops = {
         "plain loop, single precision": plain(SMALL),
@@ -164,7 +164,7 @@ def test_small_model_on_the_cpu(benchmark: BenchmarkFixture, capsys: Any) -> Non
 @pytest.mark.benchmark(group="training loops compared: GPT-2 124M on the GPU")
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_gpt2_on_the_gpu(benchmark: BenchmarkFixture, capsys: Any) -> None:
+def test_training_gpt2_on_the_gpu(benchmark: BenchmarkFixture, capsys: Any) -> None:
     loops = {
         "plain loop, bfloat16": plain(GPT2, autocast=True),
         "plain loop, bfloat16, compiled": plain(GPT2, autocast=True, compiled=True),

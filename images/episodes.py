@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import json
 import secrets
@@ -13,22 +12,22 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from catalogue import TOP
 from engines import EngineError
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path += [str(TOP / "tests"), str(TOP / "server" / "tests")]
 
 from fake_server import FakeServer
+from server_process import CLIENTS, opened, text, write
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from engines import Engine
 
 TASK = "triton_cumsum"
-CLIENTS = ("openreward", "ors")
 START_S = 180
 EPISODE_S = 450
 _TOLERANCE = 0.1
@@ -75,7 +74,10 @@ def _address(process: subprocess.Popen[str], lines: list[str]) -> str:
 
 
 def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
-    """Test the server's image, also with the agent image ``agent`` if it is given; return a line for each problem."""
+    """Test the server's image and, if ``agent`` is not None, an agent in the image with this tag.
+
+    Return a line for each problem.
+    """
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", "re-bench tasks && re-bench serve --help && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"tasks, server or torch are missing: {done.stderr[-400:]}"]
@@ -92,73 +94,30 @@ def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
 def _problems_of_episodes(url: str, token: str) -> Iterator[str]:
     for client in CLIENTS:
         try:
-            played = asyncio.run(asyncio.wait_for(play(client, url, token), EPISODE_S))
+            yield from asyncio.run(asyncio.wait_for(problems_of_episode(client, url, token), EPISODE_S))
         except Exception as error:  # noqa: BLE001 - clients raise many types
             yield f"{client}: episode failed: {type(error).__name__}: {error}"
-        else:
-            yield from problems_of_episode(played)
 
 
-@contextlib.asynccontextmanager
-async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIterator[tuple[Any, list[str]]]:
-    """Open a session with one of the :data:`CLIENTS`; yield the session and the ids of the server's tasks."""
-    # Importing a client takes seconds.
-    if client == "openreward":
-        from openreward import AsyncOpenReward  # noqa: PLC0415
-
-        one = AsyncOpenReward(api_key=token)
-        environment: Any = one.environments.get("rebench", variant="rebench", base_url=url)
-    else:
-        from ors.client import AsyncORS  # noqa: PLC0415
-
-        one = AsyncORS(base_url=url, api_key=token)
-        environment = one.environment("rebench")
-    try:
-        tasks = {task.task_spec["id"]: task for task in await environment.list_tasks("test")}
-        async with environment.session(tasks[task_id]) as session:
-            yield session, sorted(tasks)
-    finally:
-        for opened in list(one.environments._clients.values()):  # noqa: SLF001 - there is no public close()
-            await opened.close()
-        await one.environments._get_connector().close()  # noqa: SLF001
-
-
-async def play(client: str, url: str, token: str) -> dict[str, Any]:
-    """Play an episode: score the baseline, then write and score the reference; return the results of the tool calls."""
-    reference = base64.b64encode((TOP / "tasks" / TASK / "reference" / "solution.py").read_bytes()).decode()
-    async with session_of(client, url, token, f"ai_rd_{TASK}") as (session, tasks):
-        listed = await session.call_tool("bash", {"command": "id -u; ls"})
+async def problems_of_episode(client: str, url: str, token: str) -> list[str]:
+    """Play an episode: score the baseline, then write and score the reference; return a line for each problem."""
+    async with opened(client, url, f"ai_rd_{TASK}", token) as session:
+        listed = text(await session.call_tool("bash", {"command": "id -u; ls"})).split()
         first = await session.call_tool("answer", {})
-        written = await session.call_tool("bash", {"command": f"echo {reference} | base64 -d > solution.py"})
+        await write(session, "solution.py", (TOP / "tasks" / TASK / "reference" / "solution.py").read_bytes())
         final = await session.call_tool("answer", {"get_final_score": True})
-    return {
-        "client": client,
-        "tasks": tasks,
-        "listed": "".join(block.text for block in listed.blocks).split(),
-        "exit_status": written.metadata["exit_status"],
-        "rewards": [first.reward, final.reward],
-        "finished": [first.finished, final.finished],
-    }
-
-
-def problems_of_episode(played: dict[str, Any]) -> list[str]:
-    """Return a line for each problem in the result of :func:`play`."""
     problems = []
-    rewards, listed, tasks = played["rewards"], played["listed"], played["tasks"]
-    near = [abs(reward - wanted) <= _TOLERANCE for reward, wanted in zip(rewards, (0, 1), strict=True)]
-    if not all(near):
-        problems.append(f"{played['client']}: rewards {rewards}; expected about 0 and 1")
-    if len(tasks) != len(list(TOP.glob("tasks/*/task.toml"))):
-        problems.append(f"{played['client']}: tasks {tasks}")
-    if played["finished"] != [False, True]:
-        problems.append(f"{played['client']}: finished {played['finished']}")
+    if abs(first.reward) > _TOLERANCE or abs(final.reward - 1) > _TOLERANCE:
+        problems.append(f"{client}: rewards {first.reward} and {final.reward}; expected about 0 and 1")
+    if first.finished or not final.finished:
+        problems.append(f"{client}: finished {first.finished} and {final.finished}; expected False and True")
     if listed[0] == "0" or "solution.py" not in listed:
-        problems.append(f"{played['client']}: user and workspace {listed}")
+        problems.append(f"{client}: user and workspace {listed}")
     return problems
 
 
 def _problems_of_agent(engine: Engine, tag: str, url: str, token: str) -> list[str]:
-    """Run the agent in its image, with a scripted model, on a task of the server; return a line for each problem."""
+    """Run the agent in its image with a scripted model on one of the server's tasks; return a line for each problem."""
     reference = (TOP / "tasks" / TASK / "reference" / "solution.py").read_text(encoding="utf-8")
     replies = iter(
         [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from re_bench.errors import InvalidSubmissionError, UsageError
 from re_bench.limits import SubmissionLimits
-from re_bench.task.staging import stage
+from re_bench.task.submission_copy import stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -159,7 +159,7 @@ def test_files_of_any_name_are_copied_without_their_hard_links_and_setuid_bits(s
 def test_a_sparse_terabyte_is_refused_without_being_read(source: Path, tmp_path: Path) -> None:
     with (source / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(InvalidSubmissionError, match=r"larger than 1024 MiB \(at huge\), of which huge has at least"):
+    with pytest.raises(InvalidSubmissionError, match=r"larger than 1024 MiB \(at huge\)"):
         stage(source, tmp_path / "copy")
 
 
@@ -171,7 +171,7 @@ def test_too_many_entries_too_deep_trees_and_single_files_are_refused(source: Pa
     (source / "0" / "cache").mkdir()
     for number in range(6):
         (source / "0" / "cache" / str(number)).touch()
-    with pytest.raises(InvalidSubmissionError, match="more than 9 files and directories, of which 0 has at least 4;"):
+    with pytest.raises(InvalidSubmissionError, match=r"more than 9 files and directories \(at 0/cache/\d\);"):
         stage(source, tmp_path / "another", SubmissionLimits(entries=9))
     for name in ("missing", "solution.py"):
         with pytest.raises(UsageError, match="not a readable directory"):

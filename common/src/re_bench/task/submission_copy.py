@@ -1,7 +1,7 @@
 """Stage a submission: copy it within limits, compute its hash, and skip links that lead out of the submission.
 
-Everything is opened relative to the file descriptor of its directory, without following symbolic links. Replacing a
-directory with a link during the copy therefore has no effect.
+All files and directories are opened relative to the file descriptor of the parent directory, without following symbolic
+links. Replacing a directory with a link during the copy therefore has no effect.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import errno
 import hashlib
 import os
 import stat
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
@@ -39,7 +38,7 @@ class Staged:
     size: int = 0
     """Total bytes of all files."""
     skipped: list[str] = field(default_factory=list)
-    """The first 50 entries that were not copied, such as links that lead out, each with the reason."""
+    """The first 50 entries that were not copied, such as links that lead out of the submission, with the reasons."""
 
 
 def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) -> Staged:
@@ -49,7 +48,7 @@ def stage(source: Path, target: Path, limits: SubmissionLimits | None = None) ->
 
     Raises:
         UsageError: if ``source`` is not a readable directory, or is a link that belongs to another user.
-        InvalidSubmissionError: if the submission is larger than ``limits`` allows.
+        InvalidSubmissionError: if the submission exceeds the size, number of entries or depth in ``limits``.
     """
     if source.is_symlink() and source.lstat().st_uid != os.geteuid():
         raise UsageError(f"{source}: is a link that belongs to another user; give the submission's directory itself")
@@ -74,9 +73,7 @@ class _Copier:
         self.staged = staged
         self.limits = limits
         self.seen = 0
-        self.entries: Counter[str] = Counter()
-        """Number of entries seen so far in each top-level entry, including the top-level entry itself."""
-        self.bytes: Counter[str] = Counter()
+        """Number of files, directories and other entries so far."""
         self.hash = hashlib.sha256()
 
     def directory(self, descriptor: int, path: PurePosixPath) -> None:
@@ -95,11 +92,11 @@ class _Copier:
                 if not self.limits.include(top):
                     continue
                 self.seen += 1
-                self.entries[top] += 1
                 if self.seen > self.limits.entries:
                     raise InvalidSubmissionError(
-                        f"the submission has more than {self.limits.entries} files and directories"
-                        f"{_largest(self.entries, '')}; remove unneeded files, or keep them outside of the workspace"
+                        f"the submission has more than {self.limits.entries} files and directories "
+                        f"(at {_printable_path(path / entry.name)}); "
+                        "remove unneeded files, or keep them outside the workspace"
                     )
                 names.append(entry.name)
         return sorted(names, key=os.fsencode)
@@ -165,15 +162,13 @@ class _Copier:
 
     def _add_bytes(self, size: int, path: PurePosixPath) -> None:
         self.staged.size += size
-        self.bytes[path.parts[0]] += size
         self._check_size(0, path)
 
-    def _check_size(self, size: int, path: PurePosixPath) -> None:
-        if self.staged.size + size > self.limits.mib << 20:
-            self.bytes[path.parts[0]] += size
+    def _check_size(self, more: int, path: PurePosixPath) -> None:
+        if self.staged.size + more > self.limits.mib << 20:
             raise InvalidSubmissionError(
-                f"the submission is larger than {self.limits.mib} MiB (at {_printable_path(path)})"
-                f"{_largest(Counter({name: size >> 20 for name, size in self.bytes.items()}), ' MiB')}"
+                f"the submission is larger than {self.limits.mib} MiB (at {_printable_path(path)}); "
+                "remove unneeded files, or keep them outside the workspace"
             )
 
     def _record(self, path: PurePosixPath, kind: str, content: bytes = b"") -> None:
@@ -191,18 +186,12 @@ def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
     """Return whether a link to ``destination`` in the directory ``parent`` stays inside the submission.
 
     ``..`` is only allowed at the beginning of ``destination``, where it leads to a real parent directory. After a name,
-    ``..`` is rejected: the name could be another link, and ``..`` would then lead to the parent of that link's target.
+    ``..`` is rejected, because the name could be another link, and ``..`` would lead to the parent of its target.
     """
     climbs = 0
     while destination.parts[climbs : climbs + 1] == ("..",):
         climbs += 1
     return not destination.is_absolute() and climbs <= len(parent.parts) and ".." not in destination.parts[climbs:]
-
-
-def _largest(sizes: Counter[str], unit: str) -> str:
-    """Return a clause for a message that names the largest top-level entry so far."""
-    ((name, size),) = sizes.most_common(1)
-    return f", of which {_printable_path(PurePosixPath(name))} has at least {size:,}{unit}"
 
 
 def _printable_path(path: PurePosixPath) -> str:
