@@ -1,7 +1,7 @@
 """Configure Sphinx for the documentation site, which ``nox -s docs`` builds.
 
-The source directory is the top of the repository, so that relative links work both on the site and in the repository's
-web view. On the site, a link to a file that is not a page leads to the file.
+The source directory is the top of the repository, so that relative links work on the site and in the repository's web
+view. On the site, links to files that are not pages lead to the files.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from docutils import nodes
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -48,17 +46,16 @@ html_show_sphinx = False
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
-EXTERNAL: set[str] = set()
 NAVIGATION = {
-    "Start": ["start", "doctor", "versions", "concepts", "../CHANGELOG"],
+    "Start": ["start", "concepts", "../CHANGELOG"],
     "Tutorials": ["tutorials/change-a-task", "tutorials/check-the-benchmark", "tutorials/evaluate-an-agent"],
     "Tasks": [
         "science",
         *(f"{path.stem} <tasks/{path.stem}>" for path in sorted((TOP / "docs" / "tasks").glob("*.md"))),
     ],
-    "Task authors": ["task-authors", "text", "models", "gateway"],
-    "Evaluators": ["evaluations", "reports", "results", "transcripts", "environment", "human-baselines"],
-    "With other tools": ["inspect", "exports", "mcp", "images", "scale"],
+    "Task authors": ["task-authors", "text", "gateway"],
+    "Evaluators": ["evaluations", "reports", "results", "environment", "human-baselines"],
+    "With other tools": ["integrations", "models", "scale"],
     "How it is built": ["architecture", "sandboxes", "threat-model", "../CONTRIBUTING"],
     "Reference": ["commands", "api"],
 }
@@ -68,29 +65,16 @@ NAVIGATION = {
 def setup(app: Sphinx) -> None:
     """Register the functions below as event handlers."""
     app.connect("source-read", add_navigation)
-    app.connect("doctree-resolved", note_external_links)
-    app.connect("build-finished", write_external_links)
     app.connect("autodoc-process-docstring", keep_colons, priority=0)
 
 
 def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the navigation to the root page; mark the other READMEs as orphans, to which only links lead."""
+    """Append the navigation to the root page, and mark the other READMEs as orphans (pages outside the navigation)."""
     if name == root_doc:
         lists = ("\n".join([f":caption: {caption}", ":hidden:", "", *pages]) for caption, pages in NAVIGATION.items())
         source[0] += "".join(f"\n```{{toctree}}\n{text}\n```\n" for text in lists)
     elif name.endswith("README"):
         source[0] = f"---\norphan: true\n---\n{source[0]}"
-
-
-def note_external_links(_app: Sphinx, tree: nodes.document, _name: str) -> None:
-    """Record the external links of a page. Only ``nox -s docs -- external`` checks them."""
-    found = (str(node.get("refuri", "")) for node in tree.findall(nodes.reference))
-    EXTERNAL.update(link for link in found if "://" in link)
-
-
-def write_external_links(app: Sphinx, _error: Exception | None) -> None:
-    """Write the external links to a file."""
-    (app.outdir / "external-links.txt").write_text("\n".join(sorted(EXTERNAL)) + "\n", encoding="utf-8")
 
 
 def keep_colons(_app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:

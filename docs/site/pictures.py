@@ -1,23 +1,26 @@
 """Draw the pictures in the README and the docs: ``python docs/site/pictures.py [--validations JSON ...]``.
 
-``--validations`` takes output files of ``re-bench validate --json`` and saves the drawn values to
-``docs/pictures/validation.json``, with today's date and the installed versions. The pictures are drawn from that file,
-from ``docs/pictures/session.txt``, and from the tasks' anchors and records.
+``--validations`` reads output files of ``re-bench validate --json`` and saves the values to draw in
+``docs/pictures/validation.json``, with today's date and the installed versions. The pictures show the content of that
+file, of ``docs/pictures/session.txt``, and of the tasks' anchors and records.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
+import io
 import json
+import re
+import textwrap
 from collections import Counter
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ladder import draw_ladder
+import matplotlib as mpl
 from matplotlib.figure import Figure
-from paper import ACCENT, BAD, GOOD, GRID, INK, MUTED, roomy, save, styled
-from terminal import draw_session
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from re_bench.cli.science import rows_of
 from re_bench.data.provenance import hardware, versions
@@ -25,10 +28,16 @@ from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
 TOP = Path(__file__).parents[2]
 PICTURES = TOP / "docs" / "pictures"
-_KEPT = PICTURES / "validation.json"
+_VALIDATIONS = PICTURES / "validation.json"
+INK, MUTED, GRID = "#1f2328", "#59636e", "#d1d9e0"
+ACCENT, BAD, GOOD = "#0072b2", "#c2410c", "#007a5a"
+_DECIMALS = re.compile(r"(\.\d)\d{3,}")
+"""Matches four or more decimals of a number, which are truncated to the first."""
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 _LOWEST, _HIGHEST = -1.5, 1.3
 """Range of the reward axis in ``idea.svg``; lower rewards are drawn at the lower end, labelled "≤ -1.5"."""
 _REFUSED_AT = -2.05
@@ -38,6 +47,18 @@ _KEY = (
     ("cheats that are valid, and no better than the solution they are derived from", "x", BAD),
 )
 
+_COLOURS = {"baseline": ACCENT, "reference": GOOD, "best": GOOD, "ceiling": INK, "simple": MUTED}
+_TASK, _PROFILE, _KIND, _METHOD, _REWARD = 0, 1, 2, 3, 6
+"""Columns of :func:`re_bench.cli.science.rows_of`."""
+_CHARACTERS = 74
+_ROW_INCHES = 0.42
+_WIDTH_INCHES = 6.2
+
+_HEIGHT, _WIDTH, _SIZE = 17, 7.25, 12
+"""Height and width of a character in the picture of a terminal, and the font's size, all in pixels."""
+_BLACK, _WHITE, _GREEN, _RED, _GREY = "#0d1117", "#e6edf3", "#56d364", "#ff7b72", "#9198a1"
+"""Colours of the terminal."""
+
 
 def main() -> None:
     """Draw all pictures; with ``--validations``, save new values first."""
@@ -45,14 +66,14 @@ def main() -> None:
     parser.add_argument("--validations", metavar="JSON", type=Path, nargs="+", help="from re-bench validate --json")
     options = parser.parse_args()
     if options.validations:
-        _KEPT.write_text(json.dumps(kept(options.validations), indent=1) + "\n", encoding="utf-8")
+        _VALIDATIONS.write_text(json.dumps(kept(options.validations), indent=1) + "\n", encoding="utf-8")
     for name, svg in pictures().items():
         (PICTURES / name).write_text(svg, encoding="utf-8")
 
 
 def pictures() -> dict[str, str]:
     """Return all pictures as SVG, by file name."""
-    drawn = {"idea.svg": draw_idea(json.loads(_KEPT.read_text(encoding="utf-8")))}
+    drawn = {"idea.svg": draw_idea(json.loads(_VALIDATIONS.read_text(encoding="utf-8")))}
     session = PICTURES / "session.txt"
     if session.exists():
         drawn["session.svg"] = draw_session(session.read_text(encoding="utf-8"))
@@ -62,7 +83,7 @@ def pictures() -> dict[str, str]:
 
 
 def kept(files: Sequence[Path]) -> dict[str, Any]:
-    """Return the values to draw from validations: the status and mean reward of each solution, and their origin."""
+    """Return what ``idea.svg`` shows of validations: the status and mean reward of each solution, and their origin."""
     reports = [report for file in files for report in json.loads(file.read_text(encoding="utf-8"))["reports"]]
     return {
         "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
@@ -108,7 +129,7 @@ def draw_idea(data: dict[str, Any]) -> str:
             title=_origin(data),
         )
         key.get_title().set(color=MUTED, fontsize=7.5)
-        return save(figure, "idea", "The scale of rewards", _in_words(data))
+        return save(figure, "idea", "The scale of rewards", _as_text(data))
 
 
 def _origin(data: dict[str, Any]) -> str:
@@ -117,7 +138,7 @@ def _origin(data: dict[str, Any]) -> str:
     return f"re-bench validate, profile {data['profile']}, {data['date']}, {data['hardware']}, {versions_}"
 
 
-def _in_words(data: dict[str, Any]) -> str:
+def _as_text(data: dict[str, Any]) -> str:
     lines = []
     for task, solutions in data["tasks"].items():
         rewards = {solution["solution"]: solution["reward"] for solution in solutions}
@@ -145,6 +166,107 @@ def _draw_task(axes: Any, height: int, task: str, solutions: list[dict[str, Any]
     axes.axhline(height, color=GRID, linewidth=0.6, zorder=0)
     axes.text(_REFUSED_AT - 0.5, height, task, ha="right", va="center", color=INK, family="monospace")
     axes.set_yticks([])
+
+
+def draw_ladder(rows: Sequence[Sequence[str]]) -> str:
+    """Return a task's picture as SVG: its rows in ``docs/science.md`` that have a reward, one panel per profile."""
+    rows = [row for row in rows if row[_REWARD]]
+    profiles = list(dict.fromkeys(row[_PROFILE] for row in rows))
+    panels = [[row for row in rows if row[_PROFILE] == profile] for profile in profiles]
+    with styled():
+        heights = [len(panel) * _ROW_INCHES + 0.75 for panel in panels]
+        figure = Figure(figsize=(_WIDTH_INCHES, sum(heights)), layout=roomy())
+        every = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
+        for axes, profile, panel in zip(every, profiles, panels, strict=True):
+            _draw_panel(axes, profile, panel[::-1])  # first row on top, since a row may refer to the row above it
+        task = rows[0][_TASK]
+        text = "; ".join(f"{row[_PROFILE]}: {_label(row)} {row[_REWARD]}" for row in rows)
+        return save(figure, task.replace("_", "-"), f"What methods reach at {task}", text)
+
+
+def _label(row: Sequence[str]) -> str:
+    return row[_METHOD] if row[_KIND] == "simple" else f"{row[_KIND]}: {row[_METHOD]}"
+
+
+def _draw_panel(axes: Any, profile: str, rows: Sequence[Sequence[str]]) -> None:
+    rewards = [float(row[_REWARD]) for row in rows]
+    low, high = min(0.0, *rewards), max(1.0, *rewards)
+    for height, (row, reward) in enumerate(zip(rows, rewards, strict=True)):
+        colour = _COLOURS[row[_KIND]]
+        method = textwrap.shorten(_label(row).replace("`", ""), _CHARACTERS, placeholder=" …")
+        axes.hlines(height, low, high, color=GRID, linewidth=0.7, zorder=0)
+        axes.hlines(height, 0, reward, color=colour, linewidth=2.2)
+        axes.plot(reward, height, "D" if row[_KIND] == "ceiling" else "o", color=colour, markersize=6)
+        axes.text(low, height + 0.24, method, color=INK, fontsize=8.5)
+        axes.text(high + 0.12 * (high - low), height, f"{reward:.2f}", color=colour, ha="right", va="center")
+    for reward in (0, 1):
+        axes.axvline(reward, color=GRID, linewidth=1, zorder=0)
+    axes.set_ylim(-0.5, len(rows) - 0.1)
+    axes.set_xlim(low - 0.02 * (high - low), high + 0.13 * (high - low))
+    axes.set_yticks([])
+    axes.tick_params(length=0)
+    axes.set_title(f"profile {profile}: reward", loc="left", color=INK, fontsize=10, fontweight="bold")
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def draw_session(text: str) -> str:
+    """Return a picture of a terminal session as SVG; the first line of ``text`` is the title and the date."""
+    title, *lines = text.rstrip("\n").split("\n")
+    width = max(map(len, [title, *lines])) * _WIDTH + 36
+    height = (len(lines) + 3) * _HEIGHT
+    rows = "".join(_row(line, 3.2 + index) for index, line in enumerate(lines))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
+        f'height="{height}" role="img"><title>{escape(title)}</title>'
+        f"<style>text{{font:{_SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+        "white-space:pre}</style>"
+        f'<rect width="100%" height="100%" rx="8" fill="{_BLACK}" stroke="#3d444d"/>'
+        f'<text x="18" y="{1.4 * _HEIGHT:.0f}" fill="{_GREY}">{escape(title)}</text>{rows}</svg>\n'
+    )
+
+
+def _row(line: str, row: float) -> str:
+    """Return the SVG of a line; its fixed width keeps columns aligned in any monospaced font."""
+    if not line.strip():
+        return ""
+    colour = _GREEN if line.startswith(("baseline", "reference")) else _GREY if line.startswith("[") else _WHITE
+    colour = _RED if "FAILED" in line else colour
+    indent = len(line) - len(line.lstrip())
+    text = line.strip()
+    return (
+        f'<text x="{18 + indent * _WIDTH:g}" y="{row * _HEIGHT:.0f}" fill="{colour}" '
+        f'textLength="{len(text) * _WIDTH:g}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
+    )
+
+
+def styled() -> AbstractContextManager[None]:
+    """Return a context manager that sets matplotlib's options for figures of the docs."""
+    context: AbstractContextManager[None] = mpl.rc_context(
+        {
+            "font.size": 9.5,
+            "font.sans-serif": ["DejaVu Sans", "Verdana"],
+            "axes.edgecolor": MUTED,
+            "axes.labelcolor": MUTED,
+            "xtick.labelcolor": INK,
+            "ytick.labelcolor": INK,
+            "svg.fonttype": "none",
+        }
+    )
+    return context
+
+
+def roomy() -> ConstrainedLayoutEngine:
+    """Return a layout that leaves a wide margin around each plot."""
+    return ConstrainedLayoutEngine(w_pad=0.14, h_pad=0.12)
+
+
+def save(figure: Figure, name: str, title: str, description: str) -> str:
+    """Return a figure as SVG, with a title and a description for screen readers; ``name`` makes ids reproducible."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata=_NO_METADATA | {"Title": title, "Description": description})
+    return " ".join(_DECIMALS.sub(r"\1", buffer.getvalue()).split()) + "\n"
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _TOP = Path(__file__).resolve().parents[2]
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-_RATIONALE = {
-    "min": "lowest valid score",
-    "max": "highest valid score",
-    "last": "last valid score",
+_AGGREGATIONS = {
+    "min": "lowest valid score (`min`)",
+    "max": "highest valid score (`max`)",
+    "last": "last valid score (`last`)",
 }
 _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
@@ -67,13 +67,12 @@ def _rewards(tasks: Sequence[TaskFolder]) -> str:
     rows = [
         [
             f"`{task.manifest.id}`",
-            f"{task.manifest.aggregation}(scores)",
-            _RATIONALE[task.manifest.aggregation],
+            _AGGREGATIONS[task.manifest.aggregation],
             "yes" if task.manifest.show_score else "at the end",
         ]
         for task in tasks
     ]
-    return _table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
+    return _table(("Task ID", "Attempt that counts", "Score shown"), rows)
 
 
 def _compute(tasks: Sequence[TaskFolder]) -> str:
