@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SECRETS = {"X-Secrets": base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()}
 MAX_SESSIONS = 17
 """Two more than are restored."""
-LEFT_S = (4, 20)
+LEFT_S = (4, 45)
 """Working times of which sessions have only this left; a busy machine needs longer."""
 DEEP = "python3 -c \"import os\nfor _ in range(1100): os.mkdir('deep'); os.chdir('deep')\""
 """More levels than Python's recursion limit, with a path longer than the system allows."""

@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,6 +35,7 @@ _HOME = Path("/home/agent")
 _WORKSPACE = _HOME / "solution"
 _ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
 _TAIL = 2000
+_SUSPEND_S = 10.0
 _FACTS: dict[str, Any] = json.loads((_ASSETS / "family.json").read_text(encoding="utf-8"))
 _TASK = str(_ASSETS / "tasks" / _FACTS["name"])
 
@@ -126,20 +128,26 @@ class TaskFamily:
 def _suspended(uid: int) -> Iterator[None]:
     """Suspend a user's processes during the block: a submission with held-out data must not reach the agent."""
     suspended: set[int] = set()
+    deadline = time.monotonic() + _SUSPEND_S
     try:
-        while new := _processes_of(uid) - suspended:  # a process may start others before it is suspended
-            suspended |= new
-            _signal_all(new, signal.SIGSTOP)
+        while running := _running(uid):  # a process may start others before it stops
+            if time.monotonic() > deadline:
+                raise RuntimeError("the agent's processes could not be suspended")
+            suspended |= running
+            _signal_all(running, signal.SIGSTOP)
+            time.sleep(0.001)
         yield
     finally:
-        _signal_all(suspended & _processes_of(uid), signal.SIGCONT)
+        _signal_all(suspended, signal.SIGCONT)
 
 
-def _processes_of(uid: int) -> set[int]:
+def _running(uid: int) -> set[int]:
+    """Return the PIDs of a user's processes that are neither stopped nor dead nor in an uninterruptible call."""
     found = set()
     for status in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError):  # the process has ended
-            if f"\nUid:\t{uid}\t" in status.read_text(errors="replace"):
+            text = status.read_text(errors="replace")
+            if f"\nUid:\t{uid}\t" in text and text.partition("\nState:\t")[2][:1] in "RSI":
                 found.add(int(status.parent.name))
     return found
 
