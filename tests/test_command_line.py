@@ -71,6 +71,7 @@ def test_mistyped_names_get_a_suggestion(words: list[str], hint: str, capsys: py
     assert re.search(rf"[Dd]id you mean \"?{re.escape(hint)}\"?\?", told), told
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "message"), [(["score", "triton_cumsum", "/nowhere/x"], "/nowhere/x"), (["vaildate"], "vaildate")]
 )
