@@ -10,7 +10,6 @@ from inspect_ai.model import CachePolicy, Model  # noqa: TC002 - Inspect reads t
 from pydantic import ValidationError
 
 from re_bench_inspect.mlab.run import Options, Run
-from re_bench_inspect.sandboxes import problems_of
 from re_bench_inspect.tasks import PREFIX, without_package
 
 _DESCRIPTION = "The research agent of MLAgentBench: reads files, edits and runs scripts, and submits an answer."
@@ -68,7 +67,8 @@ def mlab(
     try:
         options = Options(**locals())
     except ValidationError as error:
-        raise PrerequisiteError(f"{PREFIX}mlab: {problems_of(error)}") from None
+        problems = "; ".join(f"{item['loc'][0]}={item['input']}: {item['msg']}" for item in error.errors())
+        raise PrerequisiteError(f"{PREFIX}mlab: {problems}") from None
 
     async def execute(state: AgentState) -> AgentState:
         await Run(options, state).work()

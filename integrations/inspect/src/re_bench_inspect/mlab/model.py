@@ -21,7 +21,7 @@ from inspect_ai.tool import ToolCall as InspectToolCall
 from inspect_ai.tool import ToolInfo, ToolParams
 from typing_extensions import override
 
-from mlab_agent.models import BYTES_A_TOKEN, ContextFull, LanguageModel, ModelError, ModelSettings, Reply, ToolCall
+from mlab_agent.models import BYTES_A_TOKEN, LanguageModel, ModelError, ModelSettings, Reply, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,9 +99,7 @@ class InspectModel(LanguageModel):
 
     def _read(self, output: ModelOutput, messages: Sequence[Message], estimated: int) -> Reply:
         if output.stop_reason == "model_length":
-            self.context_tokens //= 2
-            self._emit_form(reason := output.error or "the model's context is full")
-            raise ContextFull(reason)
+            self._context_full(output.error or "the model's context is full")
         if output.empty:
             raise ModelError(f"{self.settings.name}: no reply: {output.error or 'empty'}")
         message, usage, truncated = output.message, output.usage, output.stop_reason == "max_tokens"

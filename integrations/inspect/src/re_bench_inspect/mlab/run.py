@@ -213,5 +213,10 @@ def _new_directory(parent: str | None) -> Path:
         directory = Path(tempfile.gettempdir(), "mlab-runs")
     name = f"{sample.sample.id}_{sample.epoch}" if sample else "run"
     prefix = re.sub(r"[^\w.-]+", "-", name)[:_NAME_CHARS].lstrip(".") + "_"
-    directory.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=directory)).absolute()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=directory)).absolute()
+    except OSError as error:
+        raise PrerequisiteError(
+            f"mlab: {directory}: cannot write traces ({error.strerror}); set trace_directory=DIR"
+        ) from None
