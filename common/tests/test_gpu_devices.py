@@ -12,7 +12,7 @@ from re_bench.errors import UsageError
 from re_bench.gpu.devices import GpuPlan, dedicate_gpu, share_gpus
 from re_bench.gpu.state import Gpu
 from re_bench.runs.job_resources import default_jobs
-from re_bench.runs.validate import validate
+from re_bench.runs.validate import Options, validate
 from re_bench.scoring.attempt import Score
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypa
 
     def spread(task: TaskFolder, plan: GpuPlan | None) -> list[tuple[str | None, str | None]]:
         used.clear()
-        validate(task, "cpu", jobs=3, gpus=plan)
+        validate(task, "cpu", Options(jobs=3, gpus=plan))
         return sorted(used, key=str)
 
     first, second, _third, _fourth = UUIDS
@@ -89,6 +89,6 @@ def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypa
 def test_scorings_see_only_their_gpu(made_up: TaskFolder, backend: Backend, change: Change) -> None:
     del backend
     task = change(made_up, "score.py", '"fine")', '"fine", {"gpu": __import__("os").environ["CUDA_VISIBLE_DEVICES"]})')
-    report = validate(task, "cpu", jobs=2, gpus=share_gpus(GPUS[:2]), only=["baseline", "reference"])
+    report = validate(task, "cpu", Options(jobs=2, gpus=share_gpus(GPUS[:2]), only=["baseline", "reference"]))
     scores = [score for row in report.rows for score in row.scores if score.status == "valid"]
     assert {score.details["gpu"] for score in scores} == set(UUIDS[:2])

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.errors import ReBenchError
 from re_bench.runs.job_resources import default_jobs
-from re_bench.runs.validate import default_repeats, validate
+from re_bench.runs.validate import Options, default_repeats, validate, validate_together
+from re_bench.runs.validation import Report
 from re_bench.scoring.attempt import Score
 from re_bench.task.discovery import TaskFolder, open_task
-from re_bench.testing import run_command, run_process
+from re_bench.testing import NUMBER_ANCHORS, run_command, run_process, write_number_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +114,7 @@ def rows_of(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         monkeypatch.setattr("re_bench.runs.validate.make_template", lambda *_: None)
         for name in ("score_variant", "score_submission"):
             monkeypatch.setattr(f"re_bench.runs.validate.{name}", score)
-        return {row.variant: row for row in validate(open_task(made_up.directory), "cpu", only=only).rows}
+        return {row.variant: row for row in validate(open_task(made_up.directory), "cpu", Options(only=only)).rows}
 
     return validated_with
 
@@ -250,3 +253,35 @@ def test_the_references_command_runs_once_by_default(made_up: TaskFolder, change
 def test_only_names_the_solution_that_is_missing(made_up: TaskFolder) -> None:
     done = run_command("validate", made_up.directory, "--only", "wrods", "--profile", "cpu")
     assert (done.returncode, done.stderr) == (2, "re-bench: made_up has no solution 'wrods' (did you mean words?)\n")
+
+
+def test_tasks_share_the_cores_and_one_that_cannot_be_prepared_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [open_task(write_number_task(tmp_path / name, NUMBER_ANCHORS)) for name in ("first", "broken", "second")]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1})
+    meet = threading.Barrier(2)
+
+    def make_template(task: TaskFolder, *_: object) -> None:
+        if task.name == "broken":
+            raise ReBenchError("no data")
+
+    def score(task: TaskFolder, *_arguments: object, **_options: object) -> Score:
+        meet.wait(30)  # one scoring of each task
+        return Score(task.name, "cpu", "valid", 0.0, 0.0, "fine")
+
+    monkeypatch.setattr("re_bench.runs.validate.make_template", make_template)
+    monkeypatch.setattr("re_bench.runs.validate.score_variant", score)
+    shown: list[list[str]] = []
+    results = dict(
+        validate_together(
+            [(task, "cpu") for task in tasks],
+            Options(only=["baseline"], jobs=2),
+            lambda scorings: shown.append(sorted(scorings.values())),
+        )
+    )
+    assert str(results.pop("broken")) == "no data"
+    assert {name: report.passed for name, report in results.items() if isinstance(report, Report)} == {
+        "first": True, "second": True,
+    }  # fmt: skip
+    assert shown[-1] == ["first: baseline", "second: baseline"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -28,12 +30,12 @@ from re_bench.processes import print_progress, steps_shown
 from re_bench.task.chat_model import NO_MODEL, ChatModel, ModelOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Future
 
     from re_bench.doctor import Target
     from re_bench.gpu.devices import GpuPlan
-    from re_bench.runs.validate import Scorings
+    from re_bench.runs.validate import Options, Scorings
     from re_bench.runs.validation import Report
     from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
@@ -66,7 +68,7 @@ def validate(
 ) -> int:
     """Score each task's baseline, reference and cheats, and check the results."""
     from re_bench.cli.run_tables import summary_table, validation_table
-    from re_bench.runs.validate import choose_solutions
+    from re_bench.runs.validate import Options, choose_solutions
     from re_bench.tables import terminal_width
     from re_bench.task.discovery import find_task, find_tasks
 
@@ -77,37 +79,24 @@ def validate(
     for task in selected:
         choose_solutions(task, only)
     chosen, blocked = _choose_runnable(selected, profile, sandbox, ray)
-    on_gpu = any(target.task.profile(target.profile).device == "cuda" for target in chosen)
+    on_gpu = any(target.on_gpu for target in chosen)
     if ray and scoring_gpu:
         raise UsageError("--scoring-gpu selects a GPU of this machine and cannot be used with --ray")
     gpus = None if ray else _gpus(scoring_gpu, needed=on_gpu)
-    wanted = model.chosen()
-    reports = []
-    for number, target in enumerate(chosen, start=1):
-        with steps_shown(shown=verbose):
-            report = _report_of(
-                target,
-                wanted,
-                f" (task {number} of {len(chosen)})" if len(chosen) > 1 else "",
-                alone=len(selected) == 1,
-                only=only,
-                repeats=repeats,
-                jobs=jobs,
-                sandbox=sandbox,
-                solution=solution,
-                gpus=gpus if target.task.profile(target.profile).device == "cuda" else None,
-                gpu_type=gpu_type,
-                cluster=ray,
-            )
-        reports.append(report)
-        if not json:
-            print(validation_table(report, terminal_width()), flush=True)
-    reports += blocked
-    passed = all(report.passed for report in reports)
+    options = Options(repeats, jobs, sandbox, solution, gpus, gpu_type, ray, only)
+    reports: dict[str, Report] = {}
+    with steps_shown(shown=verbose):
+        for name, report in _reports(chosen, model.chosen(), options, alone=len(selected) == 1):
+            reports[name] = report
+            if not json:
+                print(validation_table(report, terminal_width()), flush=True)
+    reports |= blocked
+    ordered = [reports[task.name] for task in selected]
+    passed = all(report.passed for report in ordered)
     if json:
-        print_json({"reports": [report.to_dict() for report in reports], "passed": passed})
-    elif len(reports) > 1:
-        print(summary_table(reports))
+        print_json({"reports": [report.to_dict() for report in ordered], "passed": passed})
+    elif len(ordered) > 1:
+        print(summary_table(ordered))
     return 0 if passed else 1
 
 
@@ -172,8 +161,9 @@ def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
 class _Progress:
     """The live table of a validation; its title counts finished scorings, and its rows show running scorings."""
 
-    def __init__(self, title: str) -> None:
-        self._title = title
+    def __init__(self, targets: Sequence[Target]) -> None:
+        task, profile = targets[0]
+        self._title = f"{task.name}, profile {profile}" if len(targets) == 1 else f"{len(targets)} tasks"
         self._scorings: Scorings = {}
         self._began: dict[Future[tuple[Score, float]], float] = {}
 
@@ -193,43 +183,48 @@ class _Progress:
         return f"{self._title}: {count}", ("running", "time"), rows
 
 
-def _report_of(
-    target: Target, model: ChatModel | None, place: str, *, alone: bool, repeats: int | None, **options: Any
-) -> Report:
-    """Validate a task; turn an error into a report, unless the task is the only one selected (``alone``).
+def _reports(
+    targets: Sequence[Target], model: ChatModel | None, options: Options, *, alone: bool
+) -> Iterator[tuple[str, Report]]:
+    """Validate tasks; yield each task's name and report, which contains the error if the task cannot be validated.
 
-    In the title of the live table, ``place``, such as " (task 1 of 3)", follows the profile.
+    Tasks that need no GPU are validated together, first those whose scorings may run beside others. Tasks that need a
+    GPU follow one by one.
 
     Raises:
-        ReBenchError: if the task is ``alone`` and cannot be validated.
+        ReBenchError: if the task is the only one selected (``alone``) and cannot be validated.
     """
     from re_bench.cli.live import live_display
-    from re_bench.runs.validate import default_repeats
-    from re_bench.runs.validate import validate as validate_task
+    from re_bench.runs.validate import validate_together
     from re_bench.runs.validation import not_run
     from re_bench.task.choices import choose_model
 
-    task, profile = target
-    progress = _Progress(f"{task.name}, profile {profile}{place}")
-    try:
+    on_cpu = [target for target in targets if not target.on_gpu]
+    on_cpu.sort(key=lambda target: not target.task.profile(target.profile).parallel)
+    for group in [on_cpu] * bool(on_cpu) + [[target] for target in targets if target.on_gpu]:
+        chosen: list[tuple[TaskFolder, str]] = []
+        results: dict[str, Report | ReBenchError] = {}
+        for task, profile in group:
+            try:
+                chosen.append((choose_model(task, profile, model), profile))
+            except ReBenchError as error:
+                results[task.name] = error
+        progress, profiles = _Progress(group), {task.name: (task, profile) for task, profile in group}
+        settings = options if group[0].on_gpu else replace(options, gpus=None)
         with live_display(progress.display):
-            return validate_task(
-                choose_model(task, profile, model),
-                profile,
-                repeats=repeats or default_repeats(task),
-                show=progress.show,
-                **options,
-            )
-    except ReBenchError as error:
-        if alone:
-            raise
-        return not_run(task, profile, str(error))
+            for name, result in chain(results.items(), validate_together(chosen, settings, progress.show)):
+                if not isinstance(result, ReBenchError):
+                    yield name, result
+                elif alone:
+                    raise result
+                else:
+                    yield name, not_run(*profiles[name], str(result))
 
 
 def _choose_runnable(
     tasks: Sequence[TaskFolder], profile: str, sandbox: str | None, ray: str | None
-) -> tuple[list[Target], list[Report]]:
-    """Return the tasks that can run on this machine, with their profiles, and a report for each other task.
+) -> tuple[list[Target], dict[str, Report]]:
+    """Return the tasks that can run on this machine, with their profiles, and a report for each other task by name.
 
     For each of the other tasks, also print the reason. On a cluster, assume that all tasks with the profile can run.
 
@@ -250,7 +245,8 @@ def _choose_runnable(
         raise UsageError("\n".join(lines))
     for line in lines:
         print_progress(line)
-    return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
+    blocked = [task for task in tasks if task.name in why]
+    return runnable, {task.name: not_run(task, profile_name(task, profile), why[task.name]) for task in blocked}
 
 
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:

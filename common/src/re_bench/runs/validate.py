@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
-from concurrent.futures import Future, as_completed
-from dataclasses import dataclass, replace
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.gpu.devices import GpuPlan
@@ -30,9 +31,10 @@ from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from re_bench.runs.executor import Executor, Resources
     from re_bench.task.discovery import TaskFolder
 
 Scorings = dict[Future[tuple[Score, float]], str]
@@ -42,101 +44,202 @@ _MAX_NAMED = 5
 _REPEATS = 3
 
 
-def validate(
-    task: TaskFolder,
-    profile: str,
-    *,
-    repeats: int = 1,
-    jobs: int | None = None,
-    sandbox: str | None = None,
-    solution: Path | None = None,
-    gpus: GpuPlan | None = None,
-    gpu_type: str | None = None,
-    cluster: str | None = None,
-    show: Callable[[Scorings], object] | None = None,
-    only: Sequence[str] = (),
-) -> Report:
-    """Prepare a profile, score baseline, reference and the profile's cheats, and judge the scores.
+@dataclass(frozen=True)
+class Options:
+    """How to validate tasks."""
+
+    repeats: int | None = 1
+    """How often to score baseline and reference; None for the manifest's number."""
+    jobs: int | None = None
+    """Number of concurrent scorings on each machine; None for :func:`re_bench.runs.job_resources.default_jobs`. Use
+    more than 1 only if concurrent scorings do not disturb each other's measurements."""
+    sandbox: str | None = None
+    """Name of a backend; None for the default."""
+    solution: Path | None = None
+    """The directory of a submission to score as well."""
+    gpus: GpuPlan | None = None
+    """The GPUs for scorings that need a GPU; None for the first GPU that CUDA shows."""
+    gpu_type: str | None = None
+    """As in :class:`re_bench.runs.executor.Resources`."""
+    cluster: str | None = None
+    """Address of a Ray cluster to run on; its nodes must meet
+    :class:`re_bench.runs.job_resources.NodeRequirements`."""
+    only: Sequence[str] = ()
+    """Solutions to score, as for :func:`choose_solutions`; empty for all."""
+
+
+def validate(task: TaskFolder, profile: str, options: Options = Options()) -> Report:
+    """Validate one task, as :func:`validate_together` does, and return the report.
+
+    Raises:
+        UsageError: if the task cannot be validated on this machine, or has no such solution.
+        ReBenchError: if the profile cannot be prepared.
+    """
+    ((_task, result),) = validate_together([(task, profile)], options)
+    if isinstance(result, ReBenchError):
+        raise result
+    return result
+
+
+def validate_together(
+    targets: Sequence[tuple[TaskFolder, str]], options: Options, show: Callable[[Scorings], object] = len
+) -> Iterator[tuple[str, Report | ReBenchError]]:
+    """Validate tasks, each in a profile; yield each task's name and report, or error, when the task is finished.
+
+    For each task, prepare the profile, score baseline, reference and the profile's cheats, and judge the scores.
+    Scorings of all tasks share this machine's cores. A scoring of a profile that is not ``parallel`` gets all of them.
 
     A cheat's base is the solution that the cheat is derived from. The bases of valid cheats are also scored once. In a
     profile that is not ``parallel``, scores depend on time and therefore vary: a cheat that scores above its base is
     then scored again, like the base, until both have three scores.
 
     A solution that cannot be built or scored gets the status ``error`` and does not stop the others. Workspaces are
-    copies of one template, except on a cluster and for repeats of baseline and reference, which create new workspaces.
-    A line on stderr reports each finished scoring.
+    copies of one template for each task, except on a cluster and for repeats of baseline and reference, which create
+    new workspaces. A line on stderr reports each finished scoring.
 
-    Args:
-        task: the task.
-        profile: the profile's name.
-        repeats: how often to score baseline and reference.
-        jobs: number of concurrent scorings on each machine; None for
-            :func:`re_bench.runs.job_resources.default_jobs`. Use more than 1 only if concurrent scorings do not disturb
-            each other's measurements.
-        sandbox: name of a backend; None for the default.
-        solution: the directory of a submission to score as well.
-        gpus: the GPUs for scorings that need a GPU; None for the first GPU that CUDA shows.
-        gpu_type: as in :class:`re_bench.runs.executor.Resources`.
-        cluster: address of a Ray cluster to run on; its nodes must meet
-            :class:`re_bench.runs.job_resources.NodeRequirements`.
-        show: called with all scorings so far, whenever scorings are submitted or a scoring ends.
-        only: solutions to score, as for :func:`choose_solutions`; empty for all.
-
-    Raises:
-        UsageError: if the task cannot be validated on this machine, or has no such solution.
-        ReBenchError: if the profile cannot be prepared.
+    ``show`` is called with all scorings so far, whenever scorings are submitted or a scoring ends.
     """
-    started, scorings, show = time.monotonic(), Scorings(), show or len
-    chosen = choose_solutions(task, only)
-    skipped = [name for name in _skipped(task, profile) if name in chosen]
-    ours = [name for name in chosen if name not in skipped]
-    compared = [name for name in ours if may_be_valid(task, name, profile)]
-    names = [*ours, *_bases(task, profile, compared, ours), *([SUBMISSION] if solution else [])]
-    if skipped:
-        print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
-    order = [(name, seed) for name in names for seed in range(repeats if name in ANCHORED else 1)]
-    scores: defaultdict[str, list[Score]] = defaultdict(list, {name: [] for name in names})
-    elapsed: defaultdict[str, list[float]] = defaultdict(list)
-    plan = gpus or GpuPlan((), ())
-    score_on = plan.other if task.profile(profile).parallel else plan.timed
-    with (
-        temporary_directory("re-bench-prepared-") as directory,
-        open_executor(cluster, gpus=score_on if gpus else None) as executor,
-    ):
-        template = None if executor.remote else directory / "template"
-        if template is not None:
+    plan = options.gpus or GpuPlan((), ())
+    parallel = all(task.profile(profile).parallel for task, profile in targets)
+    use = (plan.other if parallel else plan.timed) if options.gpus else None
+    prefix = "{}: " if len(targets) > 1 else ""
+    with temporary_directory("re-bench-prepared-") as directory, open_executor(options.cluster, gpus=use) as executor:
+        running = _Running(show, prefix)
+        for task, profile in targets:
+            try:
+                running.submit(_Validation.prepare(task, profile, options, executor, directory / task.name))
+            except ReBenchError as error:
+                yield task.name, error
+        yield from running.results()
+
+
+class _Running:
+    """The running scorings of all validations."""
+
+    def __init__(self, show: Callable[[Scorings], object], prefix: str) -> None:
+        self._show, self._prefix = show, prefix
+        self._scorings: Scorings = {}
+        self._owners: dict[Future[tuple[Score, float]], _Validation] = {}
+        """The validation of each scoring that has not ended."""
+
+    def submit(self, validation: _Validation) -> bool:
+        """Submit a validation's next scorings; return whether there are any."""
+        futures = validation.submit()
+        prefix = self._prefix.format(validation.task.name)
+        self._scorings.update({future: prefix + name for future, name in futures.items()})
+        self._owners.update(dict.fromkeys(futures, validation))
+        self._show(self._scorings)
+        return bool(futures)
+
+    def results(self) -> Iterator[tuple[str, Report | ReBenchError]]:
+        """Wait for the scorings; yield the task's name and result of each validation that is finished."""
+        while self._owners:
+            for future in wait(self._owners, return_when=FIRST_COMPLETED).done:
+                self._show(self._scorings)
+                if future not in self._owners:  # its task has failed
+                    continue
+                validation = self._owners.pop(future)
+                try:
+                    validation.print_score(future)
+                    if validation in self._owners.values():
+                        continue
+                    validation.end_round()
+                    if not self.submit(validation):
+                        yield validation.task.name, validation.report()
+                except ReBenchError as error:
+                    for other in [one for one, owner in self._owners.items() if owner is validation]:
+                        other.cancel()
+                        del self._owners[other]
+                    yield validation.task.name, error
+
+
+@dataclass(eq=False)
+class _Validation:
+    """The scorings of one task so far."""
+
+    task: TaskFolder
+    profile: str
+    options: Options
+    executor: Executor
+    job: _Job
+    resources: Resources
+    skipped: Sequence[str]
+    """The cheats that do not run in this profile."""
+    order: Sequence[tuple[str, int]]
+    """The scorings to submit next, each as a solution's name and a seed."""
+    started: float
+    scores: dict[str, list[Score]]
+    elapsed: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    names: dict[Future[tuple[Score, float]], str] = field(default_factory=dict)
+    """The solutions of the scorings submitted last."""
+    first_at: float = math.inf
+    """When the first scoring started."""
+
+    @classmethod
+    def prepare(cls, task: TaskFolder, profile: str, options: Options, executor: Executor, template: Path) -> Self:
+        """Choose the solutions to score, prepare the profile and create the template of the workspaces."""
+        started = time.monotonic()
+        chosen = choose_solutions(task, options.only)
+        skipped = [name for name in _skipped(task, profile) if name in chosen]
+        ours = [name for name in chosen if name not in skipped]
+        compared = [name for name in ours if may_be_valid(task, name, profile)]
+        names = [*ours, *_bases(task, profile, compared, ours), *([SUBMISSION] if options.solution else [])]
+        if skipped:
+            print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
+        repeats = options.repeats or default_repeats(task)
+        order = [(name, seed) for name in names for seed in range(repeats if name in ANCHORED else 1)]
+        if not executor.remote:
             template.mkdir(mode=0o755)
             make_template(task, template, partial(run_preparation, task, profile))
-        solution = solution and solution.resolve()
-        job = _Job(task, profile, sandbox, solution, template, plan.other, NodeRequirements.of(executor, task, profile))
-        jobs = jobs or default_jobs(task, profile, gpus, executor)
-        resources = resources_per_job(executor, task, profile, jobs, gpus=gpus, gpu_type=gpu_type)
-        while order:
-            futures = {
-                executor.submit(job.timed_score, name, seed, number, resources=resources): name
-                for number, (name, seed) in enumerate(order)
-            }
-            scorings.update(futures)
-            show(scorings)
-            for future in as_completed(futures):
-                score, _seconds = future.result()
-                _print(task.name, time.monotonic() - started, futures[future], score)
-                show(scorings)
-            for future, name in futures.items():
-                score, seconds = future.result()
-                scores[name].append(score)
-                elapsed[name].append(seconds)
-            order = _repeats_to_run(task, profile, scores)
-    rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
-    note, seconds = _note(task, profile, skipped), time.monotonic() - started
-    return Report(task.name, profile, rows, note, skipped=skipped, seconds=seconds)
+        job = _Job(
+            task,
+            profile,
+            options.sandbox,
+            options.solution and options.solution.resolve(),
+            None if executor.remote else template,
+            options.gpus.other if options.gpus else (),
+            NodeRequirements.of(executor, task, profile),
+        )
+        jobs = options.jobs or default_jobs(task, profile, options.gpus, executor)
+        resources = resources_per_job(executor, task, profile, jobs, gpus=options.gpus, gpu_type=options.gpu_type)
+        scores: dict[str, list[Score]] = {name: [] for name in names}
+        return cls(task, profile, options, executor, job, resources, skipped, order, started, scores)
 
+    def submit(self) -> dict[Future[tuple[Score, float]], str]:
+        """Submit the next scorings; return their solutions' names, none if the task is finished."""
+        self.names = {
+            self.executor.submit(self.job.timed_score, name, seed, number, resources=self.resources): name
+            for number, (name, seed) in enumerate(self.order)
+        }
+        return self.names
 
-def _print(task: str, seconds: float, name: str, score: Score) -> None:
-    """Print a line about a finished scoring."""
-    reward = "-" if score.deciding_reward is None else f"{score.deciding_reward:z.4f}"
-    reason = "" if score.status == "valid" else f" {brief(score.message)}"
-    print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
+    def end_round(self) -> None:
+        """Add the submitted scorings, which have all ended, and determine which ones follow."""
+        for future, name in self.names.items():
+            score, seconds = future.result()
+            self.scores.setdefault(name, []).append(score)
+            self.elapsed[name].append(seconds)
+        self.order = _repeats_to_run(self.task, self.profile, self.scores)
+
+    def report(self) -> Report:
+        """Judge the scores."""
+        rows = [replace(judge(self.task, name, self.scores), elapsed=self.elapsed[name]) for name in self.scores]
+        note, seconds = _note(self.task, self.profile, self.skipped), time.monotonic() - self.first_at
+        return Report(self.task.name, self.profile, rows, note, skipped=self.skipped, seconds=seconds)
+
+    def print_score(self, future: Future[tuple[Score, float]]) -> None:
+        """Print a line about a finished scoring.
+
+        Raises:
+            UsageError: if the task cannot be scored on this machine.
+        """
+        score, seconds = future.result()
+        now = time.monotonic()
+        self.first_at = min(self.first_at, now - seconds)
+        reward = "-" if score.deciding_reward is None else f"{score.deciding_reward:z.4f}"
+        reason = "" if score.status == "valid" else f" {brief(score.message)}"
+        solution = f"{self.task.name}: {self.names[future]}"
+        print_progress(f"[{now - self.started:6.1f} s] {solution}: {score.status} {reward}{reason}")
 
 
 @dataclass(frozen=True)

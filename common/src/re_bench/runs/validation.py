@@ -75,7 +75,7 @@ class Report:
     skipped: Sequence[str] = ()
     """Cheats that do not run in this profile."""
     seconds: float = 0.0
-    """Duration of the validation in seconds."""
+    """Seconds from the start of the first scoring to the end of the last."""
 
     @property
     def passed(self) -> bool:
