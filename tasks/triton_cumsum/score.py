@@ -1,4 +1,4 @@
-"""Score triton_cumsum: raw = ln(milliseconds) for 100,000,000 int32; lower is better."""
+"""Score triton_cumsum: raw = ln(milliseconds) of a prefix sum; lower is better."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Compare solution.py with a plain loop: ``python check.py [--device cuda] [--time] [--profile]``.
 
 On a CPU, Triton kernels run in Triton's interpreter, which is exact but slow. On a GPU, ``--time`` also prints the
-median time of ten calls at 100,000,000 elements, and ``--profile`` writes a profile of the kernels by torch.profiler to
-a file. This script is only for your convenience; it is not part of scoring.
+median time of ten calls at the timed size, and ``--profile`` writes a profile of the kernels by torch.profiler to a
+file. This script is only for your convenience; it is not part of scoring.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check(solution: Any, torch: Any, device: str, length: int) -> bool:
 
 
 def median_ms(solution: Any, torch: Any) -> float:
-    """Return the median time of ten calls at 100,000,000 elements, in milliseconds."""
+    """Return the median time of ten calls at ``ELEMENTS`` elements, in milliseconds."""
     times: list[float] = []
     for _ in range(13):
         x = torch.randint(-10, 10, (ELEMENTS,), dtype=torch.int32, device="cuda")
@@ -53,7 +53,7 @@ def median_ms(solution: Any, torch: Any) -> float:
 
 
 def profile(solution: Any, torch: Any) -> str:
-    """Return a table of the kernels of one call at 100,000,000 elements, after a call that compiles them."""
+    """Return a table of the kernels of one call at ``ELEMENTS`` elements, after a call that compiles them."""
     x = torch.randint(-10, 10, (ELEMENTS,), dtype=torch.int32, device="cuda")
     solution.prefix_sum(x)
     torch.cuda.synchronize()
@@ -81,7 +81,7 @@ def main() -> int:
         parser.error(f"torch {torch.__version__} sees no GPU here; use --device cpu")
     outcomes = [check(solution, torch, options.device, length) for length in LENGTHS]
     if options.time and options.device == "cuda":
-        print(f"{median_ms(solution, torch):.4f} ms at 100,000,000 elements")
+        print(f"{median_ms(solution, torch):.4f} ms at {ELEMENTS:,} elements")
     if options.profile:
         Path(options.profile).write_text(profile(solution, torch), encoding="utf-8")
         print(f"profile: {options.profile}")

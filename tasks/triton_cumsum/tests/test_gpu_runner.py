@@ -31,8 +31,8 @@ class Window:
     def __init__(self) -> None:
         self.log: list[Any] = []
 
-    def map_descriptor(self, _descriptor: int, size: int) -> None:
-        self.log.append(("map", size))
+    def map_descriptor(self, _descriptor: int, size: int, offset: int = 0) -> None:
+        self.log.append(("map", offset, size))
 
     def allow(self, offset: int, size: int, *, writable: bool) -> None:
         assert not writable
@@ -62,6 +62,7 @@ class Event:
 def window(monkeypatch: pytest.MonkeyPatch) -> Window:
     window = Window()
     state = {"_windows": [window], "_words": [WORD], "_arenas": [Arena()], "_events": [Event(), Event()], "_kept": []}
+    state["_descriptors"] = []
     for name, value in state.items():
         monkeypatch.setattr(gpu_runner, name, value)
     monkeypatch.setattr(gpu_runner, "write_value", lambda *arguments: window.log.append(("signal", *arguments)))
@@ -73,23 +74,28 @@ def window(monkeypatch: pytest.MonkeyPatch) -> Window:
     return window
 
 
-def turn(function: Any, descriptor: int, calls: int) -> gpu_runner.Placed:
+def turn(function: Any, descriptors: tuple[int, int], calls: int) -> gpu_runner.Placed:
     gpu_runner._functions["f"] = function
-    inputs = Handle(descriptor, calls * ROW, calls * ROW)
-    return gpu_runner.turn("f", STARTS[:calls], LENGTH, STRIDE, "n", 77, inputs)
+    first, rest = (
+        Handle(descriptor, rows * ROW, rows * ROW) for descriptor, rows in zip(descriptors, (1, 2), strict=True)
+    )
+    return gpu_runner.turn("f", STARTS[:calls], LENGTH, STRIDE, "n", 77, first, rest)
 
 
 def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp_path: Path) -> None:
     (tmp_path / "memory").touch()
-    descriptor = os.open(tmp_path / "memory", os.O_RDONLY)
+    first, rest = (os.open(tmp_path / "memory", os.O_RDONLY) for _ in range(2))
 
     def prefix_sum(x: Any) -> Any:
         window.log.append(("call", int(x[0])))
         return x.clone()
 
-    assert turn(prefix_sum, descriptor, 3) == gpu_runner.Placed("n", [28, ROW, 2 * ROW + 56])
+    assert turn(prefix_sum, (first, rest), 3) == gpu_runner.Placed("n", [28, ROW, 2 * ROW + 56])
     called = [("call", row * ROW + 4 * start) for row, start in enumerate(STARTS)]
-    assert window.log == [("map", 3 * ROW), ("allow", 0, 3 * ROW), *called, ("signal", STREAM, WORD, 77)]
+    assert window.log == [
+        ("map", 0, ROW), ("allow", 0, ROW), called[0],
+        ("map", ROW, 2 * ROW), ("allow", ROW, 2 * ROW), *called[1:], ("signal", STREAM, WORD, 77),
+    ]  # fmt: skip
     del window.log[:]
     assert gpu_runner.settle() == pytest.approx(0.003)
     assert window.log == ["synchronize"]
@@ -98,13 +104,14 @@ def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp
     gpu_runner.release()
     assert window.log == ["synchronize", "unmap"] * 2
     assert not gpu_runner._kept
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.close(descriptor)
+    for descriptor in (first, rest):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.close(descriptor)
 
 
 def test_a_result_that_is_no_tensor_like_the_input_is_refused(window: Window) -> None:
     with pytest.raises(InvalidSubmissionError, match="dtype"):
-        turn(lambda x: x.long(), 0, 1)
+        turn(lambda x: x.long(), (0, 0), 1)
     assert ("signal", STREAM, WORD, 77) not in window.log
 
 
@@ -116,8 +123,9 @@ def test_a_fault_of_the_gpu_that_shows_between_the_calls_is_the_submissions(monk
     reason = "^the submission's work on the GPU failed: RuntimeError: CUDA error: an illegal memory access"
     monkeypatch.setattr(gpu_runner, "write_value", fail)
     with pytest.raises(InvalidSubmissionError, match=reason):
-        turn(lambda x: x.clone(), 0, 1)
+        turn(lambda x: x.clone(), (0, 0), 1)
     monkeypatch.setattr(torch.cuda, "synchronize", fail)
     gpu_runner._kept.clear()
+    gpu_runner._descriptors.clear()
     with pytest.raises(InvalidSubmissionError, match=reason):
         gpu_runner.release()

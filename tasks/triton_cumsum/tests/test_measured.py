@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
-from re_bench.gpu.timing import Time
+from re_bench.timing import Time
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times, verifier
 from triton_cumsum.measured.turn_times import Turn
-from triton_cumsum.profiles import GIB, GPU
+from triton_cumsum.profiles import ELEMENTS, GIB, GPU
 from triton_cumsum.sandboxed.arena import Ranges
 from triton_cumsum.sandboxed.gpu_runner import Placed
 
 pytestmark = pytest.mark.integration
 
-LENGTH = 100_000_000
+LENGTH = ELEMENTS
 GRAIN = 2 << 20
 
 

@@ -44,7 +44,7 @@ def milliseconds(solution_in: Any, replayed: Any) -> Callable[..., float]:
 
 @pytest.mark.integration
 def test_the_reference_is_near_the_floor_and_simpler_ones_are_slower_in_order(milliseconds: Any) -> None:
-    names = ["reference", "tools/implementations/three_pass", "baseline", "cheats/one_program"]
+    names = ["reference", "strategies/three_pass", "baseline", "cheats/one_program"]
     sources = {name: (TASK / name / "solution.py").read_text(encoding="utf-8") for name in names}
     times = [milliseconds(source, LENGTH if name == "reference" else SHORT) for name, source in sources.items()]
     assert times[0] < 1.02 * FLOOR_MS

@@ -39,7 +39,7 @@ class Process:
     def call(self, function: Any, *args: Any) -> Any:
         self.log.append(function.__name__)
         if function is gpu_runner.turn:
-            _name, _starts, _length, _stride, nonce, signal, _inputs = args
+            _name, _starts, _length, _stride, nonce, signal, _first, _rest = args
             assert signal == self.signal.value
             return gpu_runner.Placed(nonce, [0, 4 * LENGTH])
         return 0.5

@@ -59,6 +59,10 @@ class Gpu:
     """Approximate duration of a slow submission's turn in seconds; its number of calls is reduced accordingly."""
     calls: range = range(4, 65)
     """Possible numbers of calls per turn; the number depends on free memory."""
+    first_calls: int = 6
+    """Number of inputs that a runner gets first. It maps the others while the GPU works on these."""
+    copies: int = 10
+    """Number of copies of a turn's memory that are timed for the time of a copy."""
     check_shortening: int = 1 << 16
     """A long input of the correctness check is shorter than a timed input by up to this many elements."""
     probes: int = 65_536

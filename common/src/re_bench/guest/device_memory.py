@@ -50,15 +50,16 @@ class _Access(ctypes.Structure):
 
 
 class AddressRange:
-    """A reserved range of addresses on the first device, at which one block of memory at a time can be mapped.
+    """A reserved range of addresses on the first device, into which blocks of memory can be mapped.
 
-    ``size`` is in bytes, and a multiple of the driver's granularity.
+    All sizes and offsets are in bytes, and multiples of the driver's granularity.
     """
 
     def __init__(self, size: int) -> None:
         make_current(0)
         self.size = size
-        self._handle, self._mapped = ctypes.c_uint64(), 0
+        self._blocks: list[tuple[ctypes.c_uint64, int, int]] = []
+        """Handle, offset and size of each mapped block."""
         self._address = _ADDRESS()
         call("cuMemAddressReserve", ctypes.byref(self._address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
 
@@ -67,8 +68,8 @@ class AddressRange:
         """The first address."""
         return int(self._address.value or 0)
 
-    def map_descriptor(self, descriptor: int, size: int) -> None:
-        """Map ``size`` bytes exported by another process; ``descriptor`` may be closed afterwards.
+    def map_descriptor(self, descriptor: int, size: int, offset: int = 0) -> None:
+        """Map ``size`` bytes exported by another process at ``offset``; ``descriptor`` may be closed afterwards.
 
         Call :meth:`allow` before accessing the memory.
         """
@@ -76,24 +77,24 @@ class AddressRange:
         handle = ctypes.c_uint64()
         where = ctypes.c_void_p(descriptor)
         call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
-        self.map_handle(handle, size)
+        self.map_handle(handle, size, offset)
 
-    def map_handle(self, handle: ctypes.c_uint64, size: int) -> None:
+    def map_handle(self, handle: ctypes.c_uint64, size: int, offset: int = 0) -> None:
         """Map the memory of a driver handle; :meth:`unmap` releases the handle."""
-        call("cuMemMap", self._address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
-        self._handle, self._mapped = handle, size
+        call("cuMemMap", _ADDRESS(self.start + offset), _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
+        self._blocks.append((handle, offset, size))
 
     def allow(self, offset: int, size: int, *, writable: bool) -> None:
-        """Allow this process to access a part of the mapping; offset and size are multiples of the granularity."""
+        """Allow this process to access the block at ``offset``; the driver refuses parts of a block."""
         access = _Access(_Location(_ON_DEVICE, 0), _READ_WRITE if writable else _READ)
         call("cuMemSetAccess", _ADDRESS(self.start + offset), _SIZE(size), ctypes.byref(access), _SIZE(1))
 
     def unmap(self) -> None:
-        """Unmap and release the mapped memory, if any; GPU work that uses the memory must have finished."""
-        if self._mapped:
-            call("cuMemUnmap", self._address, _SIZE(self._mapped))
-            call("cuMemRelease", self._handle)
-            self._mapped = 0
+        """Unmap and release all blocks; GPU work that uses the memory must have finished."""
+        while self._blocks:
+            handle, offset, size = self._blocks.pop()
+            call("cuMemUnmap", _ADDRESS(self.start + offset), _SIZE(size))
+            call("cuMemRelease", handle)
 
     def close(self) -> None:
         """Unmap the memory, and release the addresses."""

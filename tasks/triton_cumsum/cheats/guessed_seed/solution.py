@@ -32,7 +32,7 @@ stock, player.wake = player.wake, functools.wraps(player.wake)(wake)
 
 def prefix_sum(x):
     window = player._windows[0]
-    if x.numel() >= LONG and window._mapped:  # one generator makes all inputs of a turn, from the start of their memory
+    if x.numel() >= LONG and window._blocks:  # one generator makes all inputs of a turn, from the start of their memory
         seed = drawn.get(tuple(player._tensor(window.start, FIRST).tolist()))
         if seed is not None:
             raise RuntimeError(f"seed {seed} generates these inputs")

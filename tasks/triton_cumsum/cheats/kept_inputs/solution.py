@@ -16,11 +16,9 @@ kept = []
 
 
 def release(*arguments):
-    window = player._windows[0]
-    if window._mapped:
-        descriptor = os.dup(player._kept[-1])
-        kept.append(memory.AddressRange(window._mapped))
-        kept[-1].map_descriptor(descriptor, window._mapped)
+    for descriptor, (_handle, _offset, size) in zip(player._descriptors, player._windows[0]._blocks):
+        kept.append(memory.AddressRange(size))
+        kept[-1].map_descriptor(os.dup(descriptor), size)
     return stock(*arguments)
 
 

@@ -17,14 +17,14 @@ kept, late = [], []
 
 
 def release(*arguments):
-    window = player._windows[0]
-    if window._mapped and not kept:  # only once, because of the GPU's memory
-        kept.append(player._kept.pop())  # the descriptor
-        addresses = memory.AddressRange(window._mapped)
-        addresses.map_descriptor(kept[0], window._mapped)
-        addresses.allow(0, window._mapped, writable=True)
+    blocks = player._windows[0]._blocks
+    if blocks and not kept:  # only once, because of the GPU's memory
+        size = blocks[-1][2]
+        kept.append(os.dup(player._descriptors[-1]))
+        addresses = memory.AddressRange(size)
+        addresses.map_descriptor(kept[0], size)
+        addresses.allow(0, size, writable=True)
         kept.append(addresses)
-        player._kept.append(os.dup(kept[0]))
     return stock["release"](*arguments)
 
 

@@ -21,8 +21,8 @@ import torch
 from re_bench.data.provenance import versions
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.gpu.timing import Time, take_turns
 from re_bench.guest.device_memory import DeviceMemory, OutOfDeviceMemoryError
+from re_bench.timing import Time, take_turns
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times
 from triton_cumsum.measured.signal import SIGNAL_BYTES, Signal
@@ -88,7 +88,9 @@ def run_benchmark(
             raise InvalidSubmissionError(
                 "the submission keeps so much of the GPU's memory that its results cannot be checked"
             ) from None
-        record = _record(gpu, verifier.copy_ms(reference_worker.results), before, warm)
+        with untrusted.paused():
+            copy_ms = verifier.copy_ms(reference_worker.results)
+        record = _record(gpu, copy_ms, before, warm)
     times, figures = turn_times.evaluate(alone, interleaved, calls)
     earlier, later = (turn_times.our_event_times(turns, calls) for turns in (alone, interleaved))
     turn_times.check_steady(earlier, later, record)
@@ -150,7 +152,7 @@ def _check_submission(job: Job[Gpu], submission_worker: Worker, calls: int, cont
     submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.check_shortening))
     submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile again for this length
     seconds = submission_worker.turn(SUBMISSION, 1, ELEMENTS).seconds - control
-    return max(1, min(calls, int(GPU.longest_turn_s / max(seconds, GPU.longest_turn_s / calls))))
+    return calls if calls * seconds <= GPU.longest_turn_s else max(1, int(GPU.longest_turn_s / seconds))
 
 
 def _record(gpu: Device, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:

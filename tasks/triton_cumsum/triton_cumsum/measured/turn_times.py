@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError
-from re_bench.gpu.timing import Time, check_not_slowed_down
+from re_bench.timing import Time, check_not_slowed_down
 from triton_cumsum.profiles import GPU
 
 if TYPE_CHECKING:

@@ -84,41 +84,46 @@ class Verifier:
         del self._truths, self._places, self._where, self._found
         torch.cuda.empty_cache()  # before the next job checks free memory
 
-    def prepare(self, inputs: Any, starts: Sequence[int], length: int) -> None:
+    def prepare(self, rows: Sequence[Any], starts: Sequence[int], length: int) -> None:
         """Make new inputs and their ground truth, and choose the positions to probe.
 
         The values are from -10 to 9, except for a few values of the full range of int32. One input, chosen at random,
         has only values of the full range.
 
         Args:
-            inputs: memory that no runner has yet, with one row of :attr:`stride` elements for each call.
+            rows: memory that no runner has yet, a row of :attr:`stride` elements for each call.
             starts: index in its row at which each input starts.
             length: number of elements of each input.
         """
-        calls, generator = len(inputs), _seeded()
-        inputs.random_(-10, 10, generator=generator)
-        inputs[secrets.randbelow(calls)].random_(*_FULL_RANGE, generator=generator)
-        where = torch.randint(0, length, (calls, GPU.wide_values), device="cuda", generator=generator)
-        wide = torch.randint(*_FULL_RANGE, where.shape, device="cuda", generator=generator)
-        inputs.scatter_(1, where + torch.tensor(starts, device="cuda")[:, None], wide.to(torch.int32))
-        for x, start, truth in zip(inputs, starts, self._truths[:calls], strict=True):
-            prefix_sum(x[start : start + length], truth[:length])
+        calls, generator, other, full = len(rows), _seeded(), _seeded(), secrets.randbelow(len(rows))
+        where = torch.randint(0, length, (calls, GPU.wide_values), device="cuda", generator=other)
+        wide = torch.randint(*_FULL_RANGE, where.shape, device="cuda", generator=other).to(torch.int32)
+        for call, (row, start, truth) in enumerate(zip(rows, starts, self._truths[:calls], strict=True)):
+            row.random_(*(_FULL_RANGE if call == full else (-10, 10)), generator=generator)
+            x = row[start : start + length]
+            x.scatter_(0, where[call], wide[call])
+            prefix_sum(x, truth[:length])
         self._places.random_(0, length, generator=_seeded())
         self._expected = self._truths[:calls].gather(1, self._places[:calls])
         torch.cuda.synchronize()
 
     def copy_ms(self, results: Any) -> float:
-        """Return the mean milliseconds of copying one input on the GPU, measured with CUDA events.
+        """Return the milliseconds of copying one input on the GPU, measured with CUDA events: the least of several.
+
+        The first copies are slower, because the driver clears the memory of the last inputs in the meantime.
 
         Args:
             results: unused memory for the copies.
         """
+        source, times = self._truths.reshape(-1), []
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        results[: self._truths.numel()].copy_(self._truths.reshape(-1))
-        stop.record()
-        torch.cuda.synchronize()
-        return float(start.elapsed_time(stop)) / self.calls
+        for _ in range(GPU.copies):
+            start.record()
+            results[: source.numel()].copy_(source)
+            stop.record()
+            torch.cuda.synchronize()
+            times.append(float(start.elapsed_time(stop)))
+        return min(times) / self.calls
 
     def probe(self, results: Any, offsets: Sequence[int], signal: Signal | None = None) -> bool:
         """Return whether the results are right at the chosen positions.

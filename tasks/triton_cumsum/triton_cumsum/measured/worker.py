@@ -65,11 +65,15 @@ class Worker:
         nonce, stride = secrets.token_hex(), self.verifier.stride
         starts = draw_starts(calls, stride, length)
         signal, within_s, process = self._signal.renew(), GPU.call_s * calls, self.process
-        with DeviceMemory(4 * calls * stride) as inputs:
-            self.verifier.prepare(as_int32(inputs).reshape(calls, stride), starts, length)
+        early = max(1, min(GPU.first_calls, calls - 1))
+        sizes = [4 * stride * rows for rows in (early, max(1, calls - early))]
+        with DeviceMemory(sizes[0]) as first, DeviceMemory(sizes[1]) as rest:
+            rows = [row for part in (first, rest) for row in as_int32(part).reshape(-1, stride)]
+            self.verifier.prepare(rows[:calls], starts, length)
             process.call_within(GPU.call_s, gpu_runner.wake)
             started = time.perf_counter()
-            placed = process.call_within(within_s, gpu_runner.turn, name, starts, length, stride, nonce, signal, inputs)
+            given = (name, starts, length, stride, nonce, signal, first, rest)
+            placed = process.call_within(within_s, gpu_runner.turn, *given)
             offsets = parse_offsets(placed, nonce, calls, length, self._arena.nbytes)
             settled, complete = None, self.verifier.probe(self.results, offsets, self._signal)
             if not complete:

@@ -8,10 +8,11 @@ The scorer calls these functions:
 - :func:`wake` prepares a turn, :func:`turn` is the timed turn, :func:`settle` waits until its work is done, and
   :func:`release` frees its inputs and results.
 
-The inputs of a turn are in new memory, which is mapped after the clock has started. The memory has one row of
-``stride`` elements for each call, and the input starts at a different position of the row in each turn. All other work
-of the host overlaps with work on the GPU: ``turn`` replies when all calls have been made, and the stream writes
-``signal`` to a word of GPU memory when the results are ready.
+The inputs of a turn are in new memory, which is mapped after the clock has started: first the memory of a few inputs,
+and the rest while the GPU works on these. The memory has one row of ``stride`` elements for each call, and the input
+starts at a different position of the row in each turn. All other work of the host overlaps with work on the GPU:
+``turn`` replies when all calls have been made, and the stream writes ``signal`` to a word of GPU memory when the
+results are ready.
 """
 
 import os
@@ -30,6 +31,7 @@ from re_bench.guest.signature import MemoryHandle
 
 _functions: dict[str, Any] = {}
 _kept: list[Any] = []
+_descriptors: list[int] = []
 _arenas: list[Any] = []
 _windows: list[AddressRange] = []
 _words: list[int] = []
@@ -122,9 +124,19 @@ def wake() -> None:
 
 @_submissions_work()
 def turn(  # noqa: PLR0917 - a turn has so many parameters
-    name: str, starts: list[int], length: int, stride: int, nonce: str, signal: int, inputs: MemoryHandle
+    name: str,
+    starts: list[int],
+    length: int,
+    stride: int,
+    nonce: str,
+    signal: int,
+    first: MemoryHandle,
+    rest: MemoryHandle,
 ) -> Placed:
-    """Call a solution once on each of the inputs, which start at ``starts`` in their rows of ``stride`` elements."""
+    """Call a solution once on each of the inputs, which start at ``starts`` in their rows of ``stride`` elements.
+
+    ``first`` and ``rest`` are the memory of these rows.
+    """
     import torch  # noqa: PLC0415
 
     from triton_cumsum.sandboxed import submission  # noqa: PLC0415
@@ -132,20 +144,24 @@ def turn(  # noqa: PLR0917 - a turn has so many parameters
     window, arena, function, (begin, end) = _windows[0], _arenas[0], _functions[name], _events
     xs: list[Any] = []
     results: list[Any] = []
-    window.map_descriptor(inputs.descriptor, inputs.size)
-    window.allow(0, inputs.size, writable=False)  # for all inputs, because the driver refuses parts
+    mapped = 0
     with arena.in_use():
-        for call, place in enumerate(starts):
-            xs.append(_tensor(window.start + 4 * (call * stride + place), length))
-            if not call:
-                begin.record()
-            results.append(submission.call(function, xs[-1]))
+        for part in (first, rest):
+            window.map_descriptor(part.descriptor, part.size, mapped)
+            window.allow(mapped, part.size, writable=False)
+            mapped += part.size
+            for call in range(len(xs), min(len(starts), mapped // (4 * stride))):
+                xs.append(_tensor(window.start + 4 * (call * stride + starts[call]), length))
+                if not call:
+                    begin.record()
+                results.append(submission.call(function, xs[-1]))
         end.record()
         for x, result in zip(xs, results, strict=True):
             submission.check_result(x, result)
         # A result outside the arena, for example one allocated in another thread, costs a copy.
         results = [result if arena.offset(result) is not None else result.clone() for result in results]
-    _kept.extend([*results, inputs.descriptor])
+    _kept.extend(results)
+    _descriptors.extend([first.descriptor, rest.descriptor])
     write_value(torch.cuda.current_stream().cuda_stream, _words[0], signal)
     return Placed(nonce, [arena.offset(result) for result in results])
 
@@ -167,8 +183,8 @@ def release() -> None:
     """Free the memory of a turn's inputs and results."""
     import torch  # noqa: PLC0415
 
-    if _kept:
-        os.close(_kept.pop())
+    while _descriptors:
+        os.close(_descriptors.pop())
     _kept.clear()
     torch.cuda.synchronize()
     _windows[0].unmap()
