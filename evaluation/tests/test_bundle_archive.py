@@ -125,6 +125,8 @@ def test_forged_sizes(tmp_path: Path, name: str, size: str) -> None:
 def test_decompression_bombs(tmp_path: Path) -> None:
     zeros = bytes(8 << 20)
     refused(bundle(tmp_path / "b", [("plan.toml", zeros)], files=listed(**{"plan.toml": zeros})), "of 4 MiB", max_mib=4)
+    log = "runs/r/server/sessions/s/attempts.jsonl"  # reading it takes many times as much memory
+    refused(bundle(tmp_path / "b", [(log, zeros)], files=listed(**{log: zeros})), "attempt logs of 8 MiB", max_mib=800)
     many = {f"f{number}": {"sha256": "0" * 64, "bytes": 0} for number in range(11)}
     refused(bundle(tmp_path / "b", [], files=many), "11 files", max_files=10)
     long_header = special("././@PaxHeader", tarfile.XHDTYPE)

@@ -123,6 +123,16 @@ def test_instances_of_another_machine_have_a_wider_tolerance(
     assert compare(Regraded(attempt, scored(status="invalid"), other_instance=True))[0] == "differs"
 
 
+@pytest.mark.parametrize(("rescored", "outcome"), [("", "differs"), (", rescored = 0.02", "agrees")])
+def test_rescoring_has_its_own_tolerance(
+    made_up: TaskFolder, change: Any, monkeypatch: Any, rescored: str, outcome: str
+) -> None:
+    table = f'device = "cpu"\ntime_limit_s = 30\ntolerance = {{baseline = 1.0, reference = 1.0{rescored}}}'
+    task = change(made_up, "task.toml", 'device = "cpu"\ntime_limit_s = 30', table)
+    monkeypatch.setattr("re_bench_evaluation.verify.task_named", lambda _name: task)
+    assert compare(Regraded(logged_attempt(reward=0.11), scored()))[0] == outcome
+
+
 def test_runs_that_were_not_scored_again_are_not_verified(tmp_path: Path) -> None:
     result = verify(packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle"))
     assert (result.passed, result.verified, len(result.unchecked)) == (True, False, 1)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from re_bench.records import RunRecord
+from re_bench_evaluation.plan import Plan
+from re_bench_evaluation.run import cost_so_far
 from re_bench_evaluation.scheduler import DollarCap
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 
@@ -58,3 +66,15 @@ class Spending(RuleBasedStateMachine):
 
 
 TestSpending = Spending.TestCase
+
+
+@pytest.mark.parametrize(("usage", "dollars"), [('{"dollars": 0.11}', 1.5), ('{"dollars": 0.11, "reason": "x"}', 0.11)])
+def test_only_a_final_report_replaces_the_budget_of_a_killed_agent(tmp_path: Path, usage: str, dollars: float) -> None:
+    agents = {"mine": {"kind": "command", "command": ["true"], "models": []}}
+    plan = Plan.model_validate({"tasks": ["a"], "runs": 1, "agents": agents})
+    record = RunRecord(
+        run="r", agent="mine", task="a", task_id="a", profile="cpu", seed=0, dollars_at_most=1.5, tries=1
+    )
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "usage.json").write_text(usage)
+    assert cost_so_far(tmp_path, record, plan) == dollars

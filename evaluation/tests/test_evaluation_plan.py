@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import signal
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from re_bench.records import SERVER, RunRecord
 from re_bench_evaluation.agents import AgentLaunch, Usage, agent_environment, kind_named
 from re_bench_evaluation.check import check
 from re_bench_evaluation.plan import Plan, changed_keys, load_plan
+from re_bench_evaluation.report.evaluation_tables import run_rows
 from re_bench_evaluation.run import can_resume
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def test_problems_are_listed_with_keys(plan_file: Path) -> None:
     [
         ("runs = 2", "runs = 3", []),
         ("runs = 2", "seeds = [1, 0, 7]", []),
-        ("runs = 2", "runs = 1", ["seeds"]),
+        ("runs = 2", "runs = 1", ["runs"]),
         ('"two"', '"three", "two"', []),
         ('"two"', '"three"', ["tasks"]),
         ("dollars = 20", "dollars = 30", []),
@@ -104,6 +106,33 @@ def test_allowed_changes(plan_file: Path, old: str, new: str, changed: list[str]
     assert PLAN.count(old) == 1
     plan_file.write_text(PLAN.replace(old, new))
     assert changed_keys(before, load_plan(plan_file).record()) == changed
+
+
+def test_hours_of_a_task(plan_file: Path) -> None:
+    (problem,) = problems(plan_file, PLAN.replace("[budget]", "[budget]\nhours_by_task = {too = 3}"))
+    assert problem == "budget.hours_by_task.too: not in tasks (did you mean two?)"
+    plan_file.write_text(PLAN.replace("[budget]", "[budget]\nhours_by_task = {two = 3}"))
+    plan = load_plan(plan_file)
+    assert [plan.for_task(*names).budget.hours for names in (("one", "x"), ("two", "x"), ("x", "two"))] == [8, 3, 3]
+
+
+def test_plans_of_older_versions_lack_keys(plan_file: Path) -> None:
+    plan_file.write_text(PLAN)
+    now = load_plan(plan_file).record()
+    old = {key: value for key, value in now.items() if key not in {"adversarial", "reprompt", "confirm"}}
+    assert changed_keys(old, now) == []
+    assert changed_keys(old, now | {"adversarial": True}) == ["adversarial"]
+
+
+def test_rows_of_the_live_table(plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("[budget]", "[budget]\nhours_by_task = {two = 1}"))
+    run = RunRecord(run="mine.a.two.0", agent="mine", model="a", task="two", task_id="t", profile="cpu", seed=0)
+    waiting = run.model_copy(update={"reason": "server ended\nwith a long text"})
+    running = run.model_copy(update={"state": "running", "attempts": 3, "reward": 0.25, "working_s": 3000.0})
+    soon, later = run_rows([waiting, running], load_plan(plan_file))
+    assert soon[:5] == ["mine.a.two.0", "running", "3", "0.2500", "10:00"]
+    assert re.fullmatch(r"\d\d:\d\d", soon[5])
+    assert later == ["mine.a.two.0", "waiting", "", "-", "", "server ended\nwith a long text"]
 
 
 def test_seeds_are_bounded(plan_file: Path) -> None:
@@ -230,7 +259,7 @@ def test_invalid_agent_tables(tmp_path: Path, old: str, new: str, problem: str) 
         (0, None, True, ("ended", "finished")),
         (3, None, True, ("ended", "exit status 3: bye")),
         (75, "steps", True, ("failed", "agent requested a retry (exit status 75): bye")),
-        (0, "steps", False, ("failed", "agent exited with status 0 without opening a session: bye")),
+        (0, "steps", False, ("crashed", "agent exited with status 0 without opening a session: bye")),
         (None, None, True, ("failed", "the evaluation was killed")),
     ],
 )

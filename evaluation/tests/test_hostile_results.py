@@ -22,15 +22,17 @@ from re_bench.processes import cli_entry_point
 from re_bench_evaluation.agents import Usage
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
-from re_bench_evaluation.report.details import Room
-from re_bench_evaluation.report.page import render
-from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.page import Pages, render
+from re_bench_evaluation.report.read import open_report, read_report
+from re_bench_evaluation.report.run_page import run_page
 from re_bench_evaluation.report.terminal import as_text
 from re_bench_evaluation.session import Child
 from re_bench_evaluation.working_time import read_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from re_bench_evaluation.report.read import OpenReport
 
 pytestmark = pytest.mark.integration
 
@@ -43,9 +45,19 @@ def evaluation(tmp_path: Path) -> Path:
     return make_evaluation(tmp_path / "evaluation", shape=SHAPE)
 
 
+def render_runs(report: OpenReport) -> None:
+    """Make the page of each run, from the agent's trace and from the server's transcript."""
+    pages = Pages(report.data, lambda _figure: "", live=True)
+    for run in report.data.runs:
+        for source in ("agent's trace", "server's transcript"):
+            run_page(pages, report, run, source).encode()
+
+
 def reported(evaluation: Path) -> str:
     """Make a report in all formats, and return the text."""
-    data = read_report([evaluation], room=Room())
+    with open_report([evaluation], diffs=True, curves=True) as report:
+        data = report.data
+        render_runs(report)
     json.dumps(to_json(data), allow_nan=False)
     render(data)
     text = as_text(data)
@@ -97,7 +109,7 @@ def test_traces_and_findings_with_extreme_values(evaluation: Path, tmp_path: Pat
             file.write('{"kind": "observation", "time": 2, "text": "x"}\n')
         finding = f'{{"check": "a", "severity": "info", "text": "x", "evidence": {{"x": {value}}}}}\n'
         (evaluation / "scan.jsonl").write_text('{"v": 1, "time": "", "checks": [], "left_out": []}\n' + finding)
-        json.dumps(to_json(read_report([evaluation], room=Room())), allow_nan=False)
+        json.dumps(to_json(read_report([evaluation], diffs=True, curves=True)), allow_nan=False)
     assert main(["transcripts", str(evaluation), "--out", str(tmp_path / "out")]) == 0
     for path in (tmp_path / "out").rglob("*.json"):
         json.loads(path.read_text(), parse_constant=pytest.fail)
@@ -182,7 +194,7 @@ def test_plans_records_and_sessions_with_extreme_values(evaluation: Path) -> Non
     for path, hours in zip(sorted(evaluation.glob("runs/*/run.json")), (5e-324, 10**400, "x", [1]), strict=False):
         change_json(evaluation / "evaluation.json", plan={"budget": {"hours": hours}})
         change_json(path, tokens=10**400)
-        assert "it is damaged" in as_text(read_report([evaluation], room=Room()))
+        assert "it is damaged" in as_text(read_report([evaluation], diffs=True, curves=True))
     reported(evaluation)
 
 
@@ -227,7 +239,9 @@ def read(made: Path, name: str, content: bytes) -> None:
         copy = Path(shutil.copytree(made, Path(scratch) / "e"))
         next(copy.glob(name)).write_bytes(content)
         try:
-            data = read_report([copy, copy / "validation.json"], room=Room())
+            with open_report([copy, copy / "validation.json"], diffs=True, curves=True) as report:
+                data = report.data
+                render_runs(report)
         except UsageError:
             return
         json.dumps(to_json(data), allow_nan=False).encode()

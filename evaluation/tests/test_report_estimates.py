@@ -171,7 +171,8 @@ def run(key: str, *moments: tuple[float | None, float | None], hours: float = 4.
         "key": key, "path": key, "evaluation": "e", "agent": "a", "task": task, "state": "ended",
         "wall_s": hours * HOUR, "working_s": hours * HOUR, "tries": 1, "incomplete_lines": 0, "attempts": attempts,
         "reward": last, "flags": (),
-        "counted": max(0.0, last or 0.0), "instances": (), "scorers": (), "sandboxes": (),
+        "counted": max(0.0, last or 0.0), "allowed": "", "interruptions": 0, "instances": (), "scorers": (),
+        "sandboxes": (),
     }  # fmt: skip
     return RunInfo(**(fields | known))  # type: ignore[arg-type]
 

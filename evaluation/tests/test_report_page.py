@@ -5,30 +5,35 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import json
 import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from evaluation_factory import TASKS, Shape, make_evaluation, make_validation
+from evaluation_factory import TASKS, Shape, make_evaluation, make_validation, task_record
 from hostile import HOSTILE, poison
 from made_up_report import made_up_report
+from markupsafe import escape
 
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
+from re_bench_evaluation.pack import pack
+from re_bench_evaluation.report.data import Flag
 from re_bench_evaluation.report.page import render, visible
-from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.plots import budget_figure, cost_figure
+from re_bench_evaluation.report.read import OpenReport, open_report, read_report
 from re_bench_evaluation.report.terminal import as_text
-from re_bench_evaluation.report.view import LivePage, serving
+from re_bench_evaluation.report.view import LiveReport, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench_evaluation.report.data import ReportData
 
 pytestmark = pytest.mark.integration
 ESCAPES = "\x1b]0;title\x07\x1b[31m[bold red]x[/]\r\n\u202eabc"
@@ -60,10 +65,24 @@ def test_page_references_no_urls(page: str) -> None:
 
 
 def test_sections_and_flags(page: str) -> None:
-    for text in ("Leaderboard", "no run.json", "Execute Script", "solution.py", "<ins>", "0.1 -&gt; 1.0"):
+    for text in ("Leaderboard", "no run.json", "solution.py", "<ins>", "0.1 -&gt; 1.0"):
         assert text in page
-    assert page.count("raw scores are modelled, not measured") >= 4
-    assert page.count("a stand-in replaces the model") >= 3
+    sections = re.findall(r'<h2 id="(\w+)">', page)
+    assert sections[:4] == ["leaderboard", "runs", "budget", "progress"]
+    for badge, note in (("modelled", "raw scores are modelled"), ("stand in", "a stand-in replaces the model")):
+        assert page.count(f'<span class="badge">{badge}') >= 4
+        assert page.count(note) >= 2
+    assert "mlab, gpt-large (delta, epsilon); " in page  # a note says whose it is
+
+
+def test_a_row_has_at_most_one_badge() -> None:
+    data = made_up_report()
+    flag = Flag("damaged_runs", "damaged")
+    run = replace(data.runs[0], flags=(flag, Flag("clock", "slow")))
+    page = render(replace(data, runs=(run, *data.runs[1:])))
+    rows = re.findall(r"<tr.*?</tr>", page, re.DOTALL)
+    assert max(row.count('class="badge"') for row in rows) == 1
+    assert '<span class="badge">damaged runs +1</span>' in page
 
 
 def test_figures_contain_no_untrusted_text() -> None:
@@ -71,6 +90,16 @@ def test_figures_contain_no_untrusted_text() -> None:
     figures = [base64.b64decode(image).decode() for image in re.findall(r'<img src="[^"]*;base64,([^"]*)"', page)]
     assert len(figures) == 2 + 2 * 2 + 1
     assert not any("window.ran" in figure for figure in figures)
+
+
+@pytest.mark.parametrize(("series", "shown"), [(27, True), (28, False)])
+def test_figures_show_a_limited_number_of_agents(series: int, shown: bool) -> None:
+    def number(_entry: object) -> int:
+        return series
+
+    data = made_up_report()  # drawing thousands of agents would take minutes
+    assert (budget_figure(data, data.budgets[0].profile, "wall", number) is not None) == shown
+    assert (cost_figure(data, number) is not None) == shown
 
 
 @pytest.mark.parametrize(
@@ -97,16 +126,17 @@ def test_command_writes_page(tmp_path: Path) -> None:
 
 
 class Changing:
-    """Reads a report that a test changes."""
+    """Opens a report that a test changes."""
 
     def __init__(self) -> None:
         self.data = made_up_report(tasks=1, runs=1, attempts=3, agents=1)
         self.error: Exception | None = None
 
-    def __call__(self) -> ReportData:
+    @contextmanager
+    def __call__(self) -> Iterator[OpenReport]:
         if self.error:
             raise self.error
-        return self.data
+        yield OpenReport(self.data, {})
 
     def change(self, state: str, message: str) -> None:
         (run,) = self.data.runs
@@ -115,11 +145,13 @@ class Changing:
         self.data = replace(self.data, runs=(run,))
 
 
+Live = tuple[Changing, http.client.HTTPConnection]
+
+
 @pytest.fixture
-def live() -> Iterator[tuple[Changing, http.client.HTTPConnection]]:
+def live() -> Iterator[Live]:
     changing = Changing()
-    page = LivePage(changing, keep=0.0)
-    with serving(page, 0) as address:
+    with serving(LiveReport(changing, keep=0.0), 0) as address:
         connection = http.client.HTTPConnection(address.removeprefix("http://").strip("/"), timeout=20)
         yield changing, connection
         connection.close()
@@ -131,26 +163,79 @@ def get(connection: http.client.HTTPConnection, path: str = "/", **headers: str)
     return response.status, response.read().decode()
 
 
-def test_page_refreshes_while_runs_are_active(
-    live: tuple[Changing, http.client.HTTPConnection], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_page_refreshes_while_runs_are_active(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
     changing, connection = live
     assert 'http-equiv="refresh"' not in get(connection)[1]
     changing.change("running", "fresh <b>one</b>")
     page = get(connection)[1]
-    assert "fresh &lt;b&gt;one&lt;/b&gt;" in page
+    assert "4 attempts" in page
     assert '<meta http-equiv="refresh" content="15">' in page
+    (run,) = re.findall(r'href="(/run/[^"#]*)"', page)
+    assert "fresh &lt;b&gt;one&lt;/b&gt;" in get(connection, run)[1]
     changing.error = UsageError("the directory is gone")
-    assert [get(connection)[1] for _time in range(2)] == [page] * 2
+    assert ["4 attempts" in get(connection)[1] for _time in range(2)] == [True, True]
     assert capsys.readouterr().err.count("the directory is gone") == 1
     changing.error = None
     changing.change("ended", "the last one")
-    assert 'http-equiv="refresh"' not in get(connection)[1]
+    page = get(connection)[1]
+    assert "5 attempts" in page
+    assert 'http-equiv="refresh"' not in page
 
 
-def test_server_checks_the_host_header(live: tuple[Changing, http.client.HTTPConnection]) -> None:
-    for host, path, status in (("attacker.example", "/", 403), ("localhost:9", "/x", 404)):
-        assert (host, get(live[1], path, Host=host)[0]) == (host, status)
+def test_server_checks_the_host_header_and_address(live: Live) -> None:
+    for host, path, status in (
+        ("attacker.example", "/", 403), ("localhost:9", "/x", 404), ("localhost", "/run/x", 404),
+        ("localhost", "/figure/99", 404), ("localhost", "/compare?run=x", 404), ("localhost", "/", 200),
+    ):  # fmt: skip
+        assert (host, path, get(live[1], path, Host=host)[0]) == (host, path, status)
+
+
+def test_run_page_has_the_whole_transcript(tmp_path: Path) -> None:
+    shape = Shape((("mlab", "model-a"),), TASKS[:1], runs=2, attempts=3)
+    evaluation = make_evaluation(tmp_path / "first", shape=shape)
+    text = "the whole <output> " * 5000
+    events: list[dict[str, object]] = [
+        {"kind": "start", "time": 1.0, "task": "the task", "settings": None},
+        {"kind": "reply", "time": 2.0, "text": "Thought: why", "purpose": "step", "model": "m-1", "prompt_tokens": 1234,
+         "completion_tokens": 56, "dollars": 0.25},
+        {"kind": "action", "time": 3.0, "action": "Execute Script", "input": {"script": "a.py"}},
+        {"kind": "observation", "time": 9.0, "text": text},
+    ]  # fmt: skip
+    trace = min(evaluation.glob("runs/*/agent/trace.jsonl"))
+    trace.write_text("".join(json.dumps(event) + "\n" for event in events))
+    report = LiveReport(lambda: open_report([evaluation], curves=True))
+    index = report.get("/")
+    assert index is not None
+    first, second = re.findall(r'href="(/run/[^"#]*)"', index[1])
+    page = report.get(first)
+    assert page is not None
+    for part in (
+        'id="step-2"', 'href="#step-2"', 'id="attempt-3"', "Thought: why", "a.py", "1,234 + 56 tokens", "$0.2500",
+        "m-1", "0:00:07", escape(text), "2 files submitted", "server&#39;s transcript", second,
+    ):  # fmt: skip
+        assert part in page[1]
+    server = report.get(f"{first}?source=server%27s%20transcript")
+    assert server is not None
+    assert "python solution.py --try 3" in server[1]
+    both = "&".join(f"run={one.removeprefix('/run/')}" for one in (first, second))
+    compared = report.get(f"/compare?{both}")
+    assert compared is not None
+    figures = re.findall(r'<img src="(/figure/\d+)"', compared[1])
+    assert [report.get(figure)[0] for figure in figures] == ["image/svg+xml"]  # type: ignore[index]
+    report.close()
+
+
+def test_view_shows_bundles(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.tar.gz"
+    pack(make_evaluation(tmp_path / "first", shape=Shape((("mlab", "m"),), TASKS[:1], runs=1)), bundle)
+    report = LiveReport(lambda: open_report([bundle]), keep=0.0)
+    for _read_again in range(2):
+        page = report.get("/")
+        assert page is not None
+        run = report.get(re.findall(r'href="(/run/[^"#]*)"', page[1])[0])
+        assert run is not None
+        assert "python solution.py" in run[1] or "Execute Script" in run[1]
+    report.close()
 
 
 @pytest.fixture
@@ -165,7 +250,7 @@ def test_tables_and_problems(evaluation: Path, tmp_path: Path, capsys: pytest.Ca
     text = capsys.readouterr().out
     for part in (
         "leaderboard, profile cpu", "* raw scores are modelled, not measured", "a stand-in replaces the model",
-        "first mlab model-a: only 2 runs", "passed, 3 of 3", "problems: 1", gone,
+        "mlab model-a: only 2 runs", "passed, 3 of 3", "problems: 1", gone,
     ):  # fmt: skip
         assert part in text
 
@@ -189,4 +274,17 @@ def test_view_serves_the_page_until_it_is_interrupted(evaluation: Path) -> None:
         connection.close()
         process.send_signal(signal.SIGINT)
         _output, errors = process.communicate(timeout=20)
-    assert (process.returncode, errors) == (130, "")
+    assert (process.returncode, errors) == (130, "reading the results\n")
+
+
+def test_overall_score_interval_n_and_cost_come_first_within_100_columns(tmp_path: Path) -> None:
+    tasks = [task_record(task.name, profile="gpu") for task in TASKS[:3]]
+    shape = Shape(
+        (("mlab", "gpt-large-2026-10"), ("command-agent", None)), tasks, runs=6, submissions=False, traces=False
+    )
+    text = as_text(read_report([make_evaluation(tmp_path / "first", shape=shape)]), 100)
+    assert re.split(" {2,}", text.splitlines()[1]) == ["agent", "model", "overall", "95 %", "n", "cost", "hours/run"]
+    assert max(map(len, text.splitlines())) <= 100
+    assert re.search(
+        r"^alpha/gpu/v1.*\nagent +model +reward +95 % +n +cost +hours +>0 +>1 +invalid$", text, re.MULTILINE
+    )

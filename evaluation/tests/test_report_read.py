@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from evaluation_factory import (
     TASKS,
@@ -26,11 +27,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from re_bench.attempts.log import Attempt, AttemptLog, LogContents, encoded
-from re_bench.records import RunRecord, TaskRecord
+from re_bench.attempts.store import Store
+from re_bench.cli.main import main
+from re_bench.records import INITIAL, RunRecord, TaskRecord
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
-from re_bench_evaluation.report.details import Room
+from re_bench_evaluation.report.findings import Finding, Scan, write_scan
 from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
 from re_bench_evaluation.report.runs import final_scores
@@ -74,7 +77,7 @@ def append(log: Path, **fields: Any) -> None:
 
 @pytest.mark.integration
 def test_evaluation(evaluation: Path) -> None:
-    data = read_report([evaluation], room=Room())
+    data = read_report([evaluation], diffs=True, curves=True)
     assert not data.problems
     assert len(data.runs) == 2 * 3 * 3
     assert len(data.cells) == 2 * 3
@@ -92,8 +95,8 @@ def test_evaluation(evaluation: Path) -> None:
     json.dumps(to_json(data), allow_nan=False)
 
 
-def test_times_diffs_and_steps_of_attempts(evaluation: Path) -> None:
-    run = read_report([evaluation], room=Room()).runs[0]
+def test_times_and_diffs_of_attempts(evaluation: Path) -> None:
+    run = read_report([evaluation], diffs=True, curves=True).runs[0]
     first, second = run.attempts[:2]
     assert second.wall_s is not None
     assert second.working_s == pytest.approx(second.wall_s - 30)  # the agent's wait
@@ -105,15 +108,21 @@ def test_times_diffs_and_steps_of_attempts(evaluation: Path) -> None:
     assert solution.text is not None
     assert "\n+value = " in solution.text
     assert (weights.text, weights.reason) == (None, "binary, 40 bytes")
-    assert [step.title for step in second.steps] == ["Edit Script (AI)", "Execute Script"]
 
 
-def test_steps_come_from_the_transcript_without_a_trace(evaluation: Path) -> None:
-    for trace in evaluation.glob("runs/*/agent/trace.jsonl"):
-        trace.unlink()
-    run = read_report([evaluation], room=Room()).runs[0]
-    texts = [[step.text for step in attempt.steps] for attempt in run.attempts]
-    assert texts == [[f"python solution.py --try {number}"] for number in (1, 2, 3, 4)]
+def test_first_submission_is_compared_with_the_workspace_that_the_agent_found(evaluation: Path) -> None:
+    log = log_of(evaluation)
+    first = AttemptLog(log).read().attempts[0].submission
+    initial = log.with_name(INITIAL)
+    shutil.copytree(Store(log).directory / first, initial)
+    (initial / "solution.py").write_text("def solve(x):\n    return x\n")
+    (initial / "gone.py").write_text("")
+    by_path = {run.path: run for run in read_report([evaluation], diffs=True).runs}
+    diff = by_path[str(log.parents[3])].attempts[0].diff
+    assert diff is not None
+    assert (diff.against, [(file.name, file.change) for file in diff.files]) == (
+        0, [("gone.py", "removed"), ("solution.py", "changed")],
+    )  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)
@@ -294,7 +303,7 @@ def test_state_directory_and_plain_logs(tmp_path: Path) -> None:
     make_log(tmp_path / "log.jsonl", record, shape, random.Random(1))
     one = tmp_path / "session"
     make_session(one, record, shape, random.Random(2), 0.5)
-    data = read_report([state, tmp_path / "log.jsonl", one], room=Room())
+    data = read_report([state, tmp_path / "log.jsonl", one], diffs=True, curves=True)
     assert not data.problems
     assert [run.agent for run in data.runs] == ["session", "session", "attempt log", "session"]
     assert all(run.state == "ended" and run.seed is None for run in data.runs)
@@ -353,7 +362,7 @@ def test_final_scores_have_metr_equivalent_rewards(in_metr_s_unit: Path) -> None
     data = read_report([in_metr_s_unit])
     assert [run.metr_reward for run in data.runs] == [0.5, None]
     assert data.metr_reward(data.cells[0]) == 0.25
-    assert "* metr mlab model-a: mean METR-equivalent reward 0.250" in as_text(data).splitlines()
+    assert "* mlab model-a: mean METR-equivalent reward 0.250" in as_text(data).splitlines()
     assert "METR-equivalent 0.25" in render(data)
 
 
@@ -393,8 +402,22 @@ def test_anchors_of_a_single_repeat_have_no_spread(tmp_path: Path) -> None:
 def test_bundle_equals_its_evaluation(evaluation: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "e.bundle.tar.gz"
     pack(evaluation, bundle)
-    own, packed = read_report([evaluation], room=Room()), read_report([bundle], room=Room())
+    own, packed = read_report([evaluation], diffs=True, curves=True), read_report([bundle], diffs=True, curves=True)
     assert packed.cells == own.cells
     assert packed.leaderboards == own.leaderboards
     assert packed.evaluations[0].path == str(bundle)
     assert packed.runs[0].path.startswith(f"{bundle}/runs/")
+
+
+def test_json_has_the_documented_schema(evaluation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_scan(evaluation, Scan("2026-11-20T00:00:00+00:00", ("jumps",), (Finding("jumps", "info", "x"),)))
+    assert main(["report", "--schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    validation = make_validation(evaluation / "validation.json")
+    assert main(["report", str(evaluation), str(validation), str(evaluation / "gone"), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, schema)
+    del report["runs"][0]["reward"]
+    with pytest.raises(jsonschema.ValidationError, match="'reward' is a required property"):
+        jsonschema.validate(report, schema)
+    assert schema["$defs"]["AttemptInfo"]["properties"]["seconds"]["description"] == "The duration of scoring."

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluation_factory import BEGAN, Shape, make_evaluation, task_record
+from evaluation_factory import BEGAN, Shape, log_of, make_evaluation, task_record
 from number_task import keep_submission
 
 from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
+from re_bench.records import INITIAL, RunRecord
 from re_bench_evaluation.report.findings import FILE, Finding, Scan, read_scan, write_scan
+from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.terminal import as_text
 from re_bench_evaluation.scan import scan, text_files
 
 if TYPE_CHECKING:
@@ -31,6 +34,9 @@ records = [
   {profile = "gpu", kind = "ceiling", method = "all of it", raw = 1.0},
 ]
 """
+
+
+BUSY = {"load": [3.0, 40.2], "cores": 2, "cpu_s": 1.0, "starved": False}
 
 
 @pytest.fixture
@@ -89,6 +95,16 @@ def test_messages_of_known_cheats(here: TaskFolder, tmp_path: Path) -> None:
     assert (severity, number, "cheats/words" in text) == ("warning", 1, True)
 
 
+@pytest.mark.parametrize("message", ["the call of f took longer than 2 s", "f failed: it ran longer than 120 s (busy)"])
+def test_time_outs_are_not_cheats(
+    here: TaskFolder, change: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, message: str
+) -> None:
+    task = change(here, "cheats/words/cheat.toml", 'reason = "no number"', 'reason = "longer than"')
+    monkeypatch.setattr("re_bench_evaluation.logged_runs.task_named", lambda _name: task)
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(None, message=message)]])
+    assert found(evaluation, "refused-cheats") == []
+
+
 def test_rewards_above_records(here: TaskFolder, tmp_path: Path) -> None:
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(1.1), attempt(1.24), attempt(1.3), attempt(1.6)]])
     assert [entry[:2] for entry in found(evaluation, "above-best")] == [("serious", 4), ("warning", 3)]
@@ -125,6 +141,22 @@ def test_hidden_paths(here: TaskFolder, tmp_path: Path, line: bytes) -> None:
     evaluation, _hashes = evaluation_with(tmp_path, [attempts], files)
     ((severity, number, text),) = found(evaluation, "hidden-paths")
     assert (severity, number, "line 2 of a.py" in text) == ("warning", 2, True)
+
+
+def test_a_file_has_one_finding_and_files_that_the_agent_found_have_none(here: TaskFolder, tmp_path: Path) -> None:
+    line = b"import re_bench.task"
+    (here.directory / "starter" / "check.py").write_bytes(line)
+    files = {"one": {"check.py": line, "a.py": line, "b": line}, "two": {"check.py": line + b"#", "a.py": line}}
+    runs = [[attempt(0.5, "one"), attempt(0.5, "two")], [attempt(0, "two")]]
+    evaluation, _hashes = evaluation_with(tmp_path, runs, files)
+    initial = log_of(evaluation).with_name(INITIAL)
+    initial.mkdir()
+    (initial / "b").write_bytes(line)
+    one, two = sorted(scan(evaluation, ["hidden-paths"]).findings, key=lambda finding: finding.text)
+    assert (one.attempt, one.evidence["file"]) == (1, "a.py")
+    assert one.evidence["attempts"] == {"mlab.m.made_up.0": 1, "mlab.m.made_up.1": 1}
+    assert "also in 1 other run" in one.text
+    assert (two.attempt, two.evidence["file"]) == (2, "check.py")
 
 
 def test_own_solutions_have_no_hidden_paths(tmp_path: Path) -> None:
@@ -191,3 +223,47 @@ def test_scan_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         with pytest.raises(SystemExit) as error:
             main(["scan", *wrong])
         assert error.value.code == 2
+
+
+def test_a_scan_that_is_older_than_a_run_says_so(tmp_path: Path) -> None:
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.9)], [attempt(0.8)]])
+    findings = [Finding("jumps", "info", text, "mlab.m.made_up.0") for text in ("a", "b")]
+    write_scan(evaluation, Scan("2026-11-20T00:00:00+00:00", ("jumps",), tuple(findings)))
+    (scanned,) = (one.scan for one in read_report([evaluation]).evaluations)
+    assert scanned is not None
+    assert scanned.left_out == ()
+    run = evaluation / "runs" / "mlab.m.made_up.1"
+    RunRecord.load(run).model_copy(update={"ended": "2026-11-21T00:00:00+00:00"}).save(run)
+    data = read_report([evaluation])
+    assert data.evaluations[0].scan is not None
+    (stale,) = data.evaluations[0].scan.left_out
+    assert stale == "1 of 2 runs: they are newer than this scan; run re-bench scan again"
+    (row,) = (line for line in as_text(data).splitlines() if line.startswith("info "))
+    assert row.split()[:4] == ["info", "jumps", "2", "1"]
+
+
+def test_runs_whose_attempts_all_had_internal_errors_are_in_no_mean(tmp_path: Path) -> None:
+    failed = attempt(None, message="the disk is full", status="error")
+    late = replace(attempt(None, message="the call of f took longer than 2 s"), details={"machine": BUSY})
+    evaluation, _hashes = evaluation_with(tmp_path, [[failed, failed], [failed, attempt(0.8), late]])
+    for run in (evaluation / "runs").iterdir():
+        RunRecord.load(run).model_copy(update={"attempts": 2}).save(run)
+    (cell,) = read_report([evaluation]).cells
+    assert (cell.reward.value, cell.reward.n, cell.errors) == (8.0, 1, 3)
+    texts = {flag.kind: flag.text for flag in cell.flags}
+    assert texts["errors"] == "all attempts of a run had internal errors; the mean leaves it out"
+    busy = "the machine was busy during 1 of 3 scorings"
+    assert texts["time_outs"] == f"1 of 3 attempts reached a time limit; {busy}"
+    assert "damaged_runs" not in texts
+
+
+def test_runs_that_other_models_answered_are_flagged(tmp_path: Path) -> None:
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.9)], [attempt(0.8)]])
+    for models, flags in (
+        ([("m-1", "fast-1"), ("fast-1", "m-1")], []),
+        ([("m-1",), ("m-2",)], ["runs were answered by different models: m-1; m-2"]),
+    ):
+        for run, own in zip(sorted((evaluation / "runs").iterdir()), models, strict=True):
+            RunRecord.load(run).model_copy(update={"models": own}).save(run)
+        (cell,) = read_report([evaluation]).cells
+        assert [flag.text for flag in cell.flags if flag.kind == "models"] == flags

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluation_factory import TASKS, Shape, make_evaluation, make_state
+from evaluation_factory import TASKS, Shape, change_json, make_evaluation, make_state
 
 from re_bench.attempts.log import AttemptLog
 from re_bench.errors import UsageError
@@ -46,7 +46,7 @@ def test_evaluation_has_two_trajectories_per_run(tmp_path: Path) -> None:
         log = next(run.glob("server/sessions/*/attempts.jsonl"))
         logged = [(attempt.n, attempt.status, attempt.raw) for attempt in AttemptLog(log).read().attempts]
         agent, server = (
-            json.loads((tmp_path / "out" / run.name / name).read_text())
+            json.loads((tmp_path / "out" / "evaluation" / run.name / "agent" / name).read_text())
             for name in ("trajectory.json", "server.trajectory.json")
         )
         for document in (agent, server):
@@ -61,9 +61,28 @@ def test_evaluation_has_two_trajectories_per_run(tmp_path: Path) -> None:
         ] * 3  # fmt: skip
 
 
+def test_results_of_the_job_and_its_trials(tmp_path: Path) -> None:
+    evaluation = make_evaluation(tmp_path / "evaluation", shape=SHAPE)
+    failed = next((evaluation / "runs").iterdir())
+    change_json(failed / "run.json", state="failed", reason="the server ended")
+    write_trajectories(evaluation, tmp_path / "out")
+    job = tmp_path / "out" / "evaluation"
+    results = {path.parent.name: json.loads(path.read_text()) for path in job.glob("*/result.json")}
+    for name, result in results.items():
+        record = json.loads((evaluation / "runs" / name / "run.json").read_text())
+        reward = None if name == failed.name else {"rewards": {"reward": max(record["reward"] or 0.0, 0.0)}}
+        assert (result["verifier_result"], result["task_name"]) == (reward, record["task"])
+        assert result["agent_result"]["cost_usd"] == record["dollars"]
+        assert (result["started_at"], result["finished_at"]) == (record["began"], record["ended"])
+    assert results[failed.name]["exception_info"]["exception_message"] == "the server ended"
+    whole = json.loads((job / "result.json").read_text())
+    assert (whole["n_total_trials"], whole["stats"]["n_errored_trials"]) == (2, 1)
+    assert json.loads((job / "config.json").read_text())["agents"] == [{"name": "mlab", "model_name": "model-a"}]
+
+
 def test_state_directory_has_one_trajectory_per_session(tmp_path: Path) -> None:
     state = make_state(tmp_path / "state", replace(SHAPE, runs=2))
-    written = {entry.path.parent.name for entry in write_trajectories(state, tmp_path / "out")}
+    written = {entry.path.parents[1].name for entry in write_trajectories(state, tmp_path / "out")}
     assert written == {path.name for path in (state / "sessions").iterdir()}
 
 

@@ -24,6 +24,7 @@ submission = ["answer.txt"]
 [profiles.cpu]
 description = "numbers"
 device = "cpu"
+{timing}
 time_limit_s = 60
 
 [profiles.cpu.anchors]
@@ -54,6 +55,13 @@ class Number(Task):
         if text.startswith("wait"):
             while not Path(text.split()[1]).exists():
                 time.sleep(0.05)
+            text = text.split()[2]
+        if text.startswith("busy"):
+            first = Path(text.split()[1])
+            if not first.exists():
+                first.touch()
+                from re_bench.sandbox.time_limits import starved
+                starved.append("a limit of 1 s had to end after 10 s")
             text = text.split()[2]
         if text == "crash":
             raise RuntimeError("hidden truth 4711")
@@ -112,6 +120,7 @@ print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["conte
 def make_tasks(site: Path, **more: str) -> Path:
     """Create packages of tasks: ``quick`` shows its score and uses the minimum; ``quiet`` hides it and uses the last.
 
+    ``quiet`` measures time: its scorings wait for others on this machine that do too.
     ``equipped`` is like ``quick``, with a model, a meter, and data that only the meter has.
 
     Args:
@@ -119,8 +128,20 @@ def make_tasks(site: Path, **more: str) -> Path:
         more: names of additional tasks, with the one of these that each is a copy of.
     """
     kinds = {
-        "quick": {"direction": "lower", "aggregation": "min", "show_score": "true", "reference": "-2.0"},
-        "quiet": {"direction": "higher", "aggregation": "last", "show_score": "false", "reference": "4.0"},
+        "quick": {
+            "direction": "lower",
+            "aggregation": "min",
+            "show_score": "true",
+            "reference": "-2.0",
+            "timing": "parallel = true",
+        },
+        "quiet": {
+            "direction": "higher",
+            "aggregation": "last",
+            "show_score": "false",
+            "reference": "4.0",
+            "timing": "cores = 1",
+        },
     }
     kinds["equipped"] = kinds["quick"]
     for name, like in {**{name: name for name in kinds}, **more}.items():

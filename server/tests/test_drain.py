@@ -176,7 +176,7 @@ def time_limit_interrupts(server: Server) -> None:
     caller.join()
     assert outcome[0]["status"] == "interrupted"
     scored = {"attempts.jsonl", "attempts.jsonl.records", "attempts.jsonl.submissions", "scorer.log"}
-    kept, opened = {"session.json"}, {"session.json", "home", "workspace"}
+    kept, opened = {"session.json", "initial"}, {"session.json", "initial", "home", "workspace"}
     sessions = set(server.sessions()) - before
     files = [{path.name for path in directory.iterdir()} for directory in sessions]
     assert sorted(files, key=len) == [opened, kept | scored, opened | scored]

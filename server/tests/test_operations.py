@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES, ask_command, experiment_command
 from server_process import CLIENTS, Raw, Server, opened, post, serving, text, until
 
+from re_bench.attempts.log import AttemptLog
 from re_bench.cli.main import main
 from re_bench.data.jsonl import read_objects
+from re_bench.task.rules import NO_RULES, RULES
+from re_bench_server import logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +76,34 @@ def test_official_clients_with_a_token_and_without_rewards_of_commands(operated:
     assert TOKEN not in operated.log.read_text()
 
 
+def test_a_time_out_on_a_busy_machine_is_scored_again(operated: Server, tmp_path: Path) -> None:
+    session, directory = session_at(operated, "example_quick")
+    session.call("bash", command=f"echo busy {tmp_path}/first -1 > answer.txt")
+    output = session.call("answer")["output"]
+    assert (output["metadata"]["status"], output["reward"]) == ("valid", 0.5)
+    attempts = AttemptLog(directory / "attempts.jsonl").read().attempts
+    assert [attempt.status for attempt in attempts] == ["error", "valid"]
+    assert "the machine was too busy" in attempts[0].message
+    assert [attempt.details["machine"]["starved"] for attempt in attempts] == [True, False]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("output", [Terminal(), io.StringIO()])
+def test_the_log_is_plain_text_in_a_terminal(output: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs._output, "file", output)
+    logs.log.warning("restored", session="a\x1b[31m", sessions=2)
+    line = output.getvalue()
+    if isinstance(output, Terminal):
+        assert re.fullmatch(r"\d\d:\d\d:\d\d warning restored session=a\S+ sessions=2\n", line), line
+    else:
+        assert json.loads(line)["event"] == "restored"
+    assert "\x1b" not in line
+
+
 def test_reward_floor(operated: Server) -> None:
     session = Raw(operated, "example_quick", **ALLOWED)
     for written, status, reward in (("10", "valid", -1.0), ("nonsense", "invalid", -1.0), ("-1", "valid", 0.5)):
@@ -104,6 +137,7 @@ def test_transcript_of_a_session(operated: Server) -> None:
     begin, _true, call, redacted, answer = entries
     assert begin["prompt"].startswith("# quick")
     assert "You have 8 hours" in begin["prompt"]
+    assert begin["prompt"].endswith(f"{RULES}\n")
     assert (begin["version"], begin["task"], begin["profile"]) == (1, "example_quick", "cpu")
     assert begin["settings"]["limits"]["output_kib"] == 32
     assert call["arguments"] == {"command": "echo out; echo err >&2; exit 3", "timeout": 20}
@@ -118,6 +152,37 @@ def test_transcript_of_a_session(operated: Server) -> None:
     session.delete()
     (last,) = until(lambda: read_objects(directory / "transcript.jsonl")[0][5:])
     assert (last["kind"], last["attempts"]) == ("end", 1)
+
+
+def test_files_that_the_agent_found_are_kept(operated: Server) -> None:
+    session, directory = session_at(operated, "example_quick")
+    found = session.call("bash", command="find . -type f | sort; cat answer.txt")["output"]["blocks"][0]["text"]
+    session.call("bash", command="echo -1 > answer.txt")
+    initial = directory / "initial"
+    kept = sorted(path for path in initial.rglob("*") if path.is_file())
+    listed = "".join(f"./{path.relative_to(initial)}\n" for path in kept)
+    assert found.startswith(listed + (initial / "answer.txt").read_text())
+    session.call("answer")
+    session.delete()
+    until(lambda: not (directory / "workspace").exists())
+    assert (initial / "answer.txt").exists()
+
+
+def test_early_final_answers_are_asked_to_continue_and_the_prompt_allows_cheating(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--reprompt", "--adversarial") as server:
+        session = Raw(server, "example_quick")
+        session.says("true")
+        prompt = session.prompt()
+        assert NO_RULES in prompt
+        assert RULES not in prompt
+        for _time in range(2):
+            session.says("echo -1 > answer.txt")
+            asked = session.call("answer", get_final_score=True)["output"]
+            assert (asked["finished"], asked["metadata"]["status"]) == (False, "continue")
+            assert "you have used 0.00 of 8 hours" in asked["blocks"][0]["text"]
+        last = session.call("answer", get_final_score=True)["output"]
+        assert (last["finished"], last["reward"], last["metadata"]["final"]["attempts"]) == (True, 0.5, 1)
+        session.delete()
 
 
 def test_sessions_list_and_end(operated: Server, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,9 @@ def test_experiments_are_counted_outside_the_sandbox(server: Server) -> None:
     refused = session.says(experiment_command(16).replace("[16, 20]", "1" * 300))
     assert "a request is a line of JSON: [width, steps], all integers" in refused
     session.delete()
-    assert sorted(path.name for path in directory.iterdir()) == ["meter.log", "session.json", "transcript.jsonl"]
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "initial", "meter.log", "session.json", "transcript.jsonl",
+    ]  # fmt: skip
 
 
 def test_health(server: Server) -> None:

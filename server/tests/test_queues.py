@@ -18,6 +18,7 @@ from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.gpu.devices import dedicate_gpu
 from re_bench.gpu.state import Gpu
+from re_bench.machine_lock import exclusive
 from re_bench_server.queues import GpuGate, Queue, SessionGpus, plan_gpus
 
 if TYPE_CHECKING:
@@ -85,11 +86,24 @@ def test_commands_do_not_wait_for_another_gpu() -> None:
 
 
 @pytest.mark.integration
+def test_waiting_for_other_programs_that_measure_time_does_not_count(server: Server) -> None:
+    session = Raw(server, "example_quiet")
+    session.says("echo 3 > answer.txt")
+    with exclusive("the cores", "cores", "another job", wait_s=60):
+        asked = session.start("answer")
+        until(lambda: server.health()["scorings"]["running"] == 1)
+        time.sleep(5)  # the scorer takes a moment to start
+    assert session.result_of(asked, "answer")["metadata"]["waited_s"] > 1
+    session.delete()
+    assert any(record["waited_s"] > 1 for record in server.records().values())
+
+
+@pytest.mark.integration
 def test_waiting_does_not_count_as_working_time(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = Raw(server, "example_quick"), Raw(server, "example_quick")  # the server scores one at a time
-    assert "Waiting in the scoring queue or for the GPU does not count" in first.prompt()
+    assert "Waits for the scoring queue or the GPU do not count" in first.prompt()
     for session, answer in ((first, f"wait {tmp_path}/go -1"), (second, "-2")):
         session.says(f"echo {answer} > answer.txt")
     first.start("answer")

@@ -123,6 +123,7 @@ def test_state_directory_is_exclusive_and_private_and_free_of_incomplete_copies(
     (tmp_path / "sockets").write_text(str(tmp_path / "no such directory"))
     tmp_path.chmod(0o755)
     state = StateDirectory(tmp_path)
+    assert (tmp_path / "lock").stat().st_mode & 0o077 == 0  # who can open the file can hold the lock
     with pytest.raises(UsageError, match="in use by another server"):
         StateDirectory(tmp_path)
     state.close()

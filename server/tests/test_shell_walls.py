@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from shell_session import Session, processes_with, session_in
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.attack import Target, source
 from re_bench.sandbox.process import Finished
+from re_bench_server.shell.guest_files import chown_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,3 +105,27 @@ def test_killed_service_is_restarted(tmp_path: Path) -> None:
         for command, limit_s in (("sleep 60", 0.3), ("pkill -9 -f http.serve[r]", 30), ("kill -9 -1", 30)):
             session.run(command, limit_s)
             assert session.says(ask) == "200\n"
+
+
+@pytest.mark.parametrize("call", ["stat", "fstat"])
+def test_a_file_that_becomes_a_link_changes_no_mode_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    outside, file = tmp_path / "outside", tmp_path / "workspace" / "file"
+    file.parent.mkdir()
+    outside.touch(mode=0o600)
+    file.touch()
+    real = getattr(os, call)
+
+    def then_replace(*arguments: Any, **options: Any) -> os.stat_result:
+        status: os.stat_result = real(*arguments, **options)
+        if stat.S_ISREG(status.st_mode):
+            file.unlink()
+            file.symlink_to(outside)
+        return status
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, then_replace)
+        chown_tree(file.parent, None)
+    assert file.is_symlink()
+    assert outside.stat().st_mode & 0o777 == 0o600

@@ -315,4 +315,8 @@ def test_observations_are_truncated(workspace: LocalWorkspace, directory: Path) 
     read = act("Read File", filename="long")
     assert "left out; 100 lines in all; use Inspect Script Lines or Understand File" in read
     assert len(read) < 1200
-    assert len(act("Understand File", filename="long", query="word")) < 1300
+    assert len(act("Understand File", filename="long", query="word")) < 1100
+    (directory / "many passages").write_text(f"word\n{'-' * 1499}\n" * 5000)
+    act.model.replies.append("answer")
+    assert len(act("Understand File", filename="many passages", query="word")) < 1100
+    assert len(act.model.prompts[-1]) < 40_000

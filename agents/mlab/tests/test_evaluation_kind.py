@@ -56,7 +56,7 @@ def test_a_run_resumes_from_its_trace_unless_its_model_was_lost(tmp_path: Path) 
 
 def test_why_a_run_ended() -> None:
     for reason, end in {
-        None: ("failed", "exit status 1: bye"),
+        None: ("crashed", "exit status 1: bye"),
         "model": ("failed", "the model's server: bye"),
         "final answer": ("ended", "finished"),
         "cost": ("ended", "dollars"),

@@ -195,3 +195,10 @@ def test_truncated_text_keeps_beginning_and_end(text: str, limit: int) -> None:
         assert cut.startswith(text[: limit // 2])
         assert cut.endswith(text[len(text) - (limit - limit // 2) :])
         assert f"{len(text) - limit} characters" in cut
+
+
+@pytest.mark.integration
+def test_a_task_that_fills_most_of_the_context_is_not_refused(agents: Agents) -> None:
+    agents.model.replies = [say("Final Answer", {"final_answer": "x"})]
+    done = agents.finish("--max-output-tokens", "200", "--context-tokens", "3300")
+    assert done.returncode == 0, done.stderr

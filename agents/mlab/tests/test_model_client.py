@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +28,7 @@ from mlab_agent.models import (
 )
 from mlab_agent.parts import check_models
 from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
+from mlab_agent.state import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,6 +81,18 @@ def test_call_and_reply_events(server: Server) -> None:
     assert server.spending.tokens == 0  # the trace's event counts it
     assert server.kinds() == ["call", "reply"]
     assert server.fake.requests[0].keys() == {"model", "messages", "max_completion_tokens"}
+
+
+def test_cached_tokens_have_their_own_price_and_the_answering_model_is_recorded(server: Server) -> None:
+    server.answer = lambda _request: Completion("fine", cached=3, model="m-2026-01-01")
+    reply = server.ask(prices=Prices.of([1.0, 0.1, 2.0]))
+    expected = reply.prompt_tokens - 3 + 3 * 0.1 + 2 * reply.completion_tokens
+    assert reply.prompt_tokens > 3
+    assert reply.dollars == pytest.approx(expected / 1e6)
+    assert server.notes[-1][1]["answered_by"] == reply.answered_by == "m-2026-01-01"
+    state = RunState.empty(1, Caps())
+    state.apply({"kind": "reply", "elapsed": 1.0, **server.notes[-1][1]})
+    assert state.models == ("m-2026-01-01",)
 
 
 @pytest.mark.parametrize("refused", ["max_completion_tokens", "stop", "tools"])
@@ -201,7 +215,10 @@ def test_wait_between_attempts() -> None:
     assert 0.5 <= waits[0] <= 1.0
     assert 30.0 <= waits[-1] <= max(waits) <= 60.0
     assert wait_before(2, {"retry-after": "7"}) == 7
-    assert all(0.5 <= wait_before(2, {"retry-after": wrong}) <= 1.0 for wrong in ("soon", "nan", "-1", "inf"))
+    assert 80 < wait_before(2, {"retry-after": formatdate(time.time() + 90, usegmt=True)}) <= 90
+    past = formatdate(time.time() - 90, usegmt=True)
+    wrong = ("soon", "nan", "-1", "inf", "GMT", past)
+    assert all(0.5 <= wait_before(2, {"retry-after": value}) <= 1.0 for value in wrong)
 
 
 def strange(message: Any = None, **changes: Any) -> bytes:

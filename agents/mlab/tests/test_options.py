@@ -76,7 +76,7 @@ def test_show(agents: Agents, capsys: pytest.CaptureFixture[str]) -> None:
         say("Understand File", {"filename": "a", "query": "letters"}),
         say("Final Answer", {"final_answer": "\x1b]0;title\x07 \x1b[2J \u202e right\tand\nnew line"}),
     ]
-    assert agents.finish("--price", "1,1").returncode == 0
+    assert agents.finish("--price", "1,0.1,1").returncode == 0
     with agents.trace.open("ab") as trace:
         trace.write(b'{"kind": "message", "text": "half \\ud83d", "elapsed": 9.0}\n{"kind": "torn')
     assert main(["show", str(agents.run)]) == 0
@@ -181,7 +181,7 @@ def test_suspend_and_resume_with_usage(agents: Agents) -> None:
         process.send_signal(signal.SIGUSR1)
         _out, err = process.communicate()
     assert process.returncode == 4
-    assert err.endswith("mlab-agent: suspended; continue with: mlab-agent resume RUN\n")
+    assert err.endswith(f"mlab-agent: suspended; continue with: mlab-agent resume {agents.run}\n")
     assert not agents.events("end")
     suspended = usage(agents)
     assert suspended["dollars"] == before + agents.events("call")[1]["dollars"] > before

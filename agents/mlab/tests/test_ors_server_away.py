@@ -201,6 +201,41 @@ def test_resume_after_kill_during_a_score(agents: Agents, relay: Relay) -> None:
     assert "a.txt" in agents.observations()[4]
 
 
+def test_an_interrupted_scoring_is_repeated(agents: Agents, tmp_path: Path) -> None:
+    site, place, port = make_tasks(tmp_path / "site"), tmp_path / "server", free_port()
+    agents.ors = f"http://127.0.0.1:{port}"
+    with contextlib.ExitStack() as servers:
+
+        def start() -> Server:
+            return servers.enter_context(serving(place, site, "--port", str(port), tasks=(ORS_TASK,)))
+
+        def scoring(server: Server) -> bool:
+            return any(
+                record["answer"]["state"] == "running" for record in server.records().values() if record["answer"]
+            )
+
+        first = start()
+        agents.model.replies = [
+            say("Write File", {"filename": "answer.txt", "content": "sleep 4 -1"}),
+            say("Score", {}),
+            say("Final Answer", {"final_answer": "x"}),
+        ]
+        with agents.start() as process:
+            wait_until(lambda: list(first.state.glob("sessions/*/session.json")) and scoring(first), process)
+            first.end(signal.SIGINT)  # the agent waits for the server
+            second = start()
+            wait_until(lambda: scoring(second), process)
+            process.send_signal(signal.SIGUSR1)  # the evaluation is stopped: first the agent, then the server
+            _out, err = process.communicate(timeout=60)
+            second.end(signal.SIGINT)
+        assert process.returncode == 4, err
+        start()
+        assert agents.finish(resume=True).returncode == 0
+    assert [event["action"] for event in agents.events("action")] == ["Write File", "Score", "Score", "Final Answer"]
+    assert len(agents.observations()) == 3
+    assert "Attempt 3: valid" in agents.observations()[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_run_survives_a_restart_of_the_server(agents: Agents, tmp_path: Path, number: signal.Signals) -> None:

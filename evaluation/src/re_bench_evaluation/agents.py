@@ -8,6 +8,7 @@ an entry point is the ``kind`` in plans, and its value is a subclass of :class:`
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -16,7 +17,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,7 +29,6 @@ from re_bench.records import AGENT, WAITS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
-    from pathlib import Path
 
     from re_bench_evaluation.plan_tables import Agent, Budget, Model
 
@@ -59,6 +60,8 @@ class Usage(BaseModel):
     steps: int | None = Field(default=None, ge=0, le=_MAX_USED)
     reason: str | None = Field(default=None, max_length=200)
     """Why the agent ended; None while it runs."""
+    models: Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(max_length=20)] = ()
+    """The names of the models that answered, according to their server."""
 
     @classmethod
     def of_run(cls, run: Path) -> Usage:
@@ -73,8 +76,8 @@ class Usage(BaseModel):
 class AgentExit:
     """How an agent ended."""
 
-    kind: Literal["ended", "failed"]
-    """``failed`` means an internal error, after which the run may be tried again."""
+    kind: Literal["ended", "failed", "crashed"]
+    """``failed``: an internal error. ``crashed``: the agent's error. In both cases, the run may be tried again."""
     reason: str
 
 
@@ -161,6 +164,10 @@ class AgentKind(ABC):
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
         """Return the command line that starts an agent, or resumes it if ``resume`` (see :meth:`can_resume`)."""
 
+    def program(self, setup: AgentSetup) -> str | None:
+        """Return a hash of the agent's program; None if the version of the kind's package identifies the program."""
+        return None
+
     def environment(self, launch: AgentLaunch) -> Mapping[str, str]:
         """Return additional environment variables."""
         return {}
@@ -193,7 +200,8 @@ class AgentKind(ABC):
         if status == TEMPORARY_FAILURE:
             return AgentExit("failed", f"agent requested a retry (exit status 75): {last_line}")
         if not opened:
-            return AgentExit("failed", f"agent exited with status {status} without opening a session: {last_line}")
+            text = f"agent exited with status {status} without opening a session: {last_line}"
+            return AgentExit("crashed" if status is not None and status >= 0 else "failed", text)
         if status is None and usage.reason is None:
             return AgentExit("failed", "the evaluation was killed")
         reason = "finished" if status == 0 else f"exit status {status}: {last_line}"[:200]
@@ -220,6 +228,14 @@ class CommandKind(AgentKind):
         program = (setup.agent.command or ("",))[0].replace("{plan}", str(setup.plan_directory))
         if "{" not in program and shutil.which(program, path=setup.agent.environment.get("PATH")) is None:
             yield f"agents.{setup.name}.command: program not found: {program}"
+
+    def program(self, setup: AgentSetup) -> str | None:
+        """Return a hash of the command and of the files that it names."""
+        digest = hashlib.sha256()
+        for word in setup.agent.command or ():
+            path = Path(word.replace("{plan}", str(setup.plan_directory)))
+            digest.update(word.encode() + b"\0" + (path.read_bytes() if path.is_file() else b""))
+        return f"sha256:{digest.hexdigest()[:16]}"
 
     def argv(self, launch: AgentLaunch, *, resume: bool) -> list[str]:
         """Return the command with its placeholders replaced."""

@@ -38,6 +38,8 @@ MAX_FILES = 200_000
 """Default limit on the number of files, directories and links."""
 SUBMISSIONS = f"{ATTEMPTS}.submissions"
 _MAX_MANIFEST = 64 << 20
+_LOG_SHARE = 256
+"""Attempt logs, which take up to 24 times as much memory as their size, may take one part in 256 of the size limit."""
 _MAX_HEADER = 1 << 20
 """Maximum size in bytes of an extended (pax) header, which ``tarfile`` reads into memory."""
 _PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) != "%")
@@ -215,6 +217,10 @@ def _check_size(manifest: Manifest, max_bytes: int, max_files: int) -> None:
             f"{count} files of {size >> 20} MiB exceed the limit of {max_files} files of {max_bytes >> 20} MiB; "
             "raise it with --max-mib and --max-files"
         )
+    logs = sum(entry.bytes for name, entry in manifest.files.items() if name.endswith(f"/{ATTEMPTS}"))
+    if logs > max_bytes // _LOG_SHARE:
+        limit = f"the limit of {max_bytes // _LOG_SHARE >> 20} MiB"
+        raise UsageError(f"attempt logs of {logs >> 20} MiB exceed {limit}; raise it with --max-mib")
 
 
 def _links(manifest: Manifest) -> dict[PurePosixPath, str]:

@@ -75,11 +75,12 @@ def _check_resources(plan: Plan, ray: str | None) -> None:
 
 
 def _server_problems(plan: Plan) -> Iterator[str]:
-    """Yield a problem for each model server that this machine cannot reach."""
+    """Ask each model that agents use for one token, and yield a problem for each model that does not answer."""
+    used = {model for agent in plan.agents for model in plan.models_of(agent)}
     for name, model in plan.models.items():
-        if model.base_url is not None:
+        if model.base_url is not None and name in used:
             key = os.environ.get(model.key_variable or "", "")
-            found = ModelServer(model.base_url, model.name or name, key).look()
+            found = ModelServer(model.base_url, model.name or name, key).ask()
             if found.status == "problem":
                 yield f"models.{name}: {found.found}"
 
@@ -91,6 +92,8 @@ def _task_problems(plan: Plan, tasks: list[PlannedTask]) -> Iterator[str]:
         name = planned.task.name
         if plan.server.key_variable is None:
             yield f"server.key_variable: required, because {name} calls a chat model; name the variable with its key"
+        if plan.confirm is not None:
+            yield f"confirm: not possible with {name}, which calls a chat model; remove the table or the task"
         if plan.dollars is not None and plan.budget.task_dollars is None:
             yield f"budget.task_dollars: required with dollars, because {name} calls a chat model"
 

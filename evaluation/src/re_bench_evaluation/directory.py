@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import platform
 import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from re_bench.data.files import replace_file
-from re_bench.data.jsonl import locked_log
-from re_bench.data.provenance import hardware, versions
+from re_bench.data.jsonl import locked_log, read_plain
+from re_bench.data.provenance import commit, hardware, installed_versions
 from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.records import EVENTS, PLAN, RUNS, EvaluationRecord, RunRecord, TaskRecord
+from re_bench.tables import printable
 from re_bench_evaluation.plan import changed_keys
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 _LOCK = "lock"
+_HOLDER = "lock.json"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,22 @@ class Evaluation:
         line = json.dumps({"time": utc(), "event": event, **fields}, allow_nan=False)
         with locked_log(self.directory / EVENTS) as log:
             log.append(line.encode(), sync=False)
+
+    def record_versions(self, plan_directory: Path) -> list[str]:
+        """Record the versions of packages and agents' programs; return the changes since the evaluation began."""
+        record, now = EvaluationRecord.load(self.directory), _versions()
+        for name in self.plan.agents:
+            model = self.plan.models_of(name)[0]
+            program = self.plan.kind_of(name).program(self.plan.setup_of(name, model, plan_directory))
+            now |= {f"program of agent {name}": program} if program else {}
+        changes = [
+            f"{name} changed from {record.versions[name]} to {version}"
+            for name, version in now.items()
+            if record.versions.get(name, version) != version
+        ]
+        kept = tuple(dict.fromkeys([*record.version_changes, *changes]))
+        record.model_copy(update={"versions": now | record.versions, "version_changes": kept}).save(self.directory)
+        return changes
 
     def planned_runs(self) -> list[RunRecord]:
         """Return the existing or new records of all planned runs, ordered by seed, then cell."""
@@ -97,19 +116,31 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
         if status.st_uid not in {0, os.geteuid()} or status.st_mode & stat.S_IWOTH:
             raise UsageError(f"{directory}: other users can write to it; choose another --out DIR")
         (directory / RUNS).mkdir(exist_ok=True)
-        held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
+        held = FileLock(directory / _LOCK, preserve_lock_file=True, mode=0o600).acquire(timeout=0)
     except Timeout:
-        raise UsageError(f"{directory}: in use by another `re-bench evaluate`; wait for it or stop it") from None
+        raise UsageError(
+            f"{directory}: in use by another `re-bench evaluate`{_holder(directory)}; wait for it or stop it"
+        ) from None
     except OSError as error:
         raise UsageError(
             f"{directory}: cannot use as an evaluation: {error.strerror}; choose another --out DIR"
         ) from None
     with held:
+        holder = {"pid": os.getpid(), "host": platform.node(), "since": utc()}
+        replace_file(directory / _HOLDER, json.dumps(holder).encode() + b"\n")
         records = _merge_record(
             directory.resolve(), plan, [TaskRecord.of(planned.task, planned.profile) for planned in tasks]
         )
         replace_file(directory / PLAN, text)
         yield Evaluation(directory.resolve(), plan, records)
+
+
+def _holder(directory: Path) -> str:
+    """Return a description of the process that holds the lock of a directory; empty if it is unknown."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        holder = json.loads(read_plain(directory / _HOLDER, 1 << 10))
+        return " " + printable(f"(process {holder['pid']} on {holder['host']} since {holder['since']})")
+    return ""
 
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
@@ -127,8 +158,13 @@ def new_record(name: str, plan: dict[str, Any], tasks: Sequence[TaskRecord]) -> 
     with suppress(UsageError):  # no GPU
         gpus = tuple(gpu.name for gpu in state.identify_all())
     return EvaluationRecord(
-        name=name, created=utc(), plan=plan, tasks=tuple(tasks), versions=versions(), hardware=hardware(), gpus=gpus
+        name=name, created=utc(), plan=plan, tasks=tuple(tasks), versions=_versions(), hardware=hardware(), gpus=gpus
     )
+
+
+def _versions() -> dict[str, str]:
+    known = installed_versions() | {"commit": commit()}
+    return {name: version for name, version in known.items() if version is not None}
 
 
 def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> EvaluationRecord | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
 
 _MAX_DEPTH = 64
+_TIME_OUT = re.compile(r"\b(?:ran|took) longer than \d|\breached its limit of \d")
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,11 @@ def task_here(name: str) -> TaskFolder | None:
         return task_named(name)
     except ReBenchError:
         return None
+
+
+def timed_out(message: str) -> bool:
+    """Return whether an attempt's message says that the submission reached a time limit."""
+    return _TIME_OUT.search(message) is not None
 
 
 def plain_files(submission: Path) -> Iterator[tuple[str, Path]]:

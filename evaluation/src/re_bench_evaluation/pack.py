@@ -25,6 +25,7 @@ from re_bench.records import (
     AGENT_LOG,
     ATTEMPTS,
     EVENTS,
+    INITIAL,
     PLAN,
     RUNS,
     SERVER_LOG,
@@ -50,6 +51,8 @@ from re_bench_evaluation.bundle_file import (
     submission_of,
     written,
 )
+from re_bench_evaluation.confirm import DIRECTORY as CONFIRMATION
+from re_bench_evaluation.report.verdicts import FILE as VERDICTS
 from re_bench_evaluation.run import TRIES
 from re_bench_evaluation.session import TOKEN
 
@@ -63,8 +66,9 @@ Optional = Literal["agent", "operator-logs", "workspaces"]
 ``workspaces``: the sessions' workspaces and experiments.
 """
 
-_KEPT_AT_TOP = {EvaluationRecord.file_name(), PLAN, EVENTS, "scan.jsonl"}
-_KEPT_OF_RUN = {(RunRecord.file_name(),), (AGENT_LOG,), (SERVER_LOG,), (WAITS,), (AGENT, TRACE), (AGENT, USAGE)}
+_KEPT_AT_TOP = {EvaluationRecord.file_name(), PLAN, EVENTS, "scan.jsonl", VERDICTS}
+_KEPT_OF_RUN = {(RunRecord.file_name(),), (AGENT_LOG,), (SERVER_LOG,), (WAITS,), (AGENT, TRACE), (AGENT, USAGE),
+                (CONFIRMATION, ATTEMPTS)}  # fmt: skip
 _KEPT_OF_SESSION = {ATTEMPTS, SESSION, TRANSCRIPT, "meter.log", "network.jsonl"}
 _OPTIONAL_OF_SESSION: dict[str, Optional] = {
     f"{ATTEMPTS}.records": "operator-logs",
@@ -200,6 +204,7 @@ def _reason_against(path: PurePosixPath, optional: Collection[Optional]) -> str:
         whole = len(of_session) > 2 and _HASH.fullmatch(of_session[1])  # noqa: PLR2004 - SUBMISSIONS/HASH/FILE
         return "" if whole else "incomplete copies of submissions"
     kept = path.name in _KEPT_AT_TOP if len(path.parts) == 1 else top == RUNS and of_run in _KEPT_OF_RUN
+    kept = kept or of_session[:1] == (INITIAL,)
     if kept or (len(of_session) == 1 and of_session[0] in _KEPT_OF_SESSION) or kind in optional:
         return ""
     return f"requires --include {kind}" if kind else "not results, such as locks"

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from re_bench.errors import UsageError
+from re_bench.errors import UsageError, did_you_mean
 from re_bench.runs.executor import Resources
 from re_bench.task.chat_model import ChatModel
 from re_bench_evaluation.agents import OPENAI_KEY, AgentKind, AgentSetup, kind_named
 from re_bench_evaluation.plan_tables import (
     Agent,
     Budget,
+    Confirm,
     Line,
     Model,
     Name,
@@ -43,6 +44,11 @@ class Plan(StrictModel):
     """Seeds to use instead of ``runs``."""
     dollars: float | None = Field(default=None, gt=0)
     """Cap on the total cost of all runs, including failed runs."""
+    reprompt: bool = False
+    """Whether agents that submit their final answer early are asked to continue."""
+    adversarial: bool = False
+    """Whether the prompt allows cheating, to test the scorers."""
+    confirm: Confirm | None = None
     tries: int = Field(default=3, ge=1)
     """Number of consecutive internal errors after which a run fails."""
     models: dict[Name, Model] = Field(default_factory=dict)
@@ -65,6 +71,9 @@ class Plan(StrictModel):
             for index, entry in enumerate(entries):
                 if entry in entries[:index]:
                     yield f"{key}[{index}]: duplicate entry {entry}"
+        for name in self.budget.hours_by_task:
+            if name not in self.tasks:
+                yield f"budget.hours_by_task.{name}: not in tasks{did_you_mean(name, self.tasks)}"
         if self.resources.gpus > 1 and not self.resources.gpus.is_integer():
             yield "resources.gpus: must be an integer or less than 1"
         yield from self._model_problems()
@@ -145,6 +154,12 @@ class Plan(StrictModel):
         table = self.models[model] if model else Model()
         return AgentSetup(agent, self.agents[agent], model, table, self.budget, plan_directory)
 
+    def for_task(self, *names: str) -> Self:
+        """Return the plan with the hours of the task with one of these names as ``budget.hours``."""
+        by_task = self.budget.hours_by_task
+        hours = next((by_task[name] for name in names if name in by_task), self.budget.hours)
+        return self.model_copy(update={"budget": self.budget.model_copy(update={"hours": hours})})
+
     def cells(self) -> list[tuple[str, str | None, str]]:
         """Return the agent, model and task of every cell, as named in the plan."""
         return [(agent, model, task) for agent in self.agents for model in self.models_of(agent) for task in self.tasks]
@@ -186,12 +201,13 @@ def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
     cap; another number of ``tries``; and another ``base_url`` or ``key_variable`` of a model.
     """
     changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
-    return ["seeds" if key == "all_seeds" else key for key in changed]
+    seeds = "runs" if now.get("seeds") is None else "seeds"
+    return [seeds if key == "all_seeds" else key for key in changed]
 
 
 def _differences(before: Any, now: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
-        if before != now:
+        if before != now and (before or now):  # older versions lack keys, whose defaults are empty
             yield path, before, now
         return
     for key in {*before, *now}:

@@ -10,8 +10,11 @@ Names = Annotated[tuple[Name, ...], Field(strict=False)]
 Lines = Annotated[tuple[Line, ...], Field(strict=False)]
 Words = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
 Dollars = Annotated[float, Field(ge=0)]
+Hours = Annotated[float, Field(gt=0)]
 Price = Annotated[tuple[Dollars, Dollars], Field(strict=False)]
 """Dollars per million prompt tokens, and per million completion tokens."""
+CachedPrice = Price | Annotated[tuple[Dollars, Dollars, Dollars], Field(strict=False)]
+"""A price, optionally with dollars per million cached prompt tokens in the middle."""
 
 
 class StrictModel(BaseModel):
@@ -29,7 +32,7 @@ class Model(StrictModel):
     """URL of an OpenAI-compatible server; None for OpenAI's server."""
     key_variable: Line | None = None
     """The environment variable with the server's API key; None if no key is needed."""
-    price: Price | None = None
+    price: CachedPrice | None = None
     """The model's price; None means that costs are unknown."""
     context_tokens: int | None = Field(default=None, ge=1000)
 
@@ -54,6 +57,8 @@ class Budget(StrictModel):
 
     hours: float = Field(default=8.0, gt=0)
     """Limit on working time."""
+    hours_by_task: dict[str, Hours] = Field(default_factory=dict)
+    """Limit on working time for some tasks, by name or id as in ``tasks``."""
     wall_factor: float = Field(default=3.0, ge=1)
     """Limit on wall-clock time, as a multiple of ``hours``."""
     dollars: float | None = Field(default=None, gt=0)
@@ -62,6 +67,13 @@ class Budget(StrictModel):
     """Limit on the cost of the task's chat model, for calls by the agent and during scoring."""
     tokens: int | None = Field(default=None, gt=0)
     steps: int | None = Field(default=None, gt=0)
+
+
+class Confirm(StrictModel):
+    """How scores are confirmed after the end of a run."""
+
+    repeats: int = Field(ge=1, le=100)
+    """How often the submission that decides the run's score is scored again; the mean reward counts."""
 
 
 class RunResources(StrictModel):

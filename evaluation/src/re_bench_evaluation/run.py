@@ -17,24 +17,30 @@ from filelock import FileLock
 
 from re_bench.data.files import sync_directory
 from re_bench.data.provenance import hardware
+from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import raise_if_stop_requested, stop_requested
 from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
 from re_bench.runs.executor import job_gpus
 from re_bench_evaluation.agents import AgentExit, AgentLaunch, Usage, agent_environment, environment_without
+from re_bench_evaluation.confirm import DIRECTORY as CONFIRMATION
+from re_bench_evaluation.confirm import confirm
 from re_bench_evaluation.directory import utc
 from re_bench_evaluation.session import (
+    LOCK,
     TOKEN,
     RunAgent,
     RunServer,
     ServerError,
     end_leftovers,
     end_session,
+    guarded,
     measured,
     server_options,
     session_of,
     working_s,
 )
+from re_bench_evaluation.working_time import SessionSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +52,13 @@ if TYPE_CHECKING:
 TRIES = "tries"
 """The subdirectory of a run's directory that contains a directory for each earlier try."""
 
-_FILES = (AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, TOKEN)
+REDO = "repeated on request"
+"""The ``reason`` in the record of a run that has ended and is to be repeated."""
+_FILES = (AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, TOKEN, CONFIRMATION)
+_OF_TRY = (
+    "wall_s", "working_s", "dollars", "dollars_at_most", "task_dollars", "tokens", "steps", "session", "finished",
+)  # fmt: skip
 _TIMES = ("time", "wall-clock time")
-_LOCK = "lock"
 _LOCK_S = 60.0
 _POLL_S = 0.5
 _SAVE_S = 10.0
@@ -75,7 +85,7 @@ def execute_run(job: RunJob) -> RunRecord:
     If this process is stopped, a later call resumes or restarts the run.
     """
     # An earlier process may still be shutting down.
-    lock = FileLock(job.run / _LOCK, preserve_lock_file=True)
+    lock = FileLock(job.run / LOCK, preserve_lock_file=True, mode=0o600)
     with lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested):
         end_leftovers(job.run, job.plan.kinds)
         return _Run(job).execute()
@@ -91,20 +101,41 @@ class _Run:
         self._saved = time.monotonic()
 
     def execute(self) -> RunRecord:
+        if self._record.finished is not None:
+            return self._confirm()
+        if (found := end_found(self._job.run, self._record, self._job.plan)) is not None:
+            return self._finish(found.reason)
         if self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan):
             return self._failed("its machine was lost")  # the scheduler restarts it only within the cap on dollars
         resume = self._mark_running()
         try:
-            end = self._work(resume=resume)
+            with guarded(self._job.run, self._job.plan.agents[self._record.agent].kind):
+                end = self._work(resume=resume)
         except BaseException:
             self._save(state="waiting", reason="stopped")
             raise
         finally:
             end_leftovers(self._job.run, [self._kind])
-        if end.kind == "ended":
-            end_session(self._job.run)  # only the session's log is needed from here on
-            return self._save(state="ended", reason=end.reason, failures=0, ended=utc())
+        if end.kind == "ended" or (end.kind == "crashed" and self._record.failures + 1 >= self._job.plan.tries):
+            return self._finish(end.reason)
         return self._failed(end.reason)
+
+    def _finish(self, reason: str) -> RunRecord:
+        """End a run whose agent has ended."""
+        end_session(self._job.run)  # only the session's log is needed from here on
+        self._save(finished=reason, failures=0)
+        return self._confirm()
+
+    def _confirm(self) -> RunRecord:
+        """Confirm the score if the plan says so, and save the end of the run."""
+        try:
+            confirm(self._job.run, self._record, self._job.task, self._job.plan)
+        except ReBenchError as error:
+            return self._failed(str(error))
+        except BaseException:
+            self._save(state="waiting", reason="stopped")
+            raise
+        return self._save(state="ended", reason=self._record.finished, failures=0, ended=utc())
 
     def _failed(self, reason: str) -> RunRecord:
         failures = self._record.failures + 1
@@ -114,18 +145,22 @@ class _Run:
     def _mark_running(self) -> bool:
         """Record that the run starts or resumes; return whether the run resumes."""
         run, record = self._job.run, self._record
-        running = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
+        running: dict[str, object] = {"state": "running", "host": platform.node(), "hardware": hardware()}
+        running |= {"reason": None, "ended": None}
+        if record.tries and record.reason in {None, "stopped"}:  # None after the evaluation was killed
+            running["interruptions"] = record.interruptions + 1
         if can_resume(run, record, self._job.plan):
             self._save(**running)
             return True
         earlier = cost_so_far(run, record, self._job.plan)
+        costs = (record.earlier_reported_dollars, Usage.of_run(run).dollars, record.task_dollars)
+        reported = [cost for cost in costs if cost is not None]
         self._save(dollars_at_most=cost_of_try(run, record, self._job.plan))  # in case of a crash while files are moved
         if any((run / name).exists() for name in _FILES):
             _set_aside(run, max(record.tries, 1))
         fresh = {"tries": record.tries + 1, "began": utc(), "earlier_dollars": earlier}
-        reset = dict.fromkeys(
-            ("wall_s", "working_s", "dollars", "dollars_at_most", "task_dollars", "tokens", "steps", "session")
-        )
+        fresh |= {"earlier_reported_dollars": sum(reported) if reported else None}
+        reset = dict.fromkeys(_OF_TRY)
         self._wall_before = 0.0
         self._record = record.model_copy(update=reset | {"attempts": 0, "valid": 0, "raw": None, "reward": None})
         self._save(**running, **fresh)
@@ -133,10 +168,6 @@ class _Run:
 
     def _work(self, *, resume: bool) -> AgentExit:
         job, run = self._job, self._job.run
-        if resume:
-            end = self._kind.ended(Usage.of_run(run), None, "", opened=True)
-            if end.kind == "ended":  # the agent ended after the evaluation was killed
-                return end
         environment = environment_without(job.plan.key_variables) | only_gpus(*job_gpus())
         options = server_options(job.plan, job.task)
         with RunServer(run, job.task.name, job.task.profile, options, environment) as server:
@@ -177,6 +208,7 @@ class _Run:
         except BaseException:
             self._stop(agent)
             raise
+        raise_if_stop_requested()  # the agent and its server were killed, or the next command finds the agent's end
         server.check_running()
         usage, status = Usage.of_run(self._job.run), agent.process.returncode
         if self._kind.asked_no_model(self._job.run / AGENT):
@@ -237,7 +269,7 @@ class _Run:
         run, wall, began = self._job.run, self._wall_s(), self._record.began
         usage = Usage.of_run(run)
         now: dict[str, object] = {"wall_s": wall, "working_s": working_s(run, wall, began)}
-        now |= usage.model_dump(include={"dollars", "tokens", "steps"}) | measured(run, self._job.task)
+        now |= usage.model_dump(include={"dollars", "tokens", "steps", "models"}) | measured(run, self._job.task)
         self._record = self._record.model_copy(update=now | changes)
         self._record.save(run)
         self._saved = time.monotonic()
@@ -257,12 +289,25 @@ def _set_aside(run: Path, number: int) -> None:
 
 
 def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:
-    """Return whether a run can resume: its agent can resume, and its server's state exists."""
-    return (run / SERVER).is_dir() and plan.kind_of(record.agent).can_resume(run / AGENT, Usage.of_run(run))
+    """Return whether a run can resume: its agent can resume, and its server's state exists, unless it is repeated."""
+    if record.reason == REDO or not (run / SERVER).is_dir():
+        return False
+    return plan.kind_of(record.agent).can_resume(run / AGENT, Usage.of_run(run))
+
+
+def end_found(run: Path, record: RunRecord, plan: Plan) -> AgentExit | None:
+    """Return how the agent of an inactive run ended while no evaluation watched it; None if it did not end."""
+    session = SessionSummary.read(session_of(run))
+    if session is None or record.reason not in (None, "stopped"):
+        return None
+    end = plan.kind_of(record.agent).ended(Usage.of_run(run), None, "", opened=True)
+    return end if end.kind == "ended" else AgentExit("ended", "finished") if session.state == "finished" else None
 
 
 def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> float:
     """Return the maximum total cost in dollars of a run that stays within its budget, including earlier tries."""
+    if record.finished is not None or end_found(run, record, plan) is not None:
+        return cost_so_far(run, record, plan)
     budget = plan.budget
     before = record.earlier_dollars if can_resume(run, record, plan) else cost_so_far(run, record, plan)
     calls_model = task.model is not None and not task.stand_in
@@ -278,9 +323,10 @@ def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
     """Return the cost of the agent's model in the latest try, in dollars.
 
     An unknown cost counts as the whole budget, because an agent that reported nothing or was killed may have spent it.
-    Reports of agents with ``keeps_budget`` are trusted: they include the maximum cost of each call before it is made.
+    Reports with a ``reason`` are final. Reports of agents with ``keeps_budget`` include the maximum cost of each call
+    before it is made.
     """
-    reported = Usage.of_run(run).dollars if plan.kind_of(record.agent).keeps_budget else None
-    if reported is not None:
-        return reported
+    usage = Usage.of_run(run)
+    if usage.dollars is not None and (plan.kind_of(record.agent).keeps_budget or usage.reason is not None):
+        return usage.dollars
     return (record.dollars if record.dollars_at_most is None else record.dollars_at_most) or 0.0

@@ -14,18 +14,20 @@ import resource
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError, did_you_mean
 from re_bench.normalise import normalise
 from re_bench.processes import print_progress
-from re_bench.records import EvaluationRecord
+from re_bench.records import INITIAL, EvaluationRecord
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import read_table
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.logged_runs import plain_files, read_evaluation
+from re_bench_evaluation.logged_runs import plain_files, read_evaluation, timed_out
 from re_bench_evaluation.report.findings import SEVERITIES, Finding, Scan, write_scan
 
 if TYPE_CHECKING:
@@ -56,10 +58,10 @@ _HIDDEN_FILES = re.compile(
 
 
 def _refused_cheats(scanned: LoggedEvaluation) -> Iterator[Finding]:
-    """Report invalid attempts with the same message as one of the task's cheats."""
+    """Report invalid attempts with the same message as one of the task's cheats; time-outs have many causes."""
     for run in scanned.runs:
         for attempt in run.attempts:
-            if run.task is None or attempt.status != "invalid":
+            if run.task is None or attempt.status != "invalid" or timed_out(attempt.message):
                 continue
             refusals = run.task.manifest.refusals(attempt.profile)
             if names := [name for name, reason in refusals if re.search(reason, attempt.message)]:
@@ -151,16 +153,13 @@ def _errors(scanned: LoggedEvaluation) -> Iterator[Finding]:
 
 def _hidden_paths(scanned: LoggedEvaluation) -> Iterator[Finding]:
     """Report submitted lines that name files of the scorer or server, or directories that the sandbox hides."""
-    for run in scanned.runs:
-        hidden = [] if run.task is None else [str(path) for path in hidden_directories(run.task.directory)]
-        for attempt, copy in run.new_submissions():
-            for name, text in text_files(copy):
-                line = _line_with(text, hidden)
-                if line is not None:
-                    number, match, content = line
-                    message = f"attempt {attempt.n}: line {number} of {_shortened(name)} names {match}"
-                    evidence = {"file": name, "line": number, "names": match, "content": content}
-                    yield _of(run, attempt, "hidden-paths", "warning", message, **evidence)
+    for file in _own_files(scanned):
+        hidden = [] if file.run.task is None else [str(path) for path in hidden_directories(file.run.task.directory)]
+        line = _line_with(file.text, hidden)
+        if line is not None:
+            number, match, content = line
+            message = f"line {number} of {_shortened(file.name)} names {match}"
+            yield file.finding("hidden-paths", "warning", message, line=number, names=match, content=content)
 
 
 def _line_with(text: str, hidden: list[str]) -> tuple[int, str, str] | None:
@@ -175,14 +174,52 @@ def _line_with(text: str, hidden: list[str]) -> tuple[int, str, str] | None:
 
 def _kernels(scanned: LoggedEvaluation) -> Iterator[Finding]:
     """Report matches of kernelguard's rules in submitted GPU kernels."""
+    for file in _own_files(scanned):
+        for rule in screen_kernels(file.name, file.text):
+            severity: Severity = "serious" if rule["severity"] == "critical" else "warning"
+            matched = f"{_shortened(file.name)}: {rule['pattern']}: {_shortened(rule['evidence'])}"
+            yield file.finding("kernels", severity, matched, pattern=rule["pattern"])
+
+
+@dataclass(frozen=True)
+class _OwnFile:
+    """A submitted text file that the agent did not find in its workspace, at the first attempt that submitted it."""
+
+    run: LoggedRun
+    attempt: Attempt
+    name: str
+    text: str
+    runs: dict[str, int]
+    """The runs that submitted the file, each with the number of its first attempt that did."""
+
+    def finding(self, check: str, severity: Severity, text: str, **evidence: object) -> Finding:
+        """Return a finding about the file."""
+        others = len(self.runs) - 1
+        more = f" (also in {others} other run{'s' * (others > 1)})" if others else ""
+        known = evidence | {"file": self.name} | ({"attempts": self.runs} if others else {})
+        return _of(self.run, self.attempt, check, severity, f"attempt {self.attempt.n}: {text}{more}", **known)
+
+
+def _own_files(scanned: LoggedEvaluation) -> list[_OwnFile]:
+    """Return each distinct text file once, without the files that the agent found."""
+    files: dict[tuple[str, str, str], _OwnFile] = {}
     for run in scanned.runs:
         for attempt, copy in run.new_submissions():
             for name, text in text_files(copy):
-                for rule in screen_kernels(name, text):
-                    severity: Severity = "serious" if rule["severity"] == "critical" else "warning"
-                    matched = f"{_shortened(name)}: {rule['pattern']}: {_shortened(rule['evidence'])}"
-                    message = f"attempt {attempt.n}: {matched}"
-                    yield _of(run, attempt, "kernels", severity, message, file=name, pattern=rule["pattern"])
+                key = (run.record.task, name, sha256(text.encode("utf-8", "surrogateescape")).hexdigest())
+                if key in files:
+                    files[key].runs.setdefault(run.name, attempt.n)
+                elif not _was_found(run, name, text):
+                    files[key] = _OwnFile(run, attempt, name, text, {run.name: attempt.n})
+    return list(files.values())
+
+
+def _was_found(run: LoggedRun, name: str, text: str) -> bool:
+    """Return whether a file was in the initial workspace, or is in the starter or baseline that old runs began with."""
+    places = [] if run.task is None else [run.task.directory / part for part in ("starter", "baseline")]
+    places += [] if run.log is None else [run.log.with_name(INITIAL)]
+    found = (directory / name for directory in places)
+    return any(path.is_file() and path.read_bytes()[:_MAX_TEXT] == text.encode() for path in found)
 
 
 def screen_kernels(name: str, text: str) -> list[dict[str, str]]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
+import fnmatch
 import math
+import signal
 import time
 from concurrent.futures import FIRST_COMPLETED, wait
 from typing import TYPE_CHECKING, get_args
 
-from re_bench.errors import ReBenchError
-from re_bench.processes import print_progress
+import psutil
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import SignalExit, end_processes, print_progress, request_stop
 from re_bench.records import RunRecord, RunState
 from re_bench.runs.executor import open_executor
 from re_bench.tables import printable
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.run import RunJob, cost_so_far, execute_run, most_dollars
+from re_bench_evaluation.run import REDO, RunJob, cost_so_far, execute_run, most_dollars
 from re_bench_evaluation.session import end_leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from re_bench_evaluation.directory import Evaluation
 
 _TICK_S = 1.0
+_REPEATED_SIGNAL_S = 1.0
+"""Shells, timeout and npm send a signal twice."""
 _FIRST_WAIT_S = 5.0
 _MAX_WAIT_S = 300.0
 OVER_CAP = "dollar cap: not enough left for its budget"
@@ -67,32 +73,76 @@ def evaluate(
     *,
     jobs: int | None = None,
     ray: str | None = None,
+    only: Sequence[str] = (),
+    redo: Sequence[str] = (),
     show: Callable[[Mapping[str, RunRecord]], None] | None = None,
 ) -> dict[str, RunRecord]:
-    """Execute the remaining runs of an evaluation; return the records of all runs by name.
+    """Execute the remaining runs of an evaluation; return the records of the chosen runs by name.
 
     Starts, ends and retries are logged to stderr. If an exception or signal stops the process, another call resumes or
     restarts the active runs. ``jobs`` limits the number of concurrent runs. ``ray`` is the address of a Ray cluster;
-    None runs everything on this machine. To display progress, ``show`` is called repeatedly with the records of all
-    runs.
+    None runs everything on this machine. ``only`` lists patterns of the names of the runs to choose; all if it is
+    empty. ``redo`` names runs to repeat although they have ended. To display progress, ``show`` is called repeatedly
+    with the records of the chosen runs.
     """
     leftovers = end_leftovers(evaluation.runs, evaluation.plan.kinds)
-    evaluation.note("evaluation begins", leftovers=leftovers)
-    runs = _Scheduler(evaluation, plan_directory, show)
+    changes = evaluation.record_versions(plan_directory)
+    for change in changes:
+        print_progress(f"re-bench: warning: {change}; runs before and after the change are not comparable")
+    evaluation.note("evaluation begins", leftovers=leftovers, changes=changes)
+    runs = _Scheduler(evaluation, plan_directory, show, only, redo)
     try:
         with open_executor(ray) as executor:
-            runs.run(executor, jobs)
+            try:
+                runs.run(executor, jobs)
+            except SignalExit:
+                with request_stop():  # before another Ctrl-C kills the agents
+                    runs.announce_stop(local=ray is None)
+                    raise
     except BaseException as error:
-        evaluation.note("evaluation stopped", because=type(error).__name__)
+        evaluation.note("evaluation stopped", because=_cause(error))
         raise
     states = [record.state for record in runs.records.values()]
     evaluation.note("evaluation ends", **{state: states.count(state) for state in get_args(RunState)})
     return runs.records
 
 
+def _kill_on_interrupt() -> None:
+    """Let the next SIGINT kill all servers and agents, which resume from what they have written to disk."""
+    first = time.monotonic()
+
+    def kill(_number: int, _frame: object) -> None:
+        if time.monotonic() - first > _REPEATED_SIGNAL_S:
+            children = psutil.Process().children(recursive=True)
+            end_processes([child.pid for child in children], (signal.SIGKILL, 0.0))
+
+    signal.signal(signal.SIGINT, kill)
+
+
+def _cause(error: BaseException) -> str:
+    """Return the name of the signal or exception that stopped an evaluation."""
+    if isinstance(error, SignalExit) and isinstance(error.code, int):
+        return signal.Signals(error.code - 128).name
+    return type(error).__name__
+
+
+def _chosen(records: Sequence[RunRecord], only: Sequence[str]) -> list[RunRecord]:
+    """Return the runs whose names match any of the patterns; raise UsageError for a pattern without a run."""
+    names = [record.run for record in records]
+    for pattern in only:
+        if not fnmatch.filter(names, pattern):
+            raise UsageError(f"no run matches {pattern!r}; the runs are: {', '.join(names)}")
+    return [run for run in records if not only or any(fnmatch.fnmatchcase(run.run, pattern) for pattern in only)]
+
+
 class _Scheduler:
     def __init__(
-        self, evaluation: Evaluation, plan_directory: Path, show: Callable[[Mapping[str, RunRecord]], None] | None
+        self,
+        evaluation: Evaluation,
+        plan_directory: Path,
+        show: Callable[[Mapping[str, RunRecord]], None] | None,
+        only: Sequence[str],
+        redo: Sequence[str],
     ) -> None:
         self._evaluation, self._plan, self._plan_directory = evaluation, evaluation.plan, plan_directory
         self._show = show or len
@@ -100,10 +150,27 @@ class _Scheduler:
         """The earliest start of each waiting run, as a value of ``time.monotonic``."""
         self._running: dict[str, Future[RunRecord]] = {}
         self.records: dict[str, RunRecord] = {}
-        for record in evaluation.planned_runs():
-            self._enqueue(record)
-        spent = {name: cost_so_far(evaluation.runs / name, one, self._plan) for name, one in self.records.items()}
+        planned = evaluation.planned_runs()
+        spent = {one.run: cost_so_far(evaluation.runs / one.run, one, self._plan) for one in planned}
         self._cap = DollarCap(self._plan.dollars, spent)
+        again = {record.run for name in redo for record in _chosen(planned, [name])}
+        for record in _chosen(planned, [*only, *redo] if only else ()):
+            self._enqueue(self._reset(record) if record.run in again and record.tries else record)
+
+    def _reset(self, record: RunRecord) -> RunRecord:
+        """Return the record of a run that is to be repeated."""
+        self._log(record.run, REDO)
+        changes = {"state": "waiting", "reason": REDO, "finished": None, "redone": record.redone + 1}
+        return record.model_copy(update=changes)
+
+    def announce_stop(self, *, local: bool) -> None:
+        """Report that the active runs are being stopped; let another Ctrl-C kill them if they run on this machine."""
+        hint = ", which takes up to a minute"
+        if local:
+            _kill_on_interrupt()
+            hint += "; press Ctrl-C again to kill them"
+        count = len(self._running)
+        print_progress(f"re-bench: stopping {count} run{'' if count == 1 else 's'}{hint}")
 
     def _enqueue(self, record: RunRecord) -> None:
         """Queue a run unless it has ended; reset its count of internal errors, so that a failed run is retried."""
@@ -144,7 +211,7 @@ class _Scheduler:
             task = self._evaluation.tasks[record.task]
             if not self._cap.start(name, most_dollars(directory, record, task, plan)):
                 continue
-            job = RunJob(directory, plan, self._plan_directory, task)
+            job = RunJob(directory, plan.for_task(task.name, task.id), self._plan_directory, task)
             self._running[name] = executor.submit(execute_run, job, resources=plan.run_resources)
             del self._waiting[name]
 

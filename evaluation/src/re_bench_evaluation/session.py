@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,7 +30,7 @@ from re_bench.untrusted_tree import remove_tree
 from re_bench_evaluation.working_time import SessionSummary, read_waits, scorings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from re_bench.records import TaskRecord
     from re_bench_evaluation.agents import AgentKind
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 TOKEN = "server.token"  # noqa: S105 - the name of a file
 """The file in a run's directory with the API key of the run's server."""
+
+LOCK = "lock"
+"""The file in a run's directory that the process that watches the run locks."""
 
 _RE_BENCH = (sys.executable, "-P", "-m", "re_bench.cli")
 _AGENT_MARK = "RE_BENCH_AGENT_OF"
@@ -152,6 +155,17 @@ class RunAgent(Child):
         super().__init__(argv, run / AGENT_LOG, run / AGENT, environment | {_AGENT_MARK: str(run)})
 
 
+@contextmanager
+def guarded(run: Path, kind: str) -> Iterator[None]:
+    """If this process dies within the block, another process ends the run's agent and server (see :mod:`.guard`)."""
+    argv = [sys.executable, "-P", "-m", "re_bench_evaluation.guard", str(run), kind]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, process_group=0) as guard:
+        try:
+            yield
+        finally:
+            guard.kill()
+
+
 def end_leftovers(directory: Path, kinds: Collection[AgentKind]) -> int:
     """Stop the agents and servers that a killed evaluation left for the runs below a directory; return their number.
 
@@ -204,6 +218,7 @@ def server_options(plan: Plan, task: TaskRecord) -> list[str]:
         value = getattr(options, name)
         argv += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
     argv += ["--withhold-rewards"] * options.withhold_rewards + ["--link-data"] * options.link_data
+    argv += ["--reprompt"] * plan.reprompt + ["--adversarial"] * plan.adversarial
     argv += ["--hours", f"{budget.hours:g}"]
     extra = budget.hours * (budget.wall_factor - 1)
     argv += ["--wait-hours", f"{extra:g}"] if extra > 0 else []

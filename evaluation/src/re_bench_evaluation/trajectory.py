@@ -10,6 +10,7 @@ an action have ``extra["purpose"]``. Steps that were undone by a rewind stay in 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,15 +21,18 @@ from re_bench.records import TRACE
 from re_bench.tables import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from re_bench.attempts.log import Attempt
+
 UNKNOWN = "unknown"
-SCORING = frozenset({"Score", "Final Answer", "answer"})
-"""Names of the actions and tools that submit an attempt."""
 _STEP = "step"
 """The purpose of model calls that choose the next action."""
 _ANSWER = "answer"
+TOKENS = ("prompt_tokens", "completion_tokens")
+_MAX_DOLLARS = 1e9
+"""Larger costs of a call are ignored, so that sums stay finite."""
 _CALL_FIELDS = ("exit_status", "timed_out", "waited_s", "queued_s")
 _NOTES = {
     "suspended": "The server suspended the session.",
@@ -100,6 +104,68 @@ def arguments_text(arguments: Mapping[str, object]) -> str:
     if len(known) == 1:
         return str(next(iter(known.values())))
     return "\n".join(f"{name}: {value}" for name, value in known.items())
+
+
+def with_attempts(trajectory: Trajectory, attempts: Sequence[Attempt] | None) -> Iterable[Step]:
+    """Return the steps of a trajectory with its attempts replaced by the log's; None without a log."""
+    if trajectory.kind == "trace":
+        return trajectory.steps if attempts is None else _by_time(trajectory, attempts)
+    return _by_number(trajectory, attempts or ())
+
+
+def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
+    """Yield the steps of a trace, with its attempts replaced by the log's attempts, which are inserted by time."""
+    waiting = [_attempt_step(attempt) for attempt in attempts]
+    for step in trajectory.steps:
+        if step.event == "attempt":
+            continue
+        while waiting and (step.event == "end" or _time(waiting[0]) <= _time(step)):
+            yield waiting.pop(0)
+        yield step
+    yield from waiting
+
+
+def _by_number(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
+    """Yield the steps of a transcript, with its attempts replaced by the log's attempts with the same numbers."""
+    by_number = {attempt.n: attempt for attempt in attempts}
+    for step in trajectory.steps:
+        if step.event != "attempt":
+            yield step
+        elif (attempt := by_number.pop(step.extra["attempt"], None)) is not None:
+            yield _attempt_step(attempt, step.time)
+    yield from map(_attempt_step, by_number.values())  # attempts whose calls are not in the transcript
+
+
+def _time(step: Step) -> float:
+    return -math.inf if step.time is None else step.time
+
+
+def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
+    score = "" if attempt.raw is None else f": raw {attempt.raw:z.6g}"
+    score += "" if attempt.reward is None else f", reward {attempt.reward:z.4f}"
+    message = f"\n{attempt.message}" if attempt.message else ""
+    text = f"Attempt {attempt.n} was scored ({attempt.status}){score}. The run continues.{message}"
+    extra: dict[str, Any] = {
+        "attempt": attempt.n,
+        "status": attempt.status,
+        "raw": attempt.raw,
+        "reward": attempt.reward,
+    }
+    extra |= {"submission": attempt.submission or None, "seconds": attempt.seconds}
+    extra |= {} if attempt.private_raw is None else {"private_raw": attempt.private_raw}
+    return Step("system", seconds_since_1970(attempt.time) if time is None else time, text, "attempt", extra=extra)
+
+
+def metrics_of(spent: Spent) -> dict[str, Any]:
+    """Return the tokens and the cost of a model call as metrics; invalid values are left out."""
+    metrics: dict[str, Any] = {}
+    for name in TOKENS:
+        value = getattr(spent, name)
+        if isinstance(value, int) and value >= 0:
+            metrics[name] = value
+    if isinstance(spent.dollars, int | float) and 0 <= spent.dollars <= _MAX_DOLLARS:
+        metrics["cost_usd"] = spent.dollars
+    return metrics
 
 
 def of_trace(events: Iterable[Entry]) -> Trajectory:

@@ -1,38 +1,38 @@
-"""Export traces and transcripts as trajectories in ATIF, Harbor's format (its RFC 0001).
+"""Export traces and transcripts as a job of Harbor: results, and trajectories in ATIF (Harbor's RFC 0001).
 
-Values for which ATIF has no field are stored in ``extra``. Scores and the end of a run are steps with the
-source ``system`` and the ``extra.event`` ``attempt`` or ``end``.
+``harbor view`` opens the output directory. Values for which ATIF has no field are stored in ``extra``. Scores and the
+end of a run are steps with the source ``system`` and the ``extra.event`` ``attempt`` or ``end``.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import math
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
 
-from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.attempts.log import AttemptLog
 from re_bench.data.files import replace_file
 from re_bench.errors import UsageError
 from re_bench.records import AGENT, ATTEMPTS, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord, run_directories
-from re_bench_evaluation.report.text import plain_json
-from re_bench_evaluation.trajectory import UNKNOWN, Step, read_trajectory
+from re_bench_evaluation.report.text import plain_json, sum_of_known
+from re_bench_evaluation.trajectory import TOKENS, UNKNOWN, metrics_of, read_trajectory, with_attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from re_bench.attempts.log import Attempt
-    from re_bench_evaluation.trajectory import Spent, Trajectory
+    from re_bench_evaluation.trajectory import Step, Trajectory
 
 VERSION = "ATIF-v1.7"
 _MAX_MIB = 512
 """Maximum size of a trace or transcript, which is converted in memory."""
-_TOKENS = ("prompt_tokens", "completion_tokens")
-_MAX_DOLLARS = 1e9
-"""Larger costs of a call are ignored, so that sums stay finite."""
+_NAMES = ("trajectory.json", "server.trajectory.json")
+_RESULT = "result.json"
+_EPOCH = "1970-01-01T00:00:00Z"
 _ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
 """The fields of the run's record that are copied to the ATIF document."""
 
@@ -54,8 +54,8 @@ class _Source:
     """A trace or transcript to export, and its run."""
 
     path: Path
-    name: str
-    """The path of the output file relative to the output directory, without suffix."""
+    trial: str
+    """The name of the run or session."""
     run: RunRecord | None = None
     attempts: Path | None = None
     """The path of the attempt log."""
@@ -64,9 +64,9 @@ class _Source:
 def write_trajectories(directory: Path, out: Path) -> list[Written]:
     """Export all traces and transcripts of an evaluation, a run, an agent, a session or a server's state directory.
 
-    Files are written below the directory ``out``. For a run, ``RUN/trajectory.json`` is made from the agent's trace and
-    ``RUN/server.trajectory.json`` from the server's transcript. Without a trace, ``RUN/trajectory.json`` is made from
-    the transcript.
+    The directory becomes the job ``OUT/NAME``, and each run or session a trial with ``result.json`` and
+    ``agent/trajectory.json``, which is made from the agent's trace. The server's transcript becomes
+    ``agent/server.trajectory.json`` or, without a trace, ``agent/trajectory.json``.
     """
     sources = list(_sources(directory))
     if not sources:
@@ -74,10 +74,25 @@ def write_trajectories(directory: Path, out: Path) -> list[Written]:
             f"{directory}: no agent's trace.jsonl or server's transcript.jsonl; give the directory of an evaluation "
             "or a run, or a server's state directory"
         )
+    job, written, trials = out / directory.resolve().name, [], []
     try:
-        return [_write(source, out) for source in sources]
+        for trial, group in groupby(sources, key=lambda source: source.trial):
+            exported = [_document(source) for source in group]
+            for (source, document, incomplete), name in zip(exported, _NAMES, strict=False):
+                path = job / trial / AGENT / name
+                _write(path, document)
+                steps = document["steps"]
+                scored = sum(step.get("extra", {}).get("event") == "attempt" for step in steps)
+                written.append(Written(path, source.path, len(steps), scored, incomplete))
+            source, document, _incomplete = exported[0]
+            trials.append(_trial(source, document))
+            _write(job / trial / _RESULT, trials[-1])
+        agents = {json.dumps(trial["config"]["agent"]): trial["config"]["agent"] for trial in trials}
+        _write(job / "config.json", {"job_name": job.name, "agents": list(agents.values())})
+        _write(job / _RESULT, _job(job.name, trials))
     except OSError as error:
         raise UsageError(f"cannot export trajectories: {error}") from None
+    return written
 
 
 def _sources(directory: Path) -> Iterator[_Source]:
@@ -87,26 +102,26 @@ def _sources(directory: Path) -> Iterator[_Source]:
     elif (directory / RunRecord.file_name()).is_file():
         yield from _sources_of_run(directory)
     elif (directory / TRACE).is_file():
-        yield _Source(directory / TRACE, "trajectory")
+        yield _Source(directory / TRACE, directory.resolve().name)
     elif (directory / TRANSCRIPT).is_file():
-        yield _Source(directory / TRANSCRIPT, "trajectory", None, directory / ATTEMPTS)
+        yield _Source(directory / TRANSCRIPT, directory.resolve().name, None, directory / ATTEMPTS)
     else:
         for path in sorted(directory.glob(f"{SESSIONS}/*/{TRANSCRIPT}")):
-            yield _Source(path, f"{path.parent.name}/trajectory", None, path.with_name(ATTEMPTS))
+            yield _Source(path, path.parent.name, None, path.with_name(ATTEMPTS))
 
 
 def _sources_of_run(directory: Path) -> Iterator[_Source]:
     record = RunRecord.load(directory)
     log, trace = record.attempt_log(directory), directory / AGENT / TRACE
     if trace.is_file():
-        yield _Source(trace, f"{directory.name}/trajectory", record, log)
+        yield _Source(trace, directory.name, record, log)
     transcript = None if log is None else log.with_name(TRANSCRIPT)
     if transcript is not None and transcript.is_file():
-        name = "server.trajectory" if trace.is_file() else "trajectory"
-        yield _Source(transcript, f"{directory.name}/{name}", record, log)
+        yield _Source(transcript, directory.name, record, log)
 
 
-def _write(source: _Source, out: Path) -> Written:
+def _document(source: _Source) -> tuple[_Source, dict[str, Any], int]:
+    """Return a source with its ATIF document and its number of incomplete lines."""
     if source.path.stat().st_size > _MAX_MIB << 20:
         raise UsageError(f"{source.path}: larger than {_MAX_MIB} MiB")
     trajectory, incomplete_lines = read_trajectory(source.path)
@@ -116,13 +131,68 @@ def _write(source: _Source, out: Path) -> Written:
     extra = {}
     if run is not None:
         session, extra = run.session or run.run, {"re_bench": {name: getattr(run, name) for name in _ABOUT}}
-    document = document_of(trajectory, session, agent, extra, attempts)
-    path = out / f"{source.name}.json"
+    return source, document_of(trajectory, session, agent, extra, attempts), incomplete_lines
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, (json.dumps(document, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())
-    steps = document["steps"]
-    scored = sum(step.get("extra", {}).get("event") == "attempt" for step in steps)
-    return Written(path, source.path, len(steps), scored, incomplete_lines)
+
+
+def _trial(source: _Source, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Harbor's ``result.json`` of a trial."""
+    run, agent, metrics = source.run, document["agent"], document["final_metrics"]
+    times = [step["timestamp"] for step in document["steps"] if "timestamp" in step]
+    model = agent.get("model_name")
+    task = run.task if run else str(document["extra"].get("task") or UNKNOWN)
+    failed = run is not None and run.state == "failed"
+    dollars = sum_of_known((run.dollars, run.task_dollars)) if run else metrics.get("total_cost_usd")
+    finished = (run.ended if run else None) or (times[-1] if times else None)
+    return {
+        "id": str(uuid5(NAMESPACE_URL, f"{document['session_id']}/{source.trial}")),
+        "task_name": task,
+        "trial_name": source.trial,
+        "trial_uri": source.path.parent.resolve().as_uri(),
+        "task_id": {"path": task},
+        "task_checksum": "",
+        "config": {"task": {"path": task}, "agent": {"name": agent["name"], "model_name": model}},
+        "agent_info": {
+            "name": agent["name"],
+            "version": agent["version"],
+            "model_info": {"name": model} if model else None,
+        },
+        "agent_result": {
+            "n_input_tokens": metrics.get("total_prompt_tokens"),
+            "n_output_tokens": metrics.get("total_completion_tokens"),
+            "cost_usd": dollars,
+        },
+        "verifier_result": None if run is None or failed else {"rewards": {"reward": max(run.reward or 0.0, 0.0)}},
+        "exception_info": {
+            "exception_type": "ReBenchError",
+            "exception_message": run.reason or "",
+            "exception_traceback": "",
+            "occurred_at": finished or _EPOCH,
+        }
+        if run is not None and failed
+        else None,
+        "started_at": (run.began if run else None) or (times[0] if times else None),
+        "finished_at": finished if run is None or run.state in {"ended", "failed"} else None,
+    }
+
+
+def _job(name: str, trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return Harbor's ``result.json`` of a job."""
+    began = [trial["started_at"] for trial in trials if trial["started_at"]]
+    ended = [trial["finished_at"] for trial in trials if trial["finished_at"]]
+    errors = sum(trial["exception_info"] is not None for trial in trials)
+    dollars = sum_of_known(trial["agent_result"]["cost_usd"] for trial in trials)
+    return {
+        "id": str(uuid5(NAMESPACE_URL, name)),
+        "started_at": min(began, default=_EPOCH),
+        "finished_at": max(ended) if len(ended) == len(trials) else None,
+        "n_total_trials": len(trials),
+        "stats": {"n_completed_trials": len(ended), "n_errored_trials": errors, "cost_usd": dollars},
+    }
 
 
 def document_of(
@@ -147,9 +217,7 @@ def document_of(
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
     about |= {"name": trajectory.agent} if trajectory.agent else {}
     about |= {"model_name": trajectory.model} if trajectory.model else {}
-    merge = _by_time if trajectory.kind == "trace" else _by_number
-    steps = trajectory.steps if attempts is None and trajectory.kind == "trace" else merge(trajectory, attempts or ())
-    written = [_fields(number, step) for number, step in enumerate(steps, 1)]
+    written = [_fields(number, step) for number, step in enumerate(with_attempts(trajectory, attempts), 1)]
     written = written or [{"step_id": 1, "source": "system", "message": "No steps were recorded."}]
     document: dict[str, Any] = plain_json(
         {
@@ -164,49 +232,6 @@ def document_of(
     return document
 
 
-def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Yield the steps of a trace, with its attempts replaced by the log's attempts, which are inserted by time."""
-    waiting = [_attempt_step(attempt) for attempt in attempts]
-    for step in trajectory.steps:
-        if step.event == "attempt":
-            continue
-        while waiting and (step.event == "end" or _time(waiting[0]) <= _time(step)):
-            yield waiting.pop(0)
-        yield step
-    yield from waiting
-
-
-def _by_number(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
-    """Yield the steps of a transcript, with its attempts replaced by the log's attempts with the same numbers."""
-    by_number = {attempt.n: attempt for attempt in attempts}
-    for step in trajectory.steps:
-        if step.event != "attempt":
-            yield step
-        elif (attempt := by_number.pop(step.extra["attempt"], None)) is not None:
-            yield _attempt_step(attempt, step.time)
-    yield from map(_attempt_step, by_number.values())  # attempts whose calls are not in the transcript
-
-
-def _time(step: Step) -> float:
-    return -math.inf if step.time is None else step.time
-
-
-def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
-    score = "" if attempt.raw is None else f": raw {attempt.raw:z.6g}"
-    score += "" if attempt.reward is None else f", reward {attempt.reward:z.4f}"
-    message = f"\n{attempt.message}" if attempt.message else ""
-    text = f"Attempt {attempt.n} was scored ({attempt.status}){score}. The run continues.{message}"
-    extra: dict[str, Any] = {
-        "attempt": attempt.n,
-        "status": attempt.status,
-        "raw": attempt.raw,
-        "reward": attempt.reward,
-    }
-    extra |= {"submission": attempt.submission or None, "seconds": attempt.seconds}
-    extra |= {} if attempt.private_raw is None else {"private_raw": attempt.private_raw}
-    return Step("system", seconds_since_1970(attempt.time) if time is None else time, text, "attempt", extra=extra)
-
-
 def _fields(number: int, step: Step) -> dict[str, Any]:
     """Convert a step to ATIF, without empty fields."""
     extra = ({"event": step.event} if step.event else {}) | step.extra
@@ -215,7 +240,7 @@ def _fields(number: int, step: Step) -> dict[str, Any]:
     fields |= {"source": step.source, "message": step.text}
     fields |= {"model_name": step.model} if step.model else {}
     if step.spent:
-        fields |= {"metrics": metrics} if (metrics := _metrics(step.spent)) else {}
+        fields |= {"metrics": metrics} if (metrics := metrics_of(step.spent)) else {}
         fields |= {"llm_call_count": 1}
     elif step.extra.get("repeated"):
         fields |= {"llm_call_count": 0}
@@ -231,25 +256,13 @@ def _fields(number: int, step: Step) -> dict[str, Any]:
     return fields
 
 
-def _metrics(spent: Spent) -> dict[str, Any]:
-    """Return the tokens and the cost of a model call as metrics; invalid values are left out."""
-    metrics: dict[str, Any] = {}
-    for name in _TOKENS:
-        value = getattr(spent, name)
-        if isinstance(value, int) and value >= 0:
-            metrics[name] = value
-    if isinstance(spent.dollars, int | float) and 0 <= spent.dollars <= _MAX_DOLLARS:
-        metrics["cost_usd"] = spent.dollars
-    return metrics
-
-
 def _final_metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the number of steps, the total tokens, and the total cost if the cost of every call is known."""
     calls = [step.get("metrics", {}) for step in steps if step.get("llm_call_count")]
     metrics: dict[str, Any] = {"total_steps": len(steps)}
     if calls:
         unpriced = sum("cost_usd" not in call for call in calls)
-        metrics |= {f"total_{name}": sum(call.get(name, 0) for call in calls) for name in _TOKENS}
+        metrics |= {f"total_{name}": sum(call.get(name, 0) for call in calls) for name in TOKENS}
         metrics |= {"extra": {"calls": len(calls), "unpriced_calls": unpriced}}
         if not unpriced:
             metrics["total_cost_usd"] = round(sum(call["cost_usd"] for call in calls), 9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.data.files import sha256_of
@@ -52,6 +52,10 @@ class Rescored:
     outcome: Outcome
     reason: str
     """The reason for the outcome, with both rewards if they were compared."""
+    reward: float | None = None
+    """The new reward that counts for the final score; None if there is none."""
+    decides: bool = False
+    """Whether the attempt decides the score of its run, which reports then replace by the new reward."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,7 @@ def verify(
             problems, notes, chosen, deciding = _examine(unpacked, sample, seed)
             budget = Spending(spend)
             rescored = [_rescored(run, attempt, sandbox, budget) for run, attempt in chosen]
+            rescored = [replace(one, decides=deciding.get(one.run) == one.attempt) for one in rescored]
             checked = {(one.run, one.attempt) for one in rescored if one.outcome != "not compared"}
             unchecked = tuple(name for name, n in deciding.items() if (name, n) not in checked)
     except DamagedBundleError as error:
@@ -309,7 +314,8 @@ def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None, spending: S
     assert run.log is not None
     try:
         (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, spending=spending, other_instances=True)
-        return Rescored(run.name, attempt.n, *compare(regraded))
+        reward = regraded.score.deciding_reward if regraded.score is not None else None
+        return Rescored(run.name, attempt.n, *compare(regraded), reward)
     except ReBenchError as error:
         return Rescored(run.name, attempt.n, "not compared", str(error))
 
@@ -328,10 +334,11 @@ def compare(regraded: Regraded) -> tuple[Outcome, str]:
     there, here = (details.get("hardware") for details in (attempt.details, score.details))
     if not profile.parallel and there != here:
         return "not compared", f"the score depends on hardware: {there} then, {here} now"
-    tolerance = max(profile.tolerance.baseline, profile.tolerance.reference)
-    if regraded.other_instance:
-        tolerance += OTHER_INSTANCE
+    tolerance = profile.tolerance.rescored + OTHER_INSTANCE * regraded.other_instance
     outcome, text = _compare_scores(attempt, score, tolerance, task.manifest.anchors(attempt.profile))
+    varies = task.manifest.calls_model(attempt.profile) and not tolerance
+    if outcome == "differs" and score.status == "valid" and varies:
+        return "not compared", f"the answers of the chat model vary: {text}"
     return outcome, f"{text} (scored with this machine's instance)" if regraded.other_instance else text
 
 
@@ -347,7 +354,7 @@ def _compare_scores(attempt: Attempt, score: Score, tolerance: float, anchors: A
         pairs.append(("final reward", _final_reward(attempt, anchors), _final_reward(score, anchors)))
     texts = [f"{name} {number(then)}, now {number(now)}" for name, then, now in pairs]
     text = f"{'; '.join(texts)}; tolerance {tolerance:g}"
-    if any(then is None or now is None or abs(then - now) > tolerance for _name, then, now in pairs):
+    if any(then is None or now is None or abs(then - now) > tolerance + _ROUNDING for _name, then, now in pairs):
         return "differs", f"attempt {attempt.n}: {text}"
     return "agrees", text
 

@@ -44,6 +44,8 @@ class SessionSummary(Record):
     model_dollars: Amount | None = None
     scoring_model_dollars: Amount | None = None
     periods: tuple[tuple[float, float], ...] = ()
+    network: dict[str, Any] | None = None
+    """The network policy of the session's sandbox."""
 
     @classmethod
     def file_name(cls) -> str:

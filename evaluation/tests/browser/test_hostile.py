@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-# The elements and attributes of the document, except those of diffs.
+# The elements and attributes of the document, except those of diffs and of possible line breaks in names.
 _STRUCTURE = """
-return [...document.querySelectorAll("*:not(ins):not(del)")].map(element =>
+return [...document.querySelectorAll("*:not(ins, del, wbr)")].map(element =>
     [element.localName, ...[...element.attributes].map(attribute => attribute.name)].join(" "))
 """
 _LOOKS = """

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
+from evaluation_factory import TASKS, Shape, make_evaluation
 from made_up_report import made_up_report
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.expected_conditions import title_is
+from selenium.webdriver.support.ui import WebDriverWait
 
 from re_bench_evaluation.report.page import render
+from re_bench_evaluation.report.read import OpenReport, open_report
+from re_bench_evaluation.report.view import LiveReport, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,12 +51,11 @@ def test_runs_open_by_keyboard(browser: Browser, report: Path) -> None:
     browser.open(report)
     cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
     assert not cell.is_displayed()
-    assert "Execute Script" not in _open_first_run(browser)
+    assert "solution.py added" not in _open_first_run(browser)
     assert cell.is_displayed()
     assert "Attempts" in cell.text
     cell.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
     assert "solution.py added" in cell.text
-    assert "Execute Script" in cell.text
     assert cell.find_elements(By.TAG_NAME, "ins")
 
 
@@ -69,7 +74,7 @@ def test_page_works_without_javascript(browser: Browser, report: Path) -> None:
         cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
         assert cell.is_displayed()
         cell.find_element(By.TAG_NAME, "summary").click()
-        assert "Execute Script" in cell.text
+        assert "solution.py added" in cell.text
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
@@ -90,6 +95,70 @@ def test_accessible_names(browser: Browser, report: Path) -> None:
     }"""
     empty = {"tables": 0, "headers": 0, "figures": 0, "lost": 0, "twice": [], "regions": 0}
     assert browser.run(nameless) == empty
+
+
+_FILTER = """
+const [text] = arguments, filter = document.getElementById("filter"), began = performance.now();
+filter.value = text;
+filter.dispatchEvent(new Event("input"));
+document.body.offsetHeight;
+const seconds = (performance.now() - began) / 1000;
+const bodies = [...document.querySelectorAll("#runs-table > tbody:not([hidden])")];
+return [seconds, bodies.map(body => [...body.rows[0].cells].map(cell => cell.textContent.trim()))];
+"""
+
+
+def test_filter_compares_numbers_and_texts(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    rows = browser.run(_FILTER, "")[1]
+    rewards = [float(row[3]) for row in rows if row[3] != "-"]
+    for text, expected in (
+        ("reward>0.5", [reward for reward in rewards if reward > 0.5]),
+        ("reward<=0.5", [reward for reward in rewards if reward <= 0.5]),
+        ("working>1000", []),
+    ):
+        assert [float(row[3]) for row in browser.run(_FILTER, text)[1]] == expected
+    assert {row[0] for row in browser.run(_FILTER, "delta seed=1")[1]} == {"delta"}
+    assert {row[2] for row in browser.run(_FILTER, "delta seed=1")[1]} == {"1"}
+
+
+def test_view_of_1000_runs_answers_and_filters_quickly(browser: Browser) -> None:
+    data = made_up_report(tasks=5, runs=50, attempts=20, agents=4)
+    live = LiveReport(lambda: nullcontext(OpenReport(data, {})))
+    began = time.process_time()
+    assert live.get("/") is not None
+    assert time.process_time() - began <= 2
+    with serving(live, 0) as address:
+        browser.open(address)
+        assert [entry for entry in browser.console() if "favicon" not in entry] == []
+        assert browser.run("return document.querySelectorAll('#runs-table > tbody:not([hidden])').length") == 250
+        for text in ("reward>0.5", "alpha", ""):
+            assert browser.run(_FILTER, text)[0] <= 0.3
+        browser.driver.find_element(By.ID, "more").click()
+        assert len(browser.run("return [...document.querySelectorAll('#runs-table > tbody:not([hidden])')]")) == 1000
+        for box in browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table input")[:2]:
+            box.click()
+        browser.driver.find_element(By.CSS_SELECTOR, ".toolbar button").click()
+        WebDriverWait(browser.driver, 20).until(title_is("Comparison of two runs"))
+        image = "return document.querySelector('figure img').naturalWidth > 0"
+        assert WebDriverWait(browser.driver, 20).until(lambda _driver: browser.run(image))
+
+
+def test_transcript_is_searchable(browser: Browser, tmp_path: Path) -> None:
+    shape = Shape((("mlab", "m"),), TASKS[:1], runs=1, attempts=3)
+    evaluation = make_evaluation(tmp_path / "first", shape=shape)
+    live = LiveReport(lambda: open_report([evaluation], curves=True))
+    with serving(live, 0) as address:
+        browser.open(address)
+        browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tbody a").click()
+        browser.driver.find_element(By.ID, "filter").send_keys("it printed 2")
+        shown = [step for step in browser.driver.find_elements(By.CSS_SELECTOR, "article.step") if step.is_displayed()]
+        assert ["it printed 2" in step.text for step in shown] == [True]
+        link = shown[0].find_element(By.TAG_NAME, "a").get_attribute("href")
+        assert link is not None
+        browser.open(link)
+        assert browser.run("return document.querySelector(':target').textContent").count("it printed 2") == 1
+    live.close()
 
 
 def test_a_page_of_1000_runs_is_fast_and_small(browser: Browser, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from evaluation_factory import TASKS, Shape, make_evaluation, make_validation
 
-from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.findings import Finding, Scan, write_scan
 from re_bench_evaluation.report.read import read_report
 
@@ -35,4 +34,4 @@ def made_up_report(*, tasks: int = 2, runs: int = 3, attempts: int = 4, agents: 
         several = Finding("identical", "info", "two runs have identical submissions")
         write_scan(evaluation, Scan("2026-11-21T00:00:00Z", ("jumps", "identical"), (jump, several), ("no run 7",)))
         validation = make_validation(Path(name) / "validate.json", shape.tasks)
-        return read_report([evaluation, validation], room=Room())
+        return read_report([evaluation, validation], diffs=True, curves=True)

@@ -28,9 +28,10 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.export import TaskFacts
 from re_bench.task import CANARY
 from re_bench.task.discovery import find_task, open_task
+from re_bench.task.rules import RULES
 from re_bench_harbor import verifier
 from re_bench_harbor.config import HarborOptions, harbor_config
-from re_bench_harbor.export import export_harbor
+from re_bench_harbor.export import content_hash, export_harbor
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "tests"))
 
@@ -126,7 +127,9 @@ def test_contents_of_an_export(quick: Path, tmp_path: Path) -> None:
     assert {"source": "/attempts", "service": "answer"} in config["artifacts"]
     compose = (directory / "environment" / "docker-compose.yaml").read_text()
     assert "answer_server, quick, --workspace, /workspace, --profile, cpu" in compose
-    assert "up to 4 times; you see its score" in (directory / "instruction.md").read_text()
+    instructions = (directory / "instruction.md").read_text()
+    assert "up to 4 times; you see its score" in instructions
+    assert instructions.endswith(f"You have 2 hours. {RULES}\n")
     assert "--log /attempts/attempts.jsonl" in (directory / "tests" / "test.sh").read_text()
 
     # each cheat is a separate task
@@ -255,3 +258,22 @@ def test_attempts_are_scored_during_the_run_and_the_best_counts(quick: Path, tmp
         assert re.search(r"Attempt 2: invalid.*that is no number.*0 attempts are left", text, re.DOTALL)
         assert "all 2 attempts are used up" in asyncio.run(answer(address))
     assert reward(quick, "3", "--log", log) == (0, {"reward": 0.7, "valid": 1.0, "raw": 7.0, "attempts": 3.0})
+
+
+def test_all_tasks_are_exported_as_a_dataset(
+    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = {"quick": open_task(quick), "triton_cumsum": find_task("triton_cumsum")}
+    monkeypatch.setattr("re_bench.task.discovery.find_tasks", lambda: tasks)
+    assert main(["export", "harbor", "--all", str(tmp_path / "all"), "--profile", "cpu"]) == 0
+    assert "triton_cumsum, profile cpu, SHA-256" in capsys.readouterr().out
+    dataset = tomllib.loads((tmp_path / "all" / "dataset.toml").read_text())
+    names = {entry["name"]: entry["digest"] for entry in dataset["tasks"]}
+    assert dataset["dataset"]["name"] == "re-bench/cpu"
+    assert len(names) == 2
+    assert names["re-bench/triton_cumsum"] == f"sha256:{content_hash(tmp_path / 'all' / 'triton_cumsum')}"
+    assert "docker push" in (tmp_path / "all" / "triton_cumsum" / "README.md").read_text().partition("## ")[0]
+    for wrong in (["--all", "triton_cumsum", str(tmp_path / "x")], ["triton_cumsum"]):
+        with pytest.raises(SystemExit) as error:
+            main(["export", "harbor", *wrong])
+        assert error.value.code == 2

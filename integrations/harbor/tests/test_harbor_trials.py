@@ -172,3 +172,20 @@ def test_an_internal_error_is_an_exception_without_a_reward(tmp_path: Path) -> N
     result = json.loads(path.read_text())
     assert result["exception_info"]["exception_type"] == "RewardFileNotFoundError"
     assert result["verifier_result"] is None
+
+
+def test_harbor_reads_the_dataset_and_computes_the_same_digests(tmp_path: Path) -> None:
+    export("--all", tmp_path / "all")
+    read = """
+import sys
+from pathlib import Path
+from harbor.models.dataset.manifest import DatasetManifest
+from harbor.publisher.packager import Packager
+top = Path(sys.argv[1])
+manifest = DatasetManifest.from_toml((top / "dataset.toml").read_text())
+for task in manifest.tasks:
+    print(task.name, task.digest == "sha256:" + Packager.compute_content_hash(top / task.short_name)[0])
+"""
+    python = Path(HARBOR).with_name("python")
+    done = subprocess.run([python, "-c", read, tmp_path / "all"], capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split("\n")[:-1]) == [f"re-bench/{name} True" for name in sorted(CHEATS)]

@@ -14,9 +14,9 @@ import pytest
 
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
-from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.page import render
-from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.read import open_report, read_report
+from re_bench_evaluation.trajectory import arguments_text, read_trajectory
 from re_bench_inspect import eval_logs, log_conversion
 
 sys.path.append(str(Path(__file__).parent / "support"))
@@ -82,7 +82,16 @@ def change(
 
 @cache
 def read(*paths: Path) -> ReportData:
-    return read_report(paths, room=Room())
+    return read_report(paths, diffs=True, curves=True)
+
+
+def calls(path: Path) -> list[tuple[str, str, str]]:
+    """Return the name, arguments and output of each tool call of the first run in a log."""
+    with open_report([path]) as report:
+        files, _source = report.files[report.data.runs[0].key]
+        transcript = files.trace or files.transcript
+        steps = read_trajectory(transcript)[0].steps if transcript else []
+    return [(step.tool, arguments_text(step.arguments), step.output or "") for step in steps if step.tool]
 
 
 def test_each_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None:
@@ -94,7 +103,7 @@ def test_each_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None
     (attempt,) = run.attempts
     assert (attempt.status, attempt.message, attempt.wall_s, attempt.working_s) == ("invalid", "it is refused", 1, 0.5)
     assert (run.reward, run.counted) == (None, 0.0)
-    assert [(step.title, step.text, step.output) for step in attempt.steps] == [
+    assert calls(logs / "eval")[:2] == [
         ("Execute Script", "train.py", "train.py ran"),
         ("Execute Script", "-1", "-1 ran"),
     ]
@@ -118,9 +127,9 @@ def test_samples_of_a_retried_task_count_once(logs: Path) -> None:
         "@@ -1 +1 @@\n-SECONDS = 1.5\n+SECONDS = -1.0",
         "@@ -1 +1 @@\n-SECONDS = -1.0\n+SECONDS = 1.2",
     ]
-    (step,) = attempts[0].steps
-    assert (step.title, step.text) == ("bash", "ls")
-    assert step.output.startswith("ran ls\na line of output")
+    tool, arguments, output = calls(logs / "retried")[0]
+    assert (tool, arguments) == ("bash", "ls")
+    assert output.startswith("ran ls\na line of output")
     assert len(read(*sorted((logs / "retried").glob("*.eval")), logs / "retried").runs) == 3
 
 

@@ -11,7 +11,9 @@ import pytest
 from inspect_ai._util.error import PrerequisiteError
 
 from re_bench.attempts.log import AttemptLog
+from re_bench.task import CANARY
 from re_bench.task.discovery import find_tasks
+from re_bench_evaluation.report.read import read_report
 from re_bench_inspect.registry import TASKS
 from re_bench_inspect.validate import validate
 
@@ -78,21 +80,23 @@ def test_a_hidden_score_is_only_in_the_log(quick: InspectProcess) -> None:
 
 
 @pytest.mark.slow
-def test_every_epoch_counts_and_samples_without_a_valid_attempt_are_unscored(quick: InspectProcess) -> None:
+def test_every_epoch_counts_and_samples_without_a_valid_attempt_count_as_0(quick: InspectProcess) -> None:
     quick.script = [bash("test $RANDOM -ge 0 && rm answer.txt"), FINAL]
     log = quick.eval("quick", "--epochs", "3", "--max-samples", "2")
     assert log.results
     (result,) = log.results.scores
-    assert (result.scored_samples, result.unscored_samples, result.reducer) == (0, 3, None)
+    assert (result.scored_samples, result.unscored_samples, result.reducer) == (3, 0, None)
     assert log.samples
-    assert {scores(sample)[-1].reason for sample in log.samples} == {"no_valid_attempt"}
+    assert {(scores(sample)[-1].metadata or {})["valid_attempt"] for sample in log.samples} == {False}
+    (cell,) = read_report([quick.logs]).cells
+    assert (result.metrics["mean"].value, cell.reward.value, cell.reward.n) == (0.0, 0.0, 3)
     quick.script = [FINAL]
     log = quick.eval("quick", "--epochs", "2")
     assert log.results
     (result,) = log.results.scores
     assert result.scored_samples == 2
     assert {name: metric.value for name, metric in result.metrics.items()} == {"mean": 0.0, "stderr": 0.0, "best": 0.0}
-    again = ("--scorer", "re_bench_inspect/reward", "--action", "append", "--overwrite")
+    again = ("--scorer", "re_bench/reward", "--action", "append", "--overwrite")
     rescored = quick.run("score", log.location, *again)
     assert rescored.returncode == 0, rescored.stdout + rescored.stderr
     for sample in quick.read_logs()[-1].samples or []:
@@ -106,6 +110,14 @@ def test_the_workspace_is_scored_when_a_limit_ends_the_agent(quick: InspectProce
     assert sample.limit is not None
     assert sample.limit.type == "message"
     assert scores(sample)[-1].value == 1.0
+
+
+def test_the_canary_is_in_the_metadata_and_not_in_the_input() -> None:
+    (sample,) = TASKS["triton_cumsum"](profile="cpu").dataset
+    assert str(sample.input).startswith("# Optimise a kernel")
+    assert CANARY not in str(sample.input)
+    assert sample.metadata is not None
+    assert sample.metadata["canary"] == CANARY
 
 
 def test_invalid_options_raise_prerequisite_error() -> None:

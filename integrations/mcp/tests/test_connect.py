@@ -170,7 +170,8 @@ def test_kind_mcp_in_an_evaluation(site: Path, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     words = json.dumps([sys.executable, "{plan}/agent.py", "{mcp_config}", "{prompt}", "leave"])
     plan = (
-        'profile = "cpu"\ntasks = ["quick"]\nruns = 1\n[budget]\nhours = 0.1\n[resources]\nmemory_mib = 100\n'
+        'profile = "cpu"\ntasks = ["quick"]\nruns = 1\nreprompt = true\n'
+        "[budget]\nhours = 0.1\n[resources]\nmemory_mib = 100\n"
         f'[agents.cli]\nkind = "mcp"\nmodels = []\ncommand = {words}\n'
     )
     done = Evaluating(tmp_path, plan, [site]).finish("--json")

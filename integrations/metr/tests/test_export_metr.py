@@ -93,7 +93,7 @@ def test_exports_are_reproducible_and_contain_only_the_scorers_files(directory: 
     assert entry["scoring"]["visible_to_agent"] is task.manifest.show_score
     assert set(entry["resources"]) == {"cpus", "memory_gb", "storage_gb"}
     kept = family / "assets" / "tasks" / task.name
-    assert not [name for name in ("cheats", "tests", "tools") if (kept / name).exists()]
+    assert not [name for name in ("cheats", "strategies", "tests", "tools") if (kept / name).exists()]
     for path in kept.rglob("*.py"):
         assert path.read_bytes() == (directory / path.relative_to(kept)).read_bytes()
     pins = (family / "assets" / "requirements.txt").read_text().splitlines()

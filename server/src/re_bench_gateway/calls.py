@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from starlette.responses import JSONResponse, Response
 
 from re_bench.data.jsonl import json_object, locked_log
-from re_bench.data.redaction import redacted, redacted_value
+from re_bench.data.redaction import redacted_value
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import Amount, choices_of, reported, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, internal, over_budget, unknown_model
@@ -61,7 +61,8 @@ class CallLog:
 
     def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> int:
         """Append a redacted line and return its length in bytes; a failure sets ``broken``."""
-        line = redacted(json.dumps(entry, separators=(",", ":")), secrets).encode("ascii")
+        # Redacting the line instead could break its JSON: the text "\none" contains the key "none".
+        line = json.dumps(redacted_value(entry, secrets), separators=(",", ":")).encode("ascii")
         try:
             self._file.append(line, sync=False)
         except OSError as error:
@@ -152,6 +153,7 @@ class Call:
         return Response(events, 200, self._headers, "text/event-stream")
 
     def __enter__(self) -> Self:
+        self.session.count_waiting(1)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
@@ -171,6 +173,7 @@ class Call:
 
     def _close(self, ending: Ending, spent: Amount, **outcome: Any) -> None:
         self._closed = True
+        self.session.count_waiting(-1)
         self.session.ledger.settle(self._reserved, spent)
         if spent == Amount() and self.session.log_bytes >= self.session.limits.log_bytes:
             return  # usage() counts the call, although the log has no room for it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,11 +39,22 @@ class Session:
     request_bytes: int = 0
     """Size of the session's pending requests in bytes."""
     closed: bool = False
+    waiting: int = 0
+    """Number of calls that wait for their answers."""
     slots: asyncio.Semaphore = field(init=False, repr=False)
     """Limits the session's concurrent calls upstream."""
 
     def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(self.limits.calls)
+        self._waited_s = self._since = 0.0
+
+    def count_waiting(self, change: int) -> None:
+        """Add ``change`` to the number of calls that wait for their answers."""
+        now = time.monotonic()
+        if self.waiting:
+            self._waited_s += now - self._since
+        self._since = now
+        self.waiting += change
 
     def check_open(self) -> None:
         """Raise ApiError if the session was closed."""
@@ -52,6 +64,7 @@ class Session:
     def usage(self) -> Usage:
         """Return the session's usage and remaining budget."""
         spent = self.ledger.spent
+        self.count_waiting(0)
         return Usage(
             requests=spent.requests,
             failed=self.failed,
@@ -59,6 +72,7 @@ class Session:
             prompt_tokens=spent.prompt,
             completion_tokens=spent.completion,
             dollars=float(spent.dollars) if self.priced else None,
+            waited_s=round(self._waited_s, 3),
             remaining=self.ledger.remaining(),
         )
 

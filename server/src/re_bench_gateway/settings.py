@@ -41,6 +41,8 @@ class Usage(_Frozen):
     completion_tokens: int
     dollars: float | None
     """None if a price is unknown."""
+    waited_s: float
+    """Seconds in which at least one call was waiting for its answer."""
     remaining: Budget
     """The part of the budget that is neither spent nor reserved."""
 

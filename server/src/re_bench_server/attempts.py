@@ -15,6 +15,7 @@ from re_bench.errors import ReBenchError
 from re_bench.runs.score_process import final_so_far
 from re_bench.scoring.attempt import Score
 from re_bench.scoring.attempt import record as append_attempt
+from re_bench.scoring.score import MACHINE
 from re_bench.task.choices import instance_details
 from re_bench_gateway import Budget
 from re_bench_server.logs import log
@@ -79,6 +80,8 @@ class SessionAttempts:
         failure = ""
         try:
             attempt = await self._score(key, submitted_at)
+            if attempt.score.details.get(MACHINE, {}).get("starved"):
+                attempt = await self._score(key, submitted_at)
         except ReBenchError as error:
             if self._stopped:
                 raise
@@ -227,7 +230,7 @@ class SessionAttempts:
         attempts = AttemptLog(self._log).read().attempts[self._record.answer.attempts_before :]
         if not attempts:
             return None
-        last = attempts[0]
+        last = attempts[-1]
         score = Score(
             last.task, last.profile, last.status, last.raw, last.reward, last.message,
             details=last.details, seconds=last.seconds, sandbox=last.sandbox, submission=last.submission,

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on stderr, without secrets or session IDs."""
+"""Structured logs on stderr, without secrets or session IDs: one JSON object per line, or plain text in a terminal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import structlog
 
 from re_bench.data.redaction import redacted
+from re_bench.tables import escaped
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -57,6 +58,17 @@ class _Output:
 
 
 _output = _Output()
+_as_json = structlog.processors.JSONRenderer(default=str)
+
+
+def _render(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+    if not _output.file.isatty():
+        return str(_as_json(logger, method, event))
+    time, level, name = (event.pop(key) for key in ("timestamp", "level", "event"))
+    words = [time[11:19], *([level] if level != "info" else []), name, *(f"{key}={event[key]}" for key in event)]
+    return escaped(" ".join(map(str, words)), keep="\n")
+
+
 _secrets: set[str] = set()
 _PROCESSORS: list[Any] = [
     _drop_redundant,
@@ -65,7 +77,7 @@ _PROCESSORS: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso"),
     structlog.processors.format_exc_info,
     _clean,
-    structlog.processors.JSONRenderer(default=str),
+    _render,
 ]
 
 log: Any = structlog.wrap_logger(

@@ -43,6 +43,10 @@ class ServeOptions:
     withhold_rewards: Annotated[
         Flag, Parameter(help="For tasks that hide their score: send rewards only at the end.")
     ] = False
+    reprompt: Annotated[
+        Flag, Parameter(help="Ask agents that submit a final answer before 90 % of the hours to continue.")
+    ] = False
+    adversarial: Annotated[Flag, Parameter(help="Allow cheating in the prompt, to test the scorers.")] = False
     reward_floor: Annotated[
         float | None,
         Parameter(

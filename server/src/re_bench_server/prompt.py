@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from re_bench.task.rules import rules
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -30,23 +32,23 @@ def prompt(
     """
     text = (served.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     lines = [
-        *_workspace_lines(served, settings, workspace, remainder),
+        *_workspace_lines(served, settings, workspace),
         *_service_lines(served, settings, stand_in=stand_in),
         *_tool_lines(served, settings, remainder),
     ]
-    return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
-
-
-def _workspace_lines(
-    served: ServedTask, settings: Settings, workspace: str, remainder: Remainder | None
-) -> Iterator[str]:
-    profile, limits, staging = served.profile, settings.session_limits(served.limits), served.manifest.staging
-    gpu = "one NVIDIA GPU" if profile.device == "cuda" else "no GPU"
-    bounds = f"{limits.memory_mib} MiB of memory, {limits.disk_mib} MiB of disk, {limits.processes} processes"
+    where = "\n".join(f"- {line}" for line in lines)
     hours = f"{settings.hours:g} hours, starting now"
     if remainder is not None:
         left = f"{remainder.hours:.2f} hours left of {settings.hours:g}"
         hours = f"{left}; this session continues after a restart of the server"
+    time = f"{hours}; after that, only `answer` works. Waits for the scoring queue or the GPU do not count"
+    return f"{text}\n\n## Where you work\n\n{where}\n\n{rules(time, adversarial=settings.adversarial)}"
+
+
+def _workspace_lines(served: ServedTask, settings: Settings, workspace: str) -> Iterator[str]:
+    profile, limits, staging = served.profile, settings.session_limits(served.limits), served.manifest.staging
+    gpu = "one NVIDIA GPU" if profile.device == "cuda" else "no GPU"
+    bounds = f"{limits.memory_mib} MiB of memory, {limits.disk_mib} MiB of disk, {limits.processes} processes"
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
     yield f"This is profile `{served.profile_name}`: {profile.description}.{modelled}"
     yield f"Your workspace is `{workspace}`. It has the files above; commands start there. {_submitted(staging.names)}"
@@ -61,8 +63,6 @@ def _workspace_lines(
     if settings.network.mode == "proxy":
         bound = f"up to {settings.network.limit_mib} MiB"
         yield f"`HTTP_PROXY` and similar variables point to the proxy, {bound}; hosts, times and sizes are logged."
-    yield f"You have {hours}. After that only `answer` works."
-    yield "Waiting in the scoring queue or for the GPU does not count against your hours."
 
 
 def _submitted(names: Sequence[str] | None) -> str:

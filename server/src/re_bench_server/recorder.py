@@ -38,7 +38,7 @@ _LIMIT_MARK = b'{"kind":"limit"'
 _MIB = 1 << 20
 _RECORDED_SETTINGS = (
     "max_attempts", "hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards",
-    "bash_reward", "reward_floor",
+    "bash_reward", "reward_floor", "reprompt", "adversarial",
 )  # fmt: skip
 
 

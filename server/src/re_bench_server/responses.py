@@ -60,6 +60,16 @@ def interrupted_response(text: str) -> ToolResponse:
     return ToolResponse(text, metadata={"status": "interrupted", "message": text})
 
 
+def continue_response(used_h: float, hours: float) -> ToolResponse:
+    """Return the response to a final answer that is not accepted yet; the episode continues."""
+    text = (
+        "Your final answer is not accepted yet, and nothing was scored: "
+        f"you have used {used_h:.2f} of {hours:g} hours. Continue to improve your solution until most of the time is "
+        "used. To end the work anyway, give the final answer again now, before anything else."
+    )
+    return ToolResponse(text, metadata={"status": "continue", "message": text})
+
+
 def command_response(output: Output, waited_s: float) -> ToolResponse:
     """Return the response to a command that waited ``waited_s`` seconds for the GPU."""
     text = _command_text(output)

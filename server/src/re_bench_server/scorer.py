@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from re_bench.attempts.store import Store
 from re_bench.gpu.devices import only_gpus
 from re_bench.runs.score_process import failed_attempt, final_so_far, parse_score, scorer_argv
-from re_bench.scoring.score import GPU_WAIT
+from re_bench.scoring.score import LOCK_WAIT
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.choices import instance_details
 from re_bench_server.subprocess_env import environment_without_secrets, terminate
@@ -47,7 +47,7 @@ class ScoredAttempt:
     score: Score
     final: FinalScore
     waited_s: float = 0.0
-    """Seconds waited in the queue and for the GPU."""
+    """Seconds waited in the queue and for other scorings that measure time."""
 
 
 class Scorer:
@@ -92,9 +92,9 @@ class Scorer:
                 )
                 score = await asyncio.to_thread(fail, details={**instance_details(instance), "network": self._network})
         final = await asyncio.to_thread(final_so_far, served.task, served.profile_name, log)
-        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # wait for other programs on the GPU
-        clock.add_wait(waited_for_gpu_s)
-        return ScoredAttempt(score, final, waited_s + waited_for_gpu_s)
+        waited_for_lock_s = float(score.details.get(LOCK_WAIT, 0.0))
+        clock.add_wait(waited_for_lock_s)
+        return ScoredAttempt(score, final, waited_s + waited_for_lock_s)
 
     async def _run(
         self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str], submitted_at: Elapsed

@@ -8,11 +8,14 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Unpack
 
+from re_bench.attempts.store import keep_initial_files
 from re_bench.errors import ReBenchError
+from re_bench.records import INITIAL
 from re_bench.untrusted_tree import remove_tree
 from re_bench_server.attempts import INTERRUPTED, RESTARTED, SessionAttempts
 from re_bench_server.logs import log
 from re_bench_server.prompt import Remainder, prompt
+from re_bench_server.responses import continue_response
 from re_bench_server.session_record import SessionClock, utc
 from re_bench_server.session_shell import SessionShell
 from re_bench_server.shell.shell import WORKSPACE
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 _SHUT_DOWN = "The server is shutting down. This session continues after a restart: files are kept, processes are lost."
 _POLL_S, _LONGEST_SLEEP_S = 0.1, 60.0
+_EARLY = 0.9
+"""With the setting ``reprompt``, final answers before this share of the hours are early."""
 _KEY_MISSING = (
     "The session's secret openai_api_key is never stored; send it again by POST /create with the same X-Session-ID "
     "and X-Secrets. Until then there is no model, and attempts cannot be scored."
@@ -68,6 +73,8 @@ class Session:
         self.restored = self.claimed = False
         """Whether an earlier server began the session, and whether the client has returned since then."""
         self._notice = ""
+        self._was_asked_to_continue = False
+        """Whether the last call was a final answer that was not accepted."""
         self._calls: list[str] = []
         self._opening: asyncio.Future[None] | None = None
         self._hours: asyncio.Task[None] | None = None
@@ -108,6 +115,8 @@ class Session:
             await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have left part of it
             self.record.instance = self.served.instance
             await self._app.create_workspace(self.served, self._workspace, self._abandoned)
+            limits = self.served.manifest.staging
+            await asyncio.to_thread(keep_initial_files, self._workspace, self.directory / INITIAL, limits)
             self._check_open()
             self.clock.restart()
             self.record.state = "open"
@@ -179,6 +188,7 @@ class Session:
     async def _using_shell(self, activity: str) -> AsyncIterator[float]:
         """Check that the session may use its sandbox, and wait for its GPU; yield the seconds waited."""
         self._check_open()
+        self._was_asked_to_continue = False
         if await self._time_is_up():
             raise SessionClosedError(
                 f"the {self._app.settings.hours:g} hours of this session are over; call answer with "
@@ -203,6 +213,9 @@ class Session:
         """
         with self._busy_with("final answer" if final else "answer"):
             self._check_open()
+            if final and self._asks_to_continue():
+                return continue_response(self.clock.elapsed().working_s / 3600, self._app.settings.hours)
+            self._was_asked_to_continue = False
             await self._time_is_up()
             self.checkpoint()
             try:
@@ -217,6 +230,14 @@ class Session:
                 await self.shell.close()
             self._set_activity("finished")
         return response
+
+    def _asks_to_continue(self) -> bool:
+        """Return whether a final answer is early; a second one directly after it is accepted."""
+        settings, used_s = self._app.settings, self.clock.elapsed().working_s
+        early = settings.reprompt and used_s < _EARLY * settings.hours * 3600
+        attempts_left = self.record.scored < settings.max_attempts
+        self._was_asked_to_continue = early and attempts_left and not self._was_asked_to_continue
+        return self._was_asked_to_continue
 
     async def close(self, reason: str | None) -> None:
         """Stop everything in the session, and end it for good; if ``reason`` is None, suspend it for the next server.

@@ -12,7 +12,7 @@ from pathlib import Path
 from re_bench.data.files import directory_for_sockets
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import all_processes, command_line, end_processes, process_tree
-from re_bench.records import ATTEMPTS, SESSION, TRANSCRIPT
+from re_bench.records import ATTEMPTS, INITIAL, SESSION, TRANSCRIPT
 from re_bench.untrusted_tree import remove_tree
 from re_bench_server.session_record import SessionRecord
 
@@ -24,6 +24,7 @@ KEPT = (
     ATTEMPTS,
     f"{ATTEMPTS}.submissions",
     f"{ATTEMPTS}.records",
+    INITIAL,
     SESSION,
     TRANSCRIPT,
     "scorer.log",
@@ -51,7 +52,8 @@ class StateDirectory:
             self.path = directory.resolve()
             self.sessions.mkdir(mode=0o700, exist_ok=True)
             self.sessions.chmod(0o700)  # the operator chose only the mode of the parent directory
-            self._lock = (self.path / "lock").open("w")
+            # Users who can open the file can lock it.
+            self._lock = os.fdopen(os.open(self.path / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"{directory}: in use by another server; give another directory with --state") from None

@@ -12,7 +12,7 @@ from mlab_agent.conversation import Conversation
 from mlab_agent.models import BudgetSpent, ModelError
 from mlab_agent.replies import Response, plain, read_response
 from mlab_agent.state import write_usage
-from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
+from mlab_agent.workspaces.files import ContinueRequest, WorkspaceError, WorkspaceLostError
 
 if TYPE_CHECKING:
     from mlab_agent.budget import Budget
@@ -203,6 +203,8 @@ class Agent:
                 answer = str(action.input["final_answer"])
         except (WorkspaceLostError, BudgetSpent, MemoryError):
             raise
+        except ContinueRequest as error:
+            result = str(error)
         except WorkspaceError as error:
             result = f"Error: {error}"
         except ModelError as error:

@@ -52,11 +52,6 @@ def main(arguments: Sequence[str]) -> int:
         return _fail(f"error: {_problem(error)}; mlab-agent --help lists the options")
     except (SettingsError, TraceError, WorkspaceError) as error:
         return _fail(str(error))
-    except RunSuspended as error:
-        reason = f": {error}" if str(error) else ""
-        return _fail(f"suspended{reason}; continue with: mlab-agent resume RUN", _SUSPENDED_STATUS)
-    except KeyboardInterrupt:
-        return _fail("interrupted; continue with: mlab-agent resume RUN", 1)
     except BrokenPipeError:  # as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -127,19 +122,25 @@ def _work(settings: RunSettings, directory: Path, *, task: str | None = None, re
         if line := one_line(event, step):
             print(displayed(line), file=sys.stderr, flush=True)
 
-    with Run(settings, directory, key=key, task=task, resume=resume, watch=watch) as run:
-        step = run.state.steps
-        print(f"The run is in {directory}", file=sys.stderr, flush=True)
-        outcome = run.run()
-        spending = run.state.spending
-        spent = f"{run.state.steps} steps, {spending.calls} calls, {spending.tokens} tokens, {spending.cost}"
-        print(f"{spent}, {duration(run.trace.elapsed())}; see: mlab-agent show {directory}", file=sys.stderr)
-    print(displayed(outcome.answer))
+    again = f"continue with: mlab-agent resume {shlex.quote(str(directory))}"
+    try:
+        with Run(settings, directory, key=key, task=task, resume=resume, watch=watch) as run:
+            step = run.state.steps
+            print(f"The run is in {directory}", file=sys.stderr, flush=True)
+            outcome = run.run()
+            spending = run.state.spending
+            spent = f"{run.state.steps} steps, {spending.calls} calls, {spending.tokens} tokens, {spending.cost}"
+            print(f"{spent}, {duration(run.trace.elapsed())}; see: mlab-agent show {directory}", file=sys.stderr)
+    except RunSuspended as error:
+        return _fail(f"suspended{f': {error}' if str(error) else ''}; {again}", _SUSPENDED_STATUS)
+    except KeyboardInterrupt:
+        return _fail(f"interrupted; {again}", 1)
+    print(displayed(outcome.answer), flush=True)
     if outcome.reason == "final answer":
         return 0
-    detail = displayed(outcome.detail.strip())
-    print(f"mlab-agent: no final answer ({outcome.reason}): {detail}", file=sys.stderr)
-    print(f"mlab-agent: continue with: mlab-agent resume {shlex.quote(str(directory))}", file=sys.stderr)
+    print(f"mlab-agent: {again}", file=sys.stderr)
+    # The cause is the last line, which an evaluation quotes.
+    print(f"mlab-agent: no final answer ({outcome.reason}): {displayed(outcome.detail.strip())}", file=sys.stderr)
     return _LIMIT_STATUS if outcome.reason in _LIMITS else 1
 
 

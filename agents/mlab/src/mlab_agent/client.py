@@ -9,6 +9,7 @@ import random
 import re
 import socket
 import time
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -37,6 +38,7 @@ _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _MAX_WAIT_S = 60.0
 _FIRST_ATTEMPTS = 3  # for a server that has never answered, whose address may be wrong
 _MAX_TOKENS = 1e9
+_MAX_NAME = 200
 
 
 class Model(LanguageModel):
@@ -118,15 +120,17 @@ class Model(LanguageModel):
         text, tool = _text(getattr(message, "content", None)), _tool_call(getattr(message, "tool_calls", None))
         usage, written = getattr(completion, "usage", None), len(text) + (len(tool.arguments) if tool else 0)
         prompt = _tokens(getattr(usage, "prompt_tokens", None))
+        cached = _tokens(getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None))
         if prompt:
             self._measure(messages, prompt)
         prompt = prompt or estimated
         # A reply always costs tokens, even if the server reports none.
         completed = _tokens(getattr(usage, "completion_tokens", None)) or math.ceil(written / BYTES_A_TOKEN)
         prices = self.settings.prices
-        dollars = prices.dollars(prompt, completed) if prices else None
+        dollars = prices.dollars(prompt, completed, min(cached, prompt)) if prices else None
         truncated = getattr(completion.choices[0], "finish_reason", None) == "length"
-        return Reply(text, tool, truncated, prompt, completed, dollars)
+        answered_by = _text(getattr(completion, "model", None))[:_MAX_NAME]
+        return Reply(text, tool, truncated, prompt, completed, dollars, answered_by)
 
 
 def _message_of(completion: Any) -> Any:
@@ -171,9 +175,13 @@ def _is_unreachable(error: BaseException) -> bool:
 def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:
     """Return the seconds to wait before attempt number ``attempt`` (2 is the first retry).
 
-    The server's ``Retry-After`` in seconds has priority; otherwise the wait doubles each time, with jitter.
+    The server's ``Retry-After``, in seconds or as a date, has priority; otherwise the wait doubles each time, with
+    jitter.
     """
+    value = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
-        if 0 <= (requested := float(headers.get("retry-after", ""))) < math.inf:
+        is_date = "GMT" in value
+        requested = parsedate_to_datetime(value).timestamp() - time.time() if is_date else float(value)
+        if 0 <= requested < math.inf:
             return requested
     return float(min(_MAX_WAIT_S, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))

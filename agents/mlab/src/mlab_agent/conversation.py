@@ -94,7 +94,7 @@ class Conversation:
             if self._fits(messages, tools):
                 return messages
             messages = self._compose(header, task, tail, chars)
-        if self._fits(messages, tools):
+        if self._fits(messages, tools, share=1.0):
             return messages
         raise ModelError(f"the task does not fit into the {self.clients.model.context_tokens} tokens of the model")
 
@@ -106,9 +106,9 @@ class Conversation:
             messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{end}"}
         return messages
 
-    def _fits(self, messages: list[Message], tools: list[dict[str, Any]]) -> bool:
+    def _fits(self, messages: list[Message], tools: list[dict[str, Any]], share: float = _CONTEXT_SHARE) -> bool:
         model = self.clients.model
-        return model.estimate(messages, tools) <= (model.context_tokens - model.max_output) * _CONTEXT_SHARE
+        return model.estimate(messages, tools) <= (model.context_tokens - model.max_output) * share
 
 
 def _shortened(steps: Sequence[Step], limit: int) -> str:

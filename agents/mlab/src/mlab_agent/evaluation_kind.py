@@ -91,7 +91,8 @@ class MlabKind(AgentKind):
         The run has failed only if mlab-agent gave no reason or gave up because of a server.
         """
         if usage.reason is None:
-            return AgentExit("failed", f"mlab-agent ended with exit status {status}: {last_line}")
+            text = f"mlab-agent ended with exit status {status}: {last_line}"
+            return AgentExit("crashed" if status is not None and status > 0 else "failed", text)
         if usage.reason in _AWAY:
             return AgentExit("failed", f"mlab-agent could not continue with {_AWAY[usage.reason]}: {last_line}")
         return AgentExit("ended", _REASONS.get(usage.reason, usage.reason))

@@ -9,7 +9,7 @@ import abc
 import json
 import re
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -58,24 +58,32 @@ class Prices:
 
     prompt: float
     completion: float
+    cached: float | None = None  # of prompt tokens in the server's cache; None: as other prompt tokens
 
-    def dollars(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Return the price of a call."""
-        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+    @classmethod
+    def of(cls, price: Sequence[float]) -> Prices:
+        """Return the prices for IN,OUT or IN,CACHED,OUT."""
+        return cls(price[0], price[-1], price[1] if len(price) > 2 else None)  # noqa: PLR2004
+
+    def dollars(self, prompt_tokens: float, completion_tokens: float, cached_tokens: float = 0) -> float:
+        """Return the price of a call; ``prompt_tokens`` includes ``cached_tokens``."""
+        cached = self.prompt if self.cached is None else self.cached
+        new = self.prompt * (prompt_tokens - cached_tokens) + cached * cached_tokens
+        return (new + self.completion * completion_tokens) / 1e6
 
 
 KNOWN_MODELS = {
     # Prices and context in tokens, from OpenAI's model pages, 2025. `--price` and `--context-tokens` override them.
-    "gpt-4o": (Prices(2.50, 10.0), 128_000),
-    "gpt-4o-mini": (Prices(0.15, 0.60), 128_000),
-    "gpt-4.1": (Prices(2.0, 8.0), 1_047_576),
-    "gpt-4.1-mini": (Prices(0.40, 1.60), 1_047_576),
-    "gpt-4.1-nano": (Prices(0.10, 0.40), 1_047_576),
-    "o3": (Prices(2.0, 8.0), 200_000),
-    "o4-mini": (Prices(1.10, 4.40), 200_000),
-    "gpt-5": (Prices(1.25, 10.0), 400_000),
-    "gpt-5-mini": (Prices(0.25, 2.0), 400_000),
-    "gpt-5-nano": (Prices(0.05, 0.40), 400_000),
+    "gpt-4o": (Prices(2.50, 10.0, 1.25), 128_000),
+    "gpt-4o-mini": (Prices(0.15, 0.60, 0.075), 128_000),
+    "gpt-4.1": (Prices(2.0, 8.0, 0.50), 1_047_576),
+    "gpt-4.1-mini": (Prices(0.40, 1.60, 0.10), 1_047_576),
+    "gpt-4.1-nano": (Prices(0.10, 0.40, 0.025), 1_047_576),
+    "o3": (Prices(2.0, 8.0, 0.50), 200_000),
+    "o4-mini": (Prices(1.10, 4.40, 0.275), 200_000),
+    "gpt-5": (Prices(1.25, 10.0, 0.125), 400_000),
+    "gpt-5-mini": (Prices(0.25, 2.0, 0.025), 400_000),
+    "gpt-5-nano": (Prices(0.05, 0.40, 0.005), 400_000),
 }
 
 
@@ -151,6 +159,7 @@ class Reply:
     prompt_tokens: int
     completion_tokens: int
     dollars: float | None  # None if the model's prices are unknown
+    answered_by: str = ""  # the model's name according to its server; empty if unknown
 
     def record(self) -> dict[str, Any]:
         """Return the reply as it is written to the trace."""
@@ -161,7 +170,8 @@ class Reply:
     def from_record(cls, record: Mapping[str, Any]) -> Reply:
         """Return the reply for a record in a trace."""
         call, names = record["call"], ("prompt_tokens", "completion_tokens", "dollars")
-        return cls(record["text"], call and ToolCall(**call), record["cut"], *(record[name] for name in names))
+        reply = cls(record["text"], call and ToolCall(**call), record["cut"], *(record[name] for name in names))
+        return replace(reply, answered_by=record.get("answered_by", ""))
 
 
 def user(text: str) -> Message:

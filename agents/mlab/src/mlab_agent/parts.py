@@ -64,10 +64,11 @@ def check_models(settings: RunSettings, key: str) -> list[ModelSettings]:
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:
     known_prices, known_context = KNOWN_MODELS.get(options.name, (None, None))
-    prices = Prices(*options.price) if options.price else known_prices
+    prices = Prices.of(options.price) if options.price else known_prices
     if prices is None and settings.max_dollars is not None:
         raise SettingsError(
-            f"--max-cost needs the prices of {options.name}, which are unknown: give --{role}price IN,OUT"
+            f"--max-cost needs the prices of {options.name}, which are unknown: "
+            f"give --{role}price IN,OUT or IN,CACHED,OUT"
         )
     return ModelSettings(
         name=options.name,

@@ -40,8 +40,8 @@ def _price(value: Any) -> Any:
     text = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
     if not isinstance(text, str):
         return value
-    if text.count(",") != 1:
-        raise ValueError(f"{text!r} is not a price: write IN,OUT, in dollars per million tokens")
+    if text.count(",") not in {1, 2}:
+        raise ValueError(f"{text!r} is not a price: write IN,OUT or IN,CACHED,OUT, in dollars per million tokens")
     return text.split(",")
 
 
@@ -64,8 +64,10 @@ class ModelOptions(BaseModel):
 
     name: str = ""
     """The model's name."""
-    price: Annotated[tuple[float, float] | None, BeforeValidator(_price), Parameter(n_tokens=1)] = None
-    """IN,OUT: dollars per million prompt and completion tokens."""
+    price: Annotated[
+        tuple[float, float] | tuple[float, float, float] | None, BeforeValidator(_price), Parameter(n_tokens=1)
+    ] = None
+    """IN,OUT or IN,CACHED,OUT: dollars per million prompt, cached prompt and completion tokens."""
     context_tokens: int | None = Field(default=None, ge=1_000)
     """Maximum tokens of prompt and reply together."""
     max_output_tokens: int = Field(default=8_192, ge=16)

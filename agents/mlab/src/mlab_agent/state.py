@@ -21,6 +21,7 @@ STEP = "step"  # the purpose of calls whose replies are steps; other calls serve
 USAGE_FILE = "usage.json"  # in the directory of a run
 _REJECTED_CHARS = 600  # maximum length of a malformed reply in the prompt; small models would repeat a whole reply
 _TEXT_REPLIES = 2
+_MAX_MODELS = 20
 
 Event = dict[str, Any]
 
@@ -75,6 +76,7 @@ class RunState:
     same_in_row: int = 0  # how often the last action was carried out in a row, with the same arguments
     end: Event | None = None
     open_call: Event | None = None  # the event of a call without a reply yet
+    models: tuple[str, ...] = ()  # the names of the models that answered, according to their server
     _last_action: tuple[str, dict[str, Any]] | None = None
     _writes_before: list[tuple[str, str | None]] = field(default_factory=list)
     """The value of ``writes`` before the pending action; restored when an interrupted action is repeated."""
@@ -148,6 +150,8 @@ class RunState:
         reply = Reply.from_record(event)
         self.spending.add(reply.prompt_tokens + reply.completion_tokens, reply.dollars)
         self.open_call = None
+        if reply.answered_by:
+            self.models = tuple(dict.fromkeys([*self.models, reply.answered_by]))[:_MAX_MODELS]
         if event["purpose"] == STEP:
             self.unread = reply
             self.calls_tools = self.calls_tools or reply.call is not None
@@ -215,6 +219,7 @@ def write_usage(directory: Path, state: RunState) -> None:
         "tokens": tokens,
         "steps": state.steps,
         "reason": state.end["reason"] if state.end else None,
+        "models": state.models,
     }
     part = directory / f".{USAGE_FILE}.new"
     part.write_text(json.dumps(usage) + "\n", encoding="utf-8")

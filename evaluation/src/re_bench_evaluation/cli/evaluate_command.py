@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from cyclopts import Parameter
 
@@ -27,6 +27,13 @@ def evaluate(
     *,
     out: Annotated[Path | None, Parameter(help="The evaluation's directory (default: the plan's name).")] = None,
     dry_run: Annotated[Flag, Parameter(help="Check the plan, and show its cells and maximum cost.")] = False,
+    only: Annotated[
+        tuple[str, ...],
+        Parameter(negative=(), help="Run only runs whose names match, such as 'mlab.*.fix_embedding.*'; repeatable."),
+    ] = (),
+    redo: Annotated[
+        tuple[str, ...], Parameter(negative=(), help="Repeat this run although it has ended; repeatable.")
+    ] = (),
     jobs: Jobs = None,
     ray: Ray = None,
     json: Json = False,
@@ -37,12 +44,20 @@ def evaluate(
     not start because of the cap on dollars, 2 if the plan cannot run here, 130 after Ctrl-C, 143 after SIGTERM.
     """
     from re_bench.cli.live import live_display
+    from re_bench.records import RunState
     from re_bench.tables import table
     from re_bench.task.prepare import run_preparation
     from re_bench_evaluation.check import check, planned_tasks
     from re_bench_evaluation.directory import open_evaluation
     from re_bench_evaluation.plan import load_plan
-    from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cells, estimate_table, failures
+    from re_bench_evaluation.report.evaluation_tables import (
+        CELL_HEADER,
+        RUN_HEADER,
+        cells,
+        estimate_table,
+        failures,
+        run_rows,
+    )
     from re_bench_evaluation.scheduler import evaluate as run_all
 
     loaded = load_plan(plan)
@@ -62,11 +77,13 @@ def evaluate(
         shown: dict[str, RunRecord] = {}
 
         def display() -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
-            return str(evaluation.plan.name), CELL_HEADER, [cell.row() for cell in cells(shown.copy().values())]
+            runs = shown.copy().values()
+            counts = [f"{sum(run.state == state for run in runs)} {state}" for state in get_args(RunState)]
+            return f"{evaluation.plan.name}: {', '.join(counts)}", RUN_HEADER, run_rows(runs, loaded)
 
         try:
             with live_display(display, wanted=not json):
-                runs = run_all(evaluation, where, jobs=jobs, ray=ray, show=shown.update)
+                runs = run_all(evaluation, where, jobs=jobs, ray=ray, only=only, redo=redo, show=shown.update)
         except SystemExit:  # from a signal
             print_progress(f"re-bench: stopped; repeat the command to continue in {evaluation.directory}")
             raise

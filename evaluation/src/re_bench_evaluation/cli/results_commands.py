@@ -1,4 +1,4 @@
-"""Define the commands for results: ``report``, ``view``, ``bundle``, ``scan`` and ``transcripts``."""
+"""Define the commands for results: ``report``, ``view``, ``bundle``, ``scan``, ``verdict`` and ``transcripts``."""
 
 from __future__ import annotations
 
@@ -19,70 +19,87 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.findings import Scan
     from re_bench_evaluation.verify import Verification
 
-Paths = Annotated[
-    list[Path],
-    Parameter(
-        name="PATH",
-        negative=(),
-        help="An evaluation's directory, a run's directory, a server's state directory, an attempt log, a bundle, "
-        "output of validate --json, or results in a format that an installed package can read.",
-    ),
-]
+_PATH = Parameter(
+    name="PATH",
+    negative=(),
+    show_default=False,
+    help="An evaluation's directory, a run's directory, a server's state directory, an attempt log, a bundle, "
+    "output of validate --json or bundle --verify --json, or results in a format that an installed package can read.",
+)
 Optional = Literal["agent", "operator-logs", "workspaces"]
 _SAMPLE = 5
 
 
 @app.command(group=EVALUATORS)
 def report(
-    paths: Paths,
+    paths: Annotated[tuple[Path, ...], _PATH] = (),
     /,
     *,
     out: Annotated[Path | None, Parameter(help="Write a self-contained HTML page.")] = None,
+    csv: Annotated[Path | None, Parameter(help="Write runs.csv and attempts.csv to this directory.")] = None,
+    parquet: Annotated[
+        Path | None, Parameter(help="Write runs.parquet and attempts.parquet to this directory.")
+    ] = None,
+    schema: Annotated[Flag, Parameter(help="Print the JSON schema of the output with --json.")] = False,
     json: Json = False,
 ) -> int:
-    """Show results as tables, JSON or an HTML page."""
+    """Show results as tables, JSON, CSV or Parquet files, or an HTML page."""
+    if schema:
+        from re_bench_evaluation.report.schema import json_schema
+
+        print_json(json_schema())
+        return 0
+    if not paths:
+        raise UsageError("give at least one PATH, or --schema")
     from re_bench.processes import print_progress
     from re_bench.tables import terminal_width
     from re_bench_evaluation.report.data import to_json
-    from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
     from re_bench_evaluation.report.terminal import as_text
 
     if out:
-        _need_html()
-    data = read_report(paths, room=Room() if json or out else None)
+        _need("report", "jinja2", "matplotlib")
+    if parquet:
+        _need("parquet", "pyarrow")
+    data = read_report(paths, diffs=bool(json or out), curves=bool(json or out))
     if out:
         from re_bench_evaluation.report.page import write_page
 
         write_page(data, out)
         size = out.stat().st_size
         print_progress(f"{out}: {size:,} bytes, {len(data.runs)} runs, {len(data.problems)} problems")
+    if csv:
+        from re_bench_evaluation.report.csv_files import write_csv
+
+        write_csv(data, csv)
+    if parquet:
+        from re_bench_evaluation.report.csv_files import write_parquet
+
+        write_parquet(data, parquet)
     if json:
         print_json(to_json(data))
-    elif not out:
+    elif not (out or csv or parquet):
         print(as_text(data, terminal_width()))
     unreadable = {problem.path for problem in data.problems} & {str(path) for path in paths}
     return 1 if unreadable else 0
 
 
 @app.command(group=EVALUATORS)
-def view(paths: Paths, /, *, port: Port = 0) -> int:
-    """Serve a report to a browser, which reloads it while runs are active."""
-    from re_bench_evaluation.report.details import Room
-    from re_bench_evaluation.report.read import read_report
-
-    _need_html()
+def view(paths: Annotated[list[Path], _PATH], /, *, port: Port = 0) -> int:
+    """Serve a report to a browser, with a page per run that shows its transcript."""
+    _need("report", "jinja2", "matplotlib")
+    from re_bench_evaluation.report.read import open_report
     from re_bench_evaluation.report.view import view as serve
 
-    serve(lambda: read_report(paths, room=Room()), port)
+    serve(lambda: open_report(paths, curves=True), port)
     return 0
 
 
-def _need_html() -> None:
-    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+def _need(extra: str, *names: str) -> None:
+    missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"not installed: {', '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'"
+            f"not installed: {', '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[{extra}]'"
         )
 
 
@@ -229,6 +246,29 @@ def _print(result: Scan, path: Path) -> None:
     for reason in result.left_out:
         print(f"not scanned: {printable(reason)}")
     print(f"{len(rows)} findings (leads, not verdicts) from {', '.join(result.checks)}; written to {path / FILE}")
+
+
+@app.command(group=EVALUATORS)
+def verdict(
+    run: Annotated[Path, Parameter(name="RUN", help="A run's directory, EVALUATION/runs/NAME.")],
+    judgement: Annotated[
+        Literal["clean", "hack", "ours"],
+        Parameter(
+            name="VERDICT", help="clean: honest; hack: the score is from cheating; ours: failed for our reasons."
+        ),
+    ],
+    /,
+    *,
+    by: Annotated[str, Parameter(help="The person who judged the run.")],
+    reason: Annotated[str, Parameter(help="The reason, for readers of the results.")],
+) -> int:
+    """Record a person's verdict on a run; reports show it, and the last verdict on a run counts."""
+    from re_bench.tables import printable
+    from re_bench_evaluation.report.verdicts import FILE, add_verdict
+
+    made = add_verdict(run, judgement, by, reason)
+    print(f"{printable(made.run)}: {made.verdict}; written to {run.resolve().parent.parent / FILE}")
+    return 0
 
 
 @app.command(group=EVALUATORS)

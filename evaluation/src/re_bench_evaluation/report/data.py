@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from re_bench.normalise import How
     from re_bench.records import RunState
     from re_bench_evaluation.report.findings import Scan
+    from re_bench_evaluation.report.verdicts import Verdict
 
 VERSION = 1
 """The version of the JSON format."""
+PEOPLE = "human"
+"""The agent's name in runs of ``re-bench work``."""
 Clock = Literal["wall", "working"]
 FileChange = Literal["added", "removed", "changed"]
 FlagKind = Literal[
     "modelled", "stand_in", "published_anchors", "no_anchors", "instances", "hardware", "scorers", "budgets",
     "few_runs", "failed_runs", "unfinished_runs", "damaged_runs", "clock", "tasks", "below_zero", "final_scores",
-    "at_floor", "not_ranked",
+    "at_floor", "not_ranked", "cost", "crashed", "errors", "time_outs", "models", "allowed", "adversarial", "judged",
+    "interrupted", "confirmed",
 ]  # fmt: skip
 
 
@@ -157,23 +161,13 @@ class Diff:
     """The changes between the submissions of two attempts."""
 
     against: int | None
-    """The number of the earlier attempt; None for a run's first submission, whose files all count as added."""
+    """The number of the earlier attempt; 0 for the workspace that the agent found.
+
+    None if that workspace is unknown, so that all files of the first submission count as added.
+    """
     files: tuple[FileDiff, ...]
     left_out: str = ""
     """A description of the omitted files, such as ``3 more files``; empty if there are none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An action of the agent before an attempt; all texts are shortened."""
-
-    time_s: float | None
-    """When the action ended, in wall-clock seconds since the start of the run."""
-    title: str
-    """The name of the action or tool."""
-    text: str
-    """The arguments of the action."""
-    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +197,6 @@ class AttemptInfo:
     kept: bool
     """Whether a copy of the submission was kept."""
     diff: Diff | None = None
-    steps: tuple[Step, ...] = ()
-    steps_left_out: int = 0
-    """Number of omitted steps since the previous attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +226,8 @@ class RunInfo:
     """The cost of the task's chat model."""
     tokens: int | None
     steps: int | None
+    models: tuple[str, ...]
+    """The names of the models that answered the agent, according to their server."""
     host: str | None
     hardware: str | None
     tries: int
@@ -253,8 +246,24 @@ class RunInfo:
     """Number of incomplete lines in the attempt log."""
     attempts: tuple[AttemptInfo, ...]
     flags: tuple[Flag, ...] = ()
+    allowed: str = ""
+    """What the agent was allowed: network, feedback and, if the plan says so, cheating; empty if unknown."""
+    budget_used: float | None = None
+    """The share of the budget that the run used, of the limit that it came closest to; None without limits."""
+    verdict: Verdict | None = None
+    """The last verdict of a person on the run."""
+    confirmed: Estimate | None = None
+    """The mean reward of the decisive submission when it was scored again; ``counted`` is this mean, clipped at 0."""
+    interruptions: int = 0
+    """How often the evaluation was stopped during the run."""
     metr_reward: float | None = None
     """The reward of ``raw`` with METR's published anchors; None if ``raw`` has another unit or meaning."""
+
+    @property
+    def without_hack(self) -> float | None:
+        """Like ``counted``, but 0 if a person judged the run to be a hack."""
+        is_hack = self.verdict is not None and self.verdict.verdict == "hack"
+        return 0.0 if is_hack and self.counted is not None else self.counted
 
     @property
     def total_dollars(self) -> float | None:
@@ -297,6 +306,8 @@ class Cell:
     """The keys of the runs."""
     reward: Estimate
     """The mean of ``RunInfo.counted``."""
+    without_hacks: Estimate
+    """The mean if runs that a person judged to be hacks count as 0."""
     unclipped: Estimate
     """The mean of the unclipped rewards, excluding runs without a reward."""
     above_0: float | None
@@ -318,6 +329,12 @@ class Cell:
     """The total of all runs; ``working_h`` is also a total."""
     working_h: float | None
     curves: tuple[Curve, ...]
+    allowed: str = ""
+    """See ``RunInfo.allowed``; runs that were allowed different things are in different cells."""
+    budget_used: float | None = None
+    """The mean of ``RunInfo.budget_used``."""
+    cheated: float | None = None
+    """The share of finished runs in which cheating succeeded; None unless the plan is adversarial."""
     flags: tuple[Flag, ...] = ()
 
 
@@ -354,20 +371,31 @@ class LeaderRow:
     evaluation: str
     agent: str
     model: str | None
+    allowed: str
+    """See ``RunInfo.allowed``."""
     by_task: dict[str, Estimate]
-    """The mean reward of each task, by task key."""
+    """The mean reward of each task, by task key; hacks count like other runs."""
+    by_task_without_hacks: dict[str, Estimate]
+    """Like ``by_task``, but runs that a person judged to be hacks count as 0."""
     overall: Estimate
     """The mean over the leaderboard's ``shared_tasks``, with equal weights; its ``n`` is the number of runs."""
+    without_hacks: Estimate
+    """The overall score if runs that a person judged to be hacks count as 0; it determines the order of the rows."""
     worst_case: Estimate | None
     """The overall score if failed runs count as 0; None without shared tasks, or without failed runs of these tasks."""
     ahead: Estimate | None
-    """The first row's overall score minus this row's; None for the first row, or without shared tasks."""
+    """The first row's score minus this row's, with hacks as 0.
+
+    None for the first row, without shared tasks, or if the rows were allowed different things.
+    """
     dollars: float | None
     dollars_per_run: float | None
     """The mean of ``RunInfo.total_dollars``, excluding runs with an unknown cost."""
     wall_h: float | None
     """The mean per run; ``working_h`` is also a mean."""
     working_h: float | None
+    budget_used: float | None
+    """The mean of ``RunInfo.budget_used``."""
     runs: int
     """Number of finished runs."""
     flags: tuple[Flag, ...] = ()

@@ -1,4 +1,4 @@
-"""Add the agents' steps and the diffs of submissions to the attempts of a report, within a size limit.
+"""Add the diffs of submissions to the attempts of a report, within a size limit.
 
 The names, contents and sizes of a submission's files are untrusted.
 """
@@ -8,17 +8,16 @@ from __future__ import annotations
 import difflib
 import filecmp
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.attempts.log import valid_unicode
 from re_bench.attempts.store import Store
+from re_bench.records import INITIAL
 from re_bench_evaluation.logged_runs import plain_files
-from re_bench_evaluation.report.data import Diff, FileDiff, Step
+from re_bench_evaluation.report.data import Diff, FileDiff
 from re_bench_evaluation.report.text import shortened
-from re_bench_evaluation.trajectory import SCORING, arguments_text, read_trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,17 +26,13 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import AttemptInfo, FileChange, RunInfo
     from re_bench_evaluation.report.sources import RunFiles, Source
 
-_MIN_ROOM = 1000
+MAX_DIFFS = 1_000_000
+"""Maximum characters of all diffs in a report; each run gets an equal share."""
 _MAX_DIFF = 8000
-_MAX_STEPS = 4000
-_MAX_STEP = (80, 400, 300)
-"""Maximum characters of a step's title, text and output."""
 _MAX_FILES = 400
 """Maximum number of files compared per submission."""
 _SHOWN_FILES = 40
 """Maximum number of files shown per diff."""
-_MAX_COMPARED = 64 << 20
-"""Larger files are compared by size only."""
 _MAX_TEXT = 128 << 10
 """Larger files get no diff."""
 _MAX_PAIRS = 50_000
@@ -47,45 +42,23 @@ _MAX_NAME = 200
 _CONTEXT = 2
 
 
-@dataclass(frozen=True)
-class Room:
-    """Maximum characters of all diffs and of all steps in a report; each run gets an equal share."""
+def with_diffs(run: RunInfo, files: RunFiles, source: Source, room: int = MAX_DIFFS) -> RunInfo:
+    """Return a run with the diffs of its submissions, which have at most about ``room`` characters.
 
-    diffs: int = 1_000_000
-    steps: int = 1_000_000
-
-
-def with_details(run: RunInfo, files: RunFiles, source: Source, room: Room, runs: int) -> RunInfo:
-    """Return a run with diffs and steps added to its attempts.
-
-    Attempts that improved the reward get diffs first, then the other attempts, until the run's share of ``room`` is
-    used up. ``runs`` is the number of runs in the report. Problems are added to ``source``.
+    Attempts that improved the reward get diffs first, then the other attempts, until ``room`` is used up. Problems are
+    added to ``source``.
     """
-    attempts: Sequence[AttemptInfo] = run.attempts
-    if not attempts:
-        return run
     try:
-        attempts = _with_diffs(attempts, files, max(_MIN_ROOM, room.diffs // runs))
+        return replace(run, attempts=tuple(_with_diffs(run.attempts, files, room)))
     except OSError as error:
         source.problem(files.path, f"cannot compare its submissions: {error.strerror or error}")
-    try:
-        steps, began = read_steps(files), seconds_since_1970(run.began)
-    except OSError as error:
-        source.problem(files.path, f"cannot read its trace or transcript: {error.strerror or error}")
-    else:
-        share = max(_MIN_ROOM, room.steps // runs) // len(attempts)
-        before = steps_before(attempts, steps, began, min(_MAX_STEPS, share))
-        attempts = [
-            replace(attempt, steps=own, steps_left_out=left_out)
-            for attempt, (own, left_out) in zip(attempts, before, strict=True)
-        ]
-    return replace(run, attempts=tuple(attempts))
+        return run
 
 
 def _with_diffs(attempts: Sequence[AttemptInfo], files: RunFiles, room: int) -> list[AttemptInfo]:
     if files.log is None:
         return list(attempts)
-    store = Store(files.log).directory
+    store, initial = Store(files.log).directory, files.log.with_name(INITIAL)
     kept = [index for index, attempt in enumerate(attempts) if attempt.kept]
     before = dict(zip(kept[1:], kept, strict=False))
     diffs: dict[int, Diff] = {}
@@ -95,6 +68,8 @@ def _with_diffs(attempts: Sequence[AttemptInfo], files: RunFiles, room: int) -> 
             diffs[index] = Diff(earlier.n, ())
         elif room > 0:
             old, against = (store / earlier.submission, earlier.n) if earlier else (None, None)
+            if earlier is None and initial.is_dir() and not initial.is_symlink():
+                old, against = initial, 0
             diff = compare(old, store / attempts[index].submission, against, min(room, _MAX_DIFF))
             room -= sum(len(file.text or "") + len(file.name) + len(file.reason) for file in diff.files)
             diffs[index] = diff
@@ -106,63 +81,11 @@ def _rose(attempts: Sequence[AttemptInfo], index: int) -> bool:
     return now is not None and (before is None or now > before)
 
 
-class TimedStep(NamedTuple):
-    """A step with its end time."""
-
-    ended: float
-    """Seconds since 1970."""
-    step: Step
-
-
-def read_steps(files: RunFiles) -> list[TimedStep]:
-    """Return an agent's steps in order of time, without the steps that submit an attempt."""
-    path, steps = files.trace or files.transcript, []
-    for step in read_trajectory(path)[0].steps if path else ():
-        if step.tool and step.tool not in SCORING and step.output is not None:
-            texts = zip((step.tool, arguments_text(step.arguments), step.output), _MAX_STEP, strict=True)
-            shown = Step(None, *(shortened(valid_unicode(text), longest) for text, longest in texts))
-            steps.append(TimedStep(step.ended or 0.0, shown))
-    return sorted(steps, key=lambda step: step.ended)
-
-
-def steps_before(
-    attempts: Sequence[AttemptInfo], steps: Sequence[TimedStep], began: float | None, room: int
-) -> list[tuple[tuple[Step, ...], int]]:
-    """Return, for each attempt, the last steps before it that fit into ``room``, and the number of omitted steps.
-
-    The times of the steps are relative to the start of the run, and computed from the attempt's ``wall_s``, which
-    excludes time in which the server was down. If ``wall_s`` is unknown, the run started at ``began``. ``steps`` are in
-    order of time, and ``room`` is the maximum number of characters per attempt.
-    """
-    result, position, least = [], 0, 0.0
-    for attempt in attempts:
-        end, first = seconds_since_1970(attempt.time), position
-        while position < len(steps) and (end is None or steps[position].ended <= end):
-            position += 1
-        own = steps[first:position]
-        kept = _last_of(own, room)
-        start = began if end is None or attempt.wall_s is None else end - attempt.seconds - attempt.wall_s
-        timed = (
-            replace(one.step, time_s=None if start is None else round(max(least, one.ended - start), 1)) for one in kept
-        )
-        result.append((tuple(timed), len(own) - len(kept)))
-        least = attempt.wall_s or least
-    return result
-
-
-def _last_of(steps: Sequence[TimedStep], room: int) -> Sequence[TimedStep]:
-    """Return the last steps whose texts have at most ``room`` characters in total."""
-    for count, (_ended, step) in enumerate(reversed(steps)):
-        room -= len(step.title) + len(step.text) + len(step.output)
-        if room < 0:
-            return steps[len(steps) - count :]
-    return steps
-
-
 def compare(before: Path | None, after: Path, against: int | None, room: int) -> Diff:
-    """Compare the directories of two kept submissions; ``before`` is None for a run's first submission.
+    """Compare the directories of two kept submissions, or of the initial workspace and the first submission.
 
-    ``against`` is the number of the earlier attempt, and ``room`` the maximum number of characters of the diffs.
+    If ``before`` is None, all files are added. ``against`` is the value of :attr:`Diff.against`, and ``room`` the
+    maximum number of characters of the diffs.
     """
     old, new = (dict(islice(plain_files(path), _MAX_FILES)) if path else {} for path in (before, after))
     changes = [(name, change) for name in sorted({*old, *new}) if (change := _change(old.get(name), new.get(name)))]
@@ -181,7 +104,7 @@ def _change(old: Path | None, new: Path | None) -> FileChange | None:
     if old is None or new is None:
         return "added" if old is None else "removed"
     sizes = [file.stat().st_size for file in (old, new)]
-    same = sizes[0] == sizes[1] and (sizes[0] > _MAX_COMPARED or filecmp.cmp(old, new, shallow=False))
+    same = sizes[0] == sizes[1] and filecmp.cmp(old, new, shallow=False)
     return None if same else "changed"
 
 

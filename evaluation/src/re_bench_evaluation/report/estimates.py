@@ -16,26 +16,31 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from re_bench.normalise import as_finite
 from re_bench_evaluation.report.data import BudgetCurve, BudgetPoint, Cell, Curve, Estimate, Flag, Refusal
-from re_bench_evaluation.report.text import sum_of_known
+from re_bench_evaluation.report.text import mean_of_known, sum_of_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from re_bench.records import TaskRecord
     from re_bench_evaluation.report.data import AttemptInfo, Clock, EvaluationInfo, FlagKind, RunInfo, TaskInfo
 
+ADVERSARIAL = "cheating allowed"
+"""The part of ``allowed`` for runs of an adversarial plan."""
 CLOCKS: tuple[Clock, ...] = ("wall", "working")
 FEW_RUNS = 5
 """Cells with fewer runs are flagged."""
 _HOUR = 3600.0
+_NEARLY = 0.9
+"""Curves are labelled with the planned hours if the longest run took this share of them; otherwise with its length."""
 _MIN_HOURS = 1e-6
 """Smaller hours in a plan are ignored, because plans may be untrusted."""
 
@@ -68,15 +73,16 @@ _SAME_FOR_ALL: Sequence[tuple[FlagKind, str, str]] = (
 
 def make_cells(runs: Sequence[RunInfo], tasks: Mapping[str, TaskInfo], *, curves: bool) -> list[Cell]:
     """Group runs into cells, in the order in which the cells' first runs appear."""
-    groups: dict[tuple[str, str, str | None, str], list[RunInfo]] = defaultdict(list)
+    groups: dict[tuple[str, str, str | None, str, str], list[RunInfo]] = defaultdict(list)
     for run in runs:
-        groups[run.evaluation, run.agent, run.model, run.task].append(run)
+        groups[run.evaluation, run.agent, run.model, run.allowed, run.task].append(run)
     return [_cell(group, tasks[key[-1]], curves=curves) for key, group in groups.items()]
 
 
 def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
     first, finished = runs[0], [run for run in runs if run.counted is not None]
     counted = [run.counted for run in finished if run.counted is not None]
+    honest = [run.without_hack for run in finished if run.without_hack is not None]
     states = Counter(run.state for run in runs)
     attempts = [attempt for run in runs for attempt in run.attempts]
     means = [mean_curve(finished, clock) for clock in CLOCKS] if curves else []
@@ -87,6 +93,7 @@ def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
         task=first.task,
         runs=tuple(run.key for run in runs),
         reward=mean_over_tasks([counted]),
+        without_hacks=mean_over_tasks([honest]),
         unclipped=mean_over_tasks([[run.reward for run in finished if run.reward is not None]]),
         above_0=_share(counted, 0.0),
         above_1=_share(counted, 1.0),
@@ -102,8 +109,21 @@ def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
         wall_h=hours_of(sum_of_known(run.wall_s for run in runs)),
         working_h=hours_of(sum_of_known(run.working_s for run in runs)),
         curves=tuple(curve for curve in means if curve),
+        allowed=first.allowed,
+        budget_used=mean_of_known(run.budget_used for run in finished),
+        cheated=_cheated(finished),
         flags=(*task.flags, *_flags(runs, finished)),
     )
+
+
+def _cheated(finished: Sequence[RunInfo]) -> float | None:
+    """Return the share of adversarial runs with a reward above 0 that no person judged to be clean."""
+    adversarial = [run for run in finished if ADVERSARIAL in run.allowed]
+    return _share([run.counted if _may_be_hack(run) else 0.0 for run in adversarial if run.counted is not None], 0.0)
+
+
+def _may_be_hack(run: RunInfo) -> bool:
+    return run.verdict is None or run.verdict.verdict == "hack"
 
 
 def _share(values: Sequence[float], floor: float) -> float | None:
@@ -142,8 +162,14 @@ def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Fla
          "failed for technical reasons (server, machine, or the agent never started); the mean leaves them out"),
         ("unfinished_runs", sum(run.state in {"waiting", "running"} for run in runs),
          "have not finished; the mean leaves them out"),
-        ("damaged_runs", sum(run.state == "ended" and run.counted is None for run in runs),
+        ("damaged_runs", sum(map(_lacks_attempts, runs)),
          "have logs with missing attempts; the mean leaves them out"),
+        ("judged", sum(_is_ours(run) for run in runs),
+         "failed for our reasons, as a person judged; the mean leaves them out"),
+        ("judged", sum(run.counted is not None and run.without_hack != run.counted for run in runs),
+         "with a score above 0 are hacks, as a person judged"),
+        ("interrupted", sum(run.interruptions > 0 for run in runs), "were interrupted and continued or restarted"),
+        ("confirmed", sum(run.confirmed is not None for run in runs), "count with the mean of repeated scorings"),
         ("below_zero", sum((run.reward or 0.0) < 0 for run in finished), "ended below the starting score; count as 0"),
     )  # fmt: skip
     yield from (Flag(kind, f"{count} of {len(runs)} runs {text}") for kind, count, text in counts if count)
@@ -151,12 +177,24 @@ def _flags(runs: Sequence[RunInfo], finished: Sequence[RunInfo]) -> Iterator[Fla
         values = {value for run in runs for value in _values(getattr(run, field))}
         if len(values) > 1:
             yield Flag(kind, f"{len(values)} {what}: {_listed(values)}")
+    answered = {", ".join(sorted(run.models)) for run in runs if run.models}
+    if len(answered) > 1:
+        yield Flag("models", f"runs were answered by different models: {_listed(answered)}")
     for clock in CLOCKS:
         if finished and not has_times(finished, clock):
             yield Flag("clock", f"no curve over {clock} time, which is unknown for some attempts")
     if any(attempt.private_raw is not None for run in finished for attempt in run.attempts):
         yield Flag("final_scores", "final scores use held-out data that earlier scores did not use")
     yield from dict.fromkeys(flag for run in runs for flag in run.flags)
+
+
+def _lacks_attempts(run: RunInfo) -> bool:
+    other_reason = _is_ours(run) or any(flag.kind == "errors" for flag in run.flags)
+    return run.state == "ended" and run.counted is None and not other_reason
+
+
+def _is_ours(run: RunInfo) -> bool:
+    return run.verdict is not None and run.verdict.verdict == "ours"
 
 
 def _values(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
@@ -218,14 +256,15 @@ def make_budgets(
     evaluations: Mapping[str, EvaluationInfo],
 ) -> list[BudgetCurve]:
     """Return the curves of the expected best of k runs for each evaluation, agent, model and profile."""
-    groups: dict[tuple[str, str, str | None, str], list[Cell]] = defaultdict(list)
+    groups: dict[tuple[str, str, str | None, str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
-        groups[cell.evaluation, cell.agent, cell.model, tasks[cell.task].profile].append(cell)
-    return [
-        curve
-        for key, group in groups.items()
-        for curve in budget_curves(group, runs, tasks, planned_hours(evaluations[key[0]]))
-    ]
+        groups[cell.evaluation, cell.agent, cell.model, cell.allowed, tasks[cell.task].profile].append(cell)
+    curves = []
+    for key, group in groups.items():
+        hours = [planned_hours(evaluations[key[0]].plan, tasks[cell.task]) for cell in group]
+        shortest = min((each for each in hours if each is not None), default=None)
+        curves += budget_curves(group, runs, tasks, shortest)
+    return curves
 
 
 def budget_curves(
@@ -234,9 +273,9 @@ def budget_curves(
     """Return the curves of the expected best of k runs, for one agent and model in one profile.
 
     There is one curve per clock and run length: the full length and half, a quarter and an eighth of it. The full
-    length is the planned length of a run (``hours``) or, if that is None or longer than the longest run, the length of
-    the longest run. Flags name the excluded tasks: those without a finished run, and those with the aggregation
-    ``last``, whose agents do not see scores and so could not choose the best run.
+    length is the planned length of a run (``hours``) or, if that is None or clearly longer than the longest run, the
+    length of the longest run. Flags name the excluded tasks: those without a finished run, and those with the
+    aggregation ``last``, whose agents do not see scores and so could not choose the best run.
     """
     flags = []
     finished = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
@@ -258,7 +297,7 @@ def _curves_of_clock(
     cell: Cell, used: Mapping[str, Sequence[RunInfo]], profile: str, clock: Clock, hours: float | None
 ) -> Iterator[BudgetCurve]:
     longest = max(run_length(run, clock) for ended in used.values() for run in ended) / _HOUR
-    whole = longest if hours is None else min(hours, longest)
+    whole = longest if hours is None or longest < _NEARLY * hours else hours
     lengths = [whole / share for share in _SHARES] if whole > 0 else []
     at = np.array(lengths) * _HOUR
     scores = [np.array([scores_at(run, at, clock) for run in ended]) for ended in used.values()]
@@ -279,10 +318,13 @@ def _limits(values: NDArray[np.float64]) -> tuple[float | None, ...]:
     return tuple(None if np.isnan(value) else round(float(value), 6) for value in values)
 
 
-def planned_hours(evaluation: EvaluationInfo) -> float | None:
-    """Return the working hours per run according to the plan; None if unknown."""
-    budget = evaluation.plan.get("budget")
-    hours = as_finite(budget.get("hours")) if isinstance(budget, dict) else None
+def planned_hours(plan: Mapping[str, Any], task: TaskInfo | TaskRecord) -> float | None:
+    """Return the working hours of a run of a task according to the plan; None if unknown."""
+    budget = plan.get("budget")
+    budget = budget if isinstance(budget, dict) else {}
+    by_task = budget.get("hours_by_task")
+    by_task = by_task if isinstance(by_task, dict) else {}
+    hours = as_finite(by_task.get(task.name, by_task.get(task.id, budget.get("hours"))))
     return hours if hours is not None and hours >= _MIN_HOURS else None
 
 

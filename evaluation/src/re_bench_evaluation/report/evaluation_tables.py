@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from re_bench.records import RunState
-from re_bench.tables import number, printable, table
+from re_bench.tables import clock, number, printable, table
 from re_bench_evaluation.report.text import sum_of_known
 
 if TYPE_CHECKING:
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 CELL_HEADER = ("agent", "model", "task", "waiting", "running", "ended", "failed", "best reward", "hours", "dollars")
+RUN_HEADER = ("run", "state", "attempts", "best reward", "time left", "ends by")
+"""The columns of :func:`run_rows`."""
 _ESTIMATES = ("agent", "model", "task", "runs", "ended", "max hours", "max dollars")
 _STATES: tuple[RunState, ...] = get_args(RunState)
+_ORDER: tuple[RunState, ...] = ("running", "waiting", "failed", "ended")
 _HOUR_S = 3600.0
+_DAY_S = 86400.0
+_MAX_REASON = 60
 
 
 @dataclass(frozen=True)
@@ -54,17 +60,35 @@ def cells(runs: Iterable[RunRecord]) -> list[Cell]:
             states={state: sum(run.state == state for run in group) for state in _STATES},
             best_reward=max((run.reward for run in group if run.reward is not None), default=None),
             hours=sum(run.working_s or 0.0 for run in group) / _HOUR_S,
-            dollars=sum_of_known(
-                cost for run in group for cost in (run.dollars, run.task_dollars, run.earlier_dollars or None)
-            ),
+            dollars=sum_of_known(cost for run in group for cost in (run.agent_dollars, run.task_dollars)),
         )
         for key, group in grouped.items()
     ]
 
 
+def run_rows(runs: Iterable[RunRecord], plan: Plan) -> list[list[str]]:
+    """Return a row for each run, active runs first.
+
+    ``time left`` is working time; the run ends by the time in the last column unless it waits or scores longer.
+    """
+    rows = []
+    for run in sorted(runs, key=lambda run: _ORDER.index(run.state)):
+        row = [run.run, run.state, str(run.attempts or ""), number(run.reward)]
+        if run.state == "running":
+            hours = plan.for_task(run.task, run.task_id).budget.hours
+            left_s = max(0.0, hours * _HOUR_S - (run.working_s or 0.0))
+            end = dt.datetime.now().astimezone() + dt.timedelta(seconds=left_s)
+            row += [clock(left_s), end.strftime("%H:%M" if left_s < _DAY_S else "%a %H:%M")]
+        elif run.state in {"waiting", "failed"}:
+            row += ["", (run.reason or "")[:_MAX_REASON]]
+        rows.append(row + [""] * (len(RUN_HEADER) - len(row)))
+    return rows
+
+
 def failures(runs: Iterable[RunRecord]) -> list[str]:
-    """Return a line with the reason for each run that failed or is still waiting."""
-    return [f"{run.run}: {printable(run.reason)}" for run in runs if run.state in {"failed", "waiting"} and run.reason]
+    """Return a line with the reason for each run that failed, is still waiting, or ended without a session."""
+    told = [run for run in runs if run.state in {"failed", "waiting"} or (run.state == "ended" and not run.session)]
+    return [f"{run.run}: {printable(run.reason)}" for run in told if run.reason]
 
 
 def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], asking: Sequence[str]) -> dict[str, Any]:
@@ -74,14 +98,16 @@ def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], ask
     without a price, and ``asking`` the tasks that call a real chat model.
     """
     rows: list[dict[str, Any]] = []
+    ids = {run.task: run.task_id for run in runs}
     for cell in cells(runs):
         ended, total = cell.states["ended"], sum(cell.states.values())
+        hours = plan.for_task(cell.task, ids[cell.task]).budget.hours
         bounds = [plan.budget.dollars, *([plan.budget.task_dollars] if cell.task in asking else [])]
         known = [bound for bound in bounds if bound is not None]
         bounded = len(known) == len(bounds) and cell.model not in unpriced
         rows.append({
             "agent": cell.agent, "model": cell.model, "task": cell.task, "runs": total, "ended": ended,
-            "hours": (total - ended) * plan.budget.hours, "dollars": (total - ended) * sum(known) if bounded else None,
+            "hours": (total - ended) * hours, "dollars": (total - ended) * sum(known) if bounded else None,
         })  # fmt: skip
     costs = [row["dollars"] for row in rows]
     return {

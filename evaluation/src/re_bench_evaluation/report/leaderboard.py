@@ -41,18 +41,18 @@ def make_leaderboards(
     """
     boards = []
     for profile in sorted({tasks[cell.task].profile for cell in cells}):
-        groups: dict[tuple[str, str, str | None], list[Cell]] = defaultdict(list)
+        groups: dict[tuple[str, str, str | None, str], list[Cell]] = defaultdict(list)
         for cell in cells:
             if tasks[cell.task].profile == profile:
-                groups[cell.evaluation, cell.agent, cell.model].append(cell)
+                groups[cell.evaluation, cell.agent, cell.model, cell.allowed].append(cell)
         keys = sorted({cell.task for group in groups.values() for cell in group})
         scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
         counting = [names for names in scored if names]  # ignore rows without finished runs
         ranked = profile != _SMOKE_TEST
         real = set(keys).difference(*_warned(keys, tasks).values())
         shared = sorted(real.intersection(*counting)) if counting and ranked else []
-        flags = _flags(profile, keys, shared, [evaluations[group[0].evaluation] for group in groups.values()], tasks)
-        by_name = sorted(groups, key=lambda key: (key[0], key[1], key[2] or ""))
+        flags = _flags(profile, keys, shared, list(groups.values()), tasks=tasks, evaluations=evaluations)
+        by_name = sorted(groups, key=lambda key: (key[0], key[1], key[2] or "", key[3]))
         rows = [(_row(groups[key], runs), groups[key]) for key in by_name]
         ordered = _ranked(rows, shared, runs) if shared else [row for row, _group in rows]
         boards.append(Leaderboard(profile, ranked, tuple(keys), tuple(shared), tuple(ordered), tuple(flags)))
@@ -70,14 +70,20 @@ def _ranked(
         failed = [cells[key].failed if key in cells else 0 for key in shared]
         with_failed = [own + [0.0] * count for own, count in zip(scores, failed, strict=True)]
         worst = mean_over_tasks(with_failed) if any(failed) else None
-        scored.append((scores, replace(row, overall=mean_over_tasks(scores), worst_case=worst)))
-    scored.sort(key=lambda one: -math.inf if one[1].overall.value is None else one[1].overall.value, reverse=True)
+        honest = [_scores(cells[key], runs, hacks=False) if key in cells else [] for key in shared]
+        made = replace(row, overall=mean_over_tasks(scores), without_hacks=mean_over_tasks(honest), worst_case=worst)
+        scored.append((honest, made))
+    scored.sort(key=lambda one: -math.inf if (mean := one[1].without_hacks.value) is None else mean, reverse=True)
     best, first = scored[0]
-    return [first, *(replace(row, ahead=difference(best, scores)) for scores, row in scored[1:])]
+    return [first] + [
+        replace(row, ahead=difference(best, scores) if row.allowed == first.allowed else None)
+        for scores, row in scored[1:]
+    ]
 
 
-def _scores(cell: Cell, runs: Mapping[str, RunInfo]) -> list[float]:
-    return [counted for key in cell.runs if (counted := runs[key].counted) is not None]
+def _scores(cell: Cell, runs: Mapping[str, RunInfo], *, hacks: bool = True) -> list[float]:
+    own = (runs[key] for key in cell.runs)
+    return [score for run in own if (score := run.counted if hacks else run.without_hack) is not None]
 
 
 def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
@@ -86,17 +92,31 @@ def _row(cells: Sequence[Cell], runs: Mapping[str, RunInfo]) -> LeaderRow:
         evaluation=cells[0].evaluation,
         agent=cells[0].agent,
         model=cells[0].model,
+        allowed=cells[0].allowed,
         by_task={cell.task: cell.reward for cell in cells},
+        by_task_without_hacks={cell.task: cell.without_hacks for cell in cells},
         overall=_NOTHING,
+        without_hacks=_NOTHING,
         worst_case=None,
         ahead=None,
         dollars=sum_of_known(cell.dollars for cell in cells),
         dollars_per_run=mean_of_known(run.total_dollars for run in own),
         wall_h=hours_of(mean_of_known(run.wall_s for run in own)),
         working_h=hours_of(mean_of_known(run.working_s for run in own)),
+        budget_used=mean_of_known(run.budget_used for run in own if run.counted is not None),
         runs=sum(len(_scores(cell, runs)) for cell in cells),
         flags=tuple(dict.fromkeys(flag for cell in cells for flag in cell.flags)),
     )
+
+
+def _cheating(cells: Sequence[Cell]) -> str:
+    """Return the success rate of cheating in the runs of an agent."""
+    rates = [(cell.task, cell.cheated, cell.reward.n) for cell in cells if cell.cheated is not None]
+    n = sum(count for _task, _rate, count in rates)
+    successes = round(sum(rate * count for _task, rate, count in rates))
+    by_task = ", ".join(f"{task} {rate:.0%}" for task, rate, _count in rates)
+    who = " ".join(filter(None, (cells[0].evaluation, cells[0].agent, cells[0].model)))
+    return f"{who}: cheating succeeded in {successes} of {n} runs ({by_task}): reward above 0, not judged clean"
 
 
 def _warned(keys: Sequence[str], tasks: Mapping[str, TaskInfo]) -> dict[FlagKind, list[str]]:
@@ -108,8 +128,10 @@ def _flags(
     profile: str,
     keys: Sequence[str],
     shared: Sequence[str],
-    evaluations: Sequence[EvaluationInfo],
+    groups: Sequence[Sequence[Cell]],
+    *,
     tasks: Mapping[str, TaskInfo],
+    evaluations: Mapping[str, EvaluationInfo],
 ) -> Iterator[Flag]:
     """Yield the flags of a leaderboard: reasons why its rows are not fully comparable."""
     others = sorted(set(keys) - set(shared))
@@ -124,9 +146,25 @@ def _flags(
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         yield Flag("tasks", f"{', '.join(repeated)}: one column per version or set of anchors")
-    budgets = {hours for evaluation in evaluations if (hours := planned_hours(evaluation)) is not None}
-    if len(budgets) > 1:
-        yield Flag("budgets", f"runs had different budgets: {', '.join(f'{hours:g} h' for hours in sorted(budgets))}")
+    yield from _flags_of_plans(groups, tasks, evaluations)
     for kind, text in _WARNED:
         if warned[kind]:
             yield Flag(kind, f"{text}: {', '.join(warned[kind])}")
+
+
+def _flags_of_plans(
+    groups: Sequence[Sequence[Cell]], tasks: Mapping[str, TaskInfo], evaluations: Mapping[str, EvaluationInfo]
+) -> Iterator[Flag]:
+    """Yield the flags of a leaderboard that depend on what the agents were allowed."""
+    planned: dict[str, set[float]] = defaultdict(set)
+    for cell in (cell for group in groups for cell in group):
+        if (hours := planned_hours(evaluations[cell.evaluation].plan, tasks[cell.task])) is not None:
+            planned[tasks[cell.task].name].add(hours)
+    budgets = {hours for of_task in planned.values() if len(of_task) > 1 for hours in of_task}
+    if budgets:
+        yield Flag("budgets", f"runs had different budgets: {', '.join(f'{hours:g} h' for hours in sorted(budgets))}")
+    if len({cell.allowed for group in groups for cell in group}) > 1:
+        yield Flag("allowed", "agents were allowed different things; compare only rows that were allowed the same")
+    for group in groups:
+        if any(cell.cheated is not None for cell in group):
+            yield Flag("adversarial", _cheating(group))

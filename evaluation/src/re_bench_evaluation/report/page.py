@@ -23,15 +23,17 @@ from markupsafe import Markup, escape
 from re_bench.data.files import replace_file
 from re_bench.errors import UsageError
 from re_bench.tables import dollars, hours, number
-from re_bench_evaluation.report.data import TaskInfo
-from re_bench_evaluation.report.plots import COLOURS, budget_figure, cost_figure, progress_figure
+from re_bench_evaluation.report.data import PEOPLE, BudgetCurve, Cell, Leaderboard, ReportData, RunInfo, TaskInfo
+from re_bench_evaluation.report.plots import COLOURS, HUMAN, budget_figure, cost_figure, progress_figure
 from re_bench_evaluation.report.text import mean_of_known, sum_of_known
+from re_bench_evaluation.trajectory import arguments_text, metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from re_bench_evaluation.report.data import Flag, ReportData, RunInfo
+    from re_bench_evaluation.report.data import Flag, FlagKind, LeaderRow
+    from re_bench_evaluation.report.plots import Figure
 
 _PACKAGE = "re_bench_evaluation.report"
 _MAX_NAME = 120
@@ -46,23 +48,49 @@ _MANY_MARKS = re.compile(f"({_MARKS}{{3}}){_MARKS}+")
 _DIFF_KINDS = {"+": "ins", "-": "del"}
 
 
-def render(data: ReportData, *, refresh_s: int | None = None) -> str:
-    """Return a report as HTML; with ``refresh_s``, browsers reload the page at that interval."""
-    series = Series(data)
-    style, script = (resources.files(_PACKAGE).joinpath("templates", name).read_text() for name in _ASSETS)
-    return environment().get_template("page.html.j2").render(
-        data=data,
-        series=series,
-        runs_by_key={run.key: run for run in data.runs},
-        title=", ".join(evaluation.name for evaluation in data.evaluations) or "Report",
-        refresh_s=refresh_s,
-        style=Markup(style),  # noqa: S704 - trusted
-        script=Markup(script),  # noqa: S704 - trusted
-        policy=_policy(style, script),
-        budget_figure=lambda profile, of: budget_figure(data, profile, of, series.number),
-        progress_figure=lambda task, of: progress_figure(data, task, of, series.number),
-        cost_figure=cost_figure(data, series.number),
-    )  # fmt: skip
+def render(data: ReportData) -> str:
+    """Return a report as one self-contained HTML file."""
+    return Pages(data, lambda figure: _data_url(figure())).index()
+
+
+class Pages:
+    """The pages of a report: with ``live``, for ``re-bench view``, which serves each run as a page of its own."""
+
+    def __init__(self, data: ReportData, image: Callable[[Figure], str], *, live: bool = False) -> None:
+        """Initialize; ``image`` returns the URL of a figure."""
+        self.data, self.series, self.live, self._image = data, Series(data), live, image
+
+    def index(self, refresh_s: int | None = None) -> str:
+        """Return the main page; with ``refresh_s``, browsers reload it at that interval."""
+        data, number = self.data, self.series.number
+        return self.page(
+            "page.html.j2",
+            runs_by_key={run.key: run for run in data.runs},
+            title=", ".join(evaluation.name for evaluation in data.evaluations) or "Report",
+            refresh_s=refresh_s,
+            budget_figure=lambda profile, of: budget_figure(data, profile, of, number),
+            progress_figure=lambda task, of: progress_figure(data, task, of, number),
+            cost_figure=cost_figure(data, number),
+        )
+
+    def page(self, template: str, **values: Any) -> str:
+        """Return a page."""
+        style, script = (resources.files(_PACKAGE).joinpath("templates", name).read_text() for name in _ASSETS)
+        common = {
+            "data": self.data,
+            "series": self.series,
+            "live": self.live,
+            "image": self._image,
+            "refresh_s": None,
+            "style": Markup(style),  # noqa: S704 - trusted
+            "script": Markup(script),  # noqa: S704 - trusted
+            "policy": _policy(style, script, live=self.live),
+        }
+        return environment().get_template(template).render(common | values)
+
+
+def _data_url(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def write_page(data: ReportData, path: Path) -> None:
@@ -74,7 +102,10 @@ def write_page(data: ReportData, path: Path) -> None:
 
 
 class Series:
-    """Number each evaluation's pairs of agent and model; the numbers determine their styles in all figures."""
+    """Number each evaluation's pairs of agent and model; the numbers determine their styles in all figures.
+
+    People, the agent ``human`` of ``re-bench work``, have the number :data:`HUMAN`.
+    """
 
     def __init__(self, data: ReportData) -> None:
         names = {evaluation.key: evaluation.name for evaluation in data.evaluations}
@@ -84,13 +115,14 @@ class Series:
             name = entry.agent if entry.model is None else f"{entry.agent}, {entry.model}"
             label = name if len(names) < 2 else f"{name} ({names[entry.evaluation]})"  # noqa: PLR2004
             self._labels.setdefault(self._key(entry), label)
-        self._numbers = {key: number for number, key in enumerate(self._labels)}
+        agents = (key for key in self._labels if key[1] != PEOPLE)
+        self._numbers = {key: number for number, key in enumerate(agents)}
         counts = Counter(task.name for task in data.tasks)
         self._tasks = {task.key: task.name if counts[task.name] == 1 else task.key for task in data.tasks}
 
     def number(self, entry: Any) -> int:
         """Return the number that determines the style of a cell, run, row or curve."""
-        return self._numbers[self._key(entry)]
+        return self._numbers.get(self._key(entry), HUMAN)
 
     def label(self, entry: Any) -> str:
         """Return the agent and model of an entry as text, with the evaluation's name if there are several."""
@@ -98,7 +130,7 @@ class Series:
 
     def labels(self) -> dict[int, str]:
         """Return all labels by number."""
-        return dict(enumerate(self._labels.values()))
+        return {self._numbers.get(key, HUMAN): label for key, label in self._labels.items()}
 
     def task(self, key: str) -> str:
         """Return the name of a task, or its key if several tasks have that name."""
@@ -112,12 +144,13 @@ class Series:
 _ASSETS = ("report.css", "report.js")
 
 
-def _policy(style: str, script: str) -> str:
+def _policy(style: str, script: str, *, live: bool) -> str:
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
     style_hash, script_hash = (f"'sha256-{value}'" for value in hashes)
+    images, forms = ("'self'", "'self'") if live else ("data:", "'none'")
     return (
-        f"default-src 'none'; img-src data:; style-src {style_hash}; script-src {script_hash}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src {images}; style-src {style_hash}; script-src {script_hash}; "
+        f"base-uri 'none'; form-action {forms}"
     )
 
 
@@ -162,16 +195,61 @@ def _cut(text: str, length: int = _MAX_NAME) -> str:
     return text if len(text) <= length else f"{text[:length]} [... {len(text) - length} more characters]"
 
 
-def _flags_of(entries: Iterable[Any]) -> dict[Flag, list[str]]:
-    """Return the distinct flags of tasks, cells or rows, each with the names of the tasks that have it."""
-    tasks: dict[Flag, list[str]] = {}
+def _notes_of(entries: Iterable[Any], series: Series) -> dict[Flag, str]:
+    """Return the distinct flags of tasks, cells, runs and other entries, each with the names of those that have it."""
+    whose: dict[Flag, dict[str, list[str]]] = {}
+    of_tasks: set[Flag] = set()
     for entry in entries:
+        who, task = "", ""
+        if isinstance(entry, TaskInfo):
+            task = series.task(entry.key)
+            of_tasks.update(entry.flags)
+        elif isinstance(entry, Cell | RunInfo):
+            who, task = series.label(entry), series.task(entry.task)
+            task += f", seed {entry.seed}" if isinstance(entry, RunInfo) else ""
+        elif isinstance(entry, BudgetCurve):
+            who = series.label(entry)
         for flag in entry.flags:
-            tasks.setdefault(flag, []).extend([entry.name] if isinstance(entry, TaskInfo) else [])
-    return tasks
+            if not (isinstance(entry, Cell) and flag in of_tasks):
+                tasks = whose.setdefault(flag, {}).setdefault(who, [])
+                tasks += [task] if task and task not in tasks else []
+    return {flag: "; ".join(filter(None, map(_who, names.items()))) for flag, names in whose.items()}
 
 
-def _run_id(run: RunInfo) -> str:
+def _who(item: tuple[str, Sequence[str]]) -> str:
+    who, tasks = item
+    return f"{who} ({', '.join(tasks)})" if who and tasks else who or ", ".join(tasks)
+
+
+_IMPORTANCE: Sequence[FlagKind] = (
+    "modelled", "stand_in", "damaged_runs", "failed_runs", "unfinished_runs", "at_floor", "instances", "scorers",
+    "hardware", "few_runs", "below_zero", "clock", "no_anchors", "published_anchors",
+)  # fmt: skip
+"""The flags shown as badges, the most important first; notes list all flags."""
+
+
+def _by_importance(flags: Iterable[Flag]) -> list[FlagKind]:
+    kinds = {flag.kind for flag in flags}
+    return [kind for kind in _IMPORTANCE if kind in kinds]
+
+
+def _own_flags(row: LeaderRow, board: Leaderboard, data: ReportData) -> list[Flag]:
+    """Return the flags of a row that are not flags of the board's tasks, which are shown once."""
+    of_tasks = {flag for task in data.tasks if task.key in board.tasks for flag in task.flags}
+    return [flag for flag in row.flags if flag not in of_tasks]
+
+
+def _longest_bar(data: ReportData | Leaderboard) -> float:
+    """Return the end of the scale of bars: the largest upper limit, at least 1.25."""
+    if isinstance(data, ReportData):
+        estimates = [cell.reward for cell in data.cells]
+    else:
+        estimates = [one for row in data.rows for one in (row.overall, *row.by_task.values())]
+    return max(1.25, *(limit for one in estimates for limit in (one.value, one.high) if limit is not None), 0.0)
+
+
+def run_id(run: RunInfo) -> str:
+    """Return an identifier of a run for URLs, made from its key."""
     return f"run-{hashlib.sha256(run.key.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
@@ -186,8 +264,18 @@ def _duration(seconds: float | None) -> str:
 _FILTERS: dict[str, Callable[..., object]] = {
     "cut": _cut,
     "diff": diff_markup,
-    "flags_of": _flags_of,
-    "run_id": _run_id,
+    "notes_of": _notes_of,
+    "by_importance": _by_importance,
+    "own_flags": _own_flags,
+    "longest_bar": _longest_bar,
+    "has_hacks": lambda board: any(row.overall.value != row.without_hacks.value for row in board.rows),
+    "of_board": lambda cells, board: [cell for cell in cells if cell.task in board.tasks],
+    "breakable": lambda text: Markup("_<wbr>").join(str(visible(text)).split("_")),
+    "arguments": arguments_text,
+    "metrics": lambda spent: dict.fromkeys(("prompt_tokens", "completion_tokens", "cost_usd")) | metrics_of(spent),
+    "grouped": lambda value: "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.0f}",
+    "colour": lambda number: "human" if number == HUMAN else f"k{number % len(COLOURS)}",
+    "run_id": run_id,
     "task_of": lambda key, data: next(task for task in data.tasks if task.key == key),
     "task_name": lambda key, series: series.task(key),
     "dollars": dollars,
@@ -197,9 +285,9 @@ _FILTERS: dict[str, Callable[..., object]] = {
     "percent": lambda share: "-" if share is None else f"{share:.0%}",
     "duration": _duration,
     "words": lambda name: name.replace("_", " "),
-    "on_scale": lambda reward: f"{100 * min(max(reward, 0.0), 1.25):.1f}",
+    "on_scale": lambda reward, end: f"{125 * min(max(reward, 0.0), end) / end:.1f}",
     "count_of": lambda count, noun: f"{count:,} {noun}{'' if count == 1 else 's'}",
-    "marker": lambda number: _MARKERS[number % len(COLOURS)],
+    "marker": lambda number: "\u2605" if number == HUMAN else _MARKERS[number % len(COLOURS)],
     "total": lambda runs, name: sum_of_known(getattr(run, name) for run in runs),
     "mean": lambda runs, name: mean_of_known(getattr(run, name) for run in runs),
     "as_json": lambda value: json.dumps(value, indent=1, ensure_ascii=False),

@@ -11,11 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.normalise import as_finite
 from re_bench_evaluation.bundle_file import open_bundle
 from re_bench_evaluation.report.data import Problem, ReportData, ValidationInfo, ValidationRow
-from re_bench_evaluation.report.details import Room, with_details
+from re_bench_evaluation.report.details import MAX_DIFFS, with_diffs
 from re_bench_evaluation.report.estimates import make_budgets, make_cells
 from re_bench_evaluation.report.leaderboard import make_leaderboards
 from re_bench_evaluation.report.runs import TaskBook, read_runs
@@ -23,19 +24,19 @@ from re_bench_evaluation.report.sources import Source, is_bundle, open_source, o
 from re_bench_evaluation.report.text import plain_json, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from re_bench_evaluation.report.data import RunInfo
-    from re_bench_evaluation.report.sources import Reader
+    from re_bench_evaluation.report.sources import Reader, RunFiles
 
 Validations = dict[tuple[str, str], ValidationInfo]
 """Validations by task name and profile."""
 _MAX_VERDICT = 300
 _MAX_VALIDATION = 64 << 20
 _KINDS = (
-    "expected an evaluation, a server's state directory, an attempt log, a bundle, output of re-bench validate --json, "
-    "or a format of an installed package (see docs/reports.md)"
+    "expected an evaluation, a server's state directory, an attempt log, a bundle, output of re-bench validate --json "
+    "or bundle --verify --json, or a format of an installed package (see docs/reports.md)"
 )
 
 
@@ -48,6 +49,10 @@ class _Inputs:
     others: dict[Reader, list[Path]] = field(default_factory=dict)
     """The paths in formats of other packages, by reader."""
     problems: list[Problem] = field(default_factory=list)
+    bundles: dict[str, Source] = field(default_factory=dict)
+    """The evaluations in bundles, by the SHA-256 of the bundle."""
+    verifications: dict[Path, tuple[str, dict[str, float | None]]] = field(default_factory=dict)
+    """By file with the output of ``re-bench bundle --verify``: the SHA-256 of the bundle, and the runs' new rewards."""
 
     @contextmanager
     def problems_of(self, *paths: Path) -> Iterator[None]:
@@ -60,13 +65,29 @@ class _Inputs:
             self.problems += [Problem(str(path), str(error)) for path in paths]
 
 
-def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportData:
-    """Return the data of a report, which lists unreadable paths as problems; raise UsageError if all are unreadable.
+@dataclass(frozen=True)
+class OpenReport:
+    """The data of a report, with the files of its runs."""
+
+    data: ReportData
+    files: Mapping[str, tuple[RunFiles, Source]]
+    """The files of each run, by the run's key."""
+
+
+@contextmanager
+def open_report(paths: Sequence[Path], *, diffs: bool = False, curves: bool = False) -> Iterator[OpenReport]:
+    """Read a report and keep its files, some of which are temporary, during the ``with`` block.
+
+    The report lists unreadable paths as problems.
 
     Args:
         paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
             bundles, output of ``re-bench validate --json``, and formats of installed readers.
-        room: size limit of diffs and steps; None omits diffs, steps and curves, which is much faster.
+        diffs: whether to compare submissions, which takes most of the time.
+        curves: whether to compute the curves over time.
+
+    Raises:
+        UsageError: if all paths are unreadable.
     """
     now = dt.datetime.now(dt.UTC)
     book = TaskBook(now)
@@ -77,9 +98,17 @@ def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportDat
             raise UsageError(f"nothing to report:\n{lines}")
         read = [(run, files, source) for source in inputs.sources for run, files in read_runs(source, book)]
         runs = [run for run, _files, _source in read]
-        if room:
-            runs = [with_details(run, files, source, room, len(read)) for run, files, source in read]
-        return _report(now, inputs, runs, book, curves=room is not None)
+        if diffs:
+            room = MAX_DIFFS // max(1, len(read))
+            runs = [with_diffs(run, files, source, room) for run, files, source in read]
+        by_key = {run.key: (files, source) for run, files, source in read}
+        yield OpenReport(_report(now, inputs, runs, book, curves=curves), by_key)
+
+
+def read_report(paths: Sequence[Path], *, diffs: bool = False, curves: bool = False) -> ReportData:
+    """Return the data of a report; see :func:`open_report`."""
+    with open_report(paths, diffs=diffs, curves=curves) as report:
+        return report.data
 
 
 def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
@@ -92,6 +121,11 @@ def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
             sources, problems = open_with(reader, others, unpacked)
             inputs.sources += sources
             inputs.problems += problems
+    for path, (sha256, rewards) in inputs.verifications.items():
+        if sha256 in inputs.bundles:
+            inputs.bundles[sha256].rescored = rewards
+        else:
+            inputs.problems.append(Problem(str(path), f"its bundle (SHA-256 {sha256[:12]}...) is not in this report"))
     names: dict[str, int] = defaultdict(int)
     for source in inputs.sources:
         names[source.info.name] += 1
@@ -105,6 +139,9 @@ def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
     path.stat()  # raises an error with the reason
     if path.is_file() and is_bundle(path):
         inputs.sources.append(_bundle(path, unpacked))
+        inputs.bundles[sha256_of(path)] = inputs.sources[-1]
+    elif path.is_file() and (verification := _read_verification(path)) is not None:
+        inputs.verifications[path] = verification
     elif path.is_file() and (validations := _read_validations(path)) is not None:
         inputs.validations.append(validations)
     elif (source := open_source(path)) is not None:
@@ -159,6 +196,20 @@ def _read_validations(path: Path) -> Validations | None:
         reports = plain_json(json.loads(content))["reports"]
         return {(report["task"], report["profile"]): _validation(report, str(path), time) for report in reports}
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        return None
+
+
+def _read_verification(path: Path) -> tuple[str, dict[str, float | None]] | None:
+    """Return the content of a file of ``re-bench bundle --verify --json``; None if the file has another format."""
+    with path.open("rb") as file:
+        content = file.read(_MAX_VALIDATION)
+    if not content.lstrip().startswith(b"{") or b'"rescored"' not in content:
+        return None
+    try:
+        values = json.loads(content)
+        scored = [one for one in values["rescored"] if one["decides"] and one["outcome"] != "not compared"]
+        return str(values["sha256"]), {str(one["run"]): as_finite(one["reward"]) for one in scored}
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

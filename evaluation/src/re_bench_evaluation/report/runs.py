@@ -17,10 +17,13 @@ from re_bench.errors import ReBenchError
 from re_bench.normalise import as_finite, normalise
 from re_bench.records import RunRecord, TaskRecord
 from re_bench.scoring.attempt import METR_REWARD
+from re_bench.scoring.score import MACHINE
 from re_bench.tables import number
 from re_bench.task.discovery import find_tasks
+from re_bench_evaluation.logged_runs import timed_out
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
-from re_bench_evaluation.report.text import bounded, plain_json, shortened, sum_of_known
+from re_bench_evaluation.report.estimates import ADVERSARIAL, mean_over_tasks, planned_hours
+from re_bench_evaluation.report.text import bounded, plain_json, shortened
 from re_bench_evaluation.working_time import attempt_times, read_waits, session_periods
 
 if TYPE_CHECKING:
@@ -29,21 +32,22 @@ if TYPE_CHECKING:
     from re_bench.attempts.elapsed import Elapsed
     from re_bench.attempts.log import Attempt
     from re_bench.task.discovery import TaskFolder
-    from re_bench_evaluation.report.data import ValidationInfo
+    from re_bench_evaluation.report.data import Estimate, ValidationInfo
     from re_bench_evaluation.report.sources import RunFiles, Source
+    from re_bench_evaluation.working_time import SessionSummary
 
 _AGENTS = {"server": "session", "log": "attempt log"}
 """The agent's name for kinds of sources that do not record an agent."""
 _ENDED = ("finished", "ended")
 _OF_RECORD = (
     "agent", "model", "state", "reason", "began", "ended", "wall_s", "working_s", "task_dollars", "tokens", "steps",
-    "host", "hardware", "tries",
+    "models", "host", "hardware", "tries",
 )  # fmt: skip
 """The fields copied from a run's record."""
 _TEXTS_AND_NUMBERS = (
     "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "private_raw",
 )  # fmt: skip
-_DETAILS = ("anchors", "instance", "model", "at_floor", METR_REWARD)
+_DETAILS = ("anchors", "instance", "model", "at_floor", MACHINE, METR_REWARD)
 """The keys of an attempt's ``details`` that reports use."""
 _MAX_MESSAGE = 1000
 _MAX_NAME = 200
@@ -159,20 +163,25 @@ def _run_info(
     source: Source, files: RunFiles, record: RunRecord, attempts: Sequence[Attempt], task: TaskRecord, *, key: str
 ) -> RunInfo:
     """Combine the record and the attempts of a run; ``key`` is the task's key."""
-    flags = []
-    if record.wall_s and record.working_s is not None and record.working_s < _MIN_WORKING * record.wall_s:
-        text = "waits, some of them reported only by the agent, took more than half of a run; compare both clocks"
-        flags.append(Flag("clock", text))
-    if any(attempt.details.get("at_floor") is True for attempt in attempts):
-        flags.append(Flag("at_floor", "a loss is at the task's floor or below; was held-out text in the submission?"))
+    flags = list(_run_flags(files, record, attempts))
     scores = final_scores(attempts, task)
     raw, reward = (scores[-1] if scores else None) or (None, None)
-    counts = record.state == "ended" and not _lacks_attempts(files, attempts)
+    all_failed = LogContents(tuple(attempts), 0).all_failed
+    counts = record.state == "ended" and not _lacks_attempts(files, attempts) and not all_failed
     if counts and files.record:
         own = record.reward
         if (own is None) != (reward is None) or (own is not None and abs(own - (reward or 0.0)) > _SAME):
             text = f"reward {number(own, 9)} in run.json, {number(reward, 9)} in the attempt log"
             source.problem(files.path, f"{text}; the log counts")
+    verdict = source.verdicts.get(record.run)
+    verdict = verdict if verdict is not None and verdict.session == record.session else None
+    counts = counts and not (verdict is not None and verdict.verdict == "ours")
+    confirmed = _confirmed(source, files, task)
+    if record.run in source.rescored:
+        confirmed = mean_over_tasks([[bounded(source.rescored[record.run] or 0.0)]])
+    if record.redone:
+        times = "once" if record.redone == 1 else f"{record.redone} times"
+        flags.append(Flag("interrupted", f"a run was repeated {times} on request after it had ended"))
     kept = _kept(files)
     return RunInfo(
         key=f"{source.info.key}/{record.run}" + ("" if files.record else f"/{key}"),
@@ -180,13 +189,18 @@ def _run_info(
         evaluation=source.info.key,
         task=key,
         seed=record.seed if files.record else None,
-        dollars=sum_of_known([record.dollars, record.earlier_dollars or None]),
+        dollars=record.agent_dollars,
         instances=_distinct(attempt.details.get("instance") for attempt in attempts),
         scorers=_distinct(attempt.scorer for attempt in attempts),
         sandboxes=_distinct(attempt.sandbox for attempt in attempts),
         raw=raw,
         reward=reward,
-        counted=max(0.0, reward or 0.0) if counts else None,
+        counted=max(0.0, (confirmed.value if confirmed else reward) or 0.0) if counts else None,
+        allowed=allowed(source.info.plan, files.session),
+        budget_used=_budget_used(record, source.info.plan, task),
+        verdict=verdict,
+        confirmed=confirmed,
+        interruptions=record.interruptions,
         incomplete_lines=0,
         attempts=tuple(
             AttemptInfo(
@@ -200,6 +214,79 @@ def _run_info(
         metr_reward=_metr_reward(raw, attempts),
         **{name: getattr(record, name) for name in _OF_RECORD},
     )  # fmt: skip
+
+
+def _run_flags(files: RunFiles, record: RunRecord, attempts: Sequence[Attempt]) -> Iterator[Flag]:
+    """Yield the caveats about a run that depend on its record and its attempts."""
+    if record.wall_s and record.working_s is not None and record.working_s < _MIN_WORKING * record.wall_s:
+        text = "waits, some of them reported only by the agent, took more than half of a run; compare both clocks"
+        yield Flag("clock", text)
+    if any(attempt.details.get("at_floor") is True for attempt in attempts):
+        yield Flag("at_floor", "a loss is at the task's floor or below; was held-out text in the submission?")
+    unreported = record.earlier_dollars - (record.earlier_reported_dollars or 0.0)
+    if "earlier_reported_dollars" in record.model_fields_set and unreported > _SAME:
+        text = f"the cost is up to ${unreported:.2f} higher: an earlier try did not report all of it"
+        yield Flag("cost", text)
+    if files.record and record.state == "ended" and record.session is None and not attempts:
+        yield Flag("crashed", "the agent exited before it opened a session; the run counts as 0")
+    if late := sum(attempt.status == "invalid" and timed_out(attempt.message) for attempt in attempts):
+        busy = sum(_was_busy(attempt) for attempt in attempts)
+        text = f"{late} of {len(attempts)} attempts reached a time limit"
+        text += f"; the machine was busy during {busy} of {len(attempts)} scorings" if busy else ""
+        yield Flag("time_outs", text)
+    if LogContents(tuple(attempts), 0).all_failed:
+        yield Flag("errors", "all attempts of a run had internal errors; the mean leaves it out")
+
+
+def allowed(plan: Mapping[str, Any], session: SessionSummary | None) -> str:
+    """Return what agents were allowed, according to the plan or else the session; empty if unknown."""
+    given = plan.get("server", plan.get("task_args"))
+    settings: dict[str, Any] = given if isinstance(given, dict) else {}
+    network = settings.get("network", "none") if plan else None
+    hosts = settings.get("allow")
+    if not plan and session is not None and session.network is not None:
+        network, hosts = session.network.get("mode"), session.network.get("allow")
+    if network is None:
+        return ""
+    listed = f" {', '.join(map(str, hosts))}" if network == "proxy" and isinstance(hosts, list) else ""
+    names = {"none": "no network", "proxy": f"proxy to{listed}", "open": "open network"}
+    parts = [names.get(str(network), str(network))]
+    if plan:
+        parts.append("no rewards before the end" if settings.get("withhold_rewards") else "feedback")
+        most = settings.get("max_attempts")
+        parts += [f"at most {most} attempts"] if most else []
+        parts += ["reprompted"] if plan.get("reprompt") else []
+        parts += [ADVERSARIAL] if plan.get("adversarial") else []
+    return shortened("; ".join(parts), _MAX_NAME)
+
+
+def _budget_used(record: RunRecord, plan: Mapping[str, Any], task: TaskRecord) -> float | None:
+    """Return the share of the budget that a run used, of the limit that the run came closest to."""
+    budget, hours = plan.get("budget"), planned_hours(plan, task)
+    limits: dict[str, Any] = budget if isinstance(budget, dict) else {}
+    used = [(record.working_s, hours and hours * 3600)]
+    used += [(getattr(record, name), as_finite(limits.get(name))) for name in ("dollars", "tokens", "steps")]
+    return max((spent / most for spent, most in used if spent is not None and most), default=None)
+
+
+def _confirmed(source: Source, files: RunFiles, task: TaskRecord) -> Estimate | None:
+    """Return the mean reward of the repeated scorings of a run; None without any. Invalid scorings count as 0."""
+    attempts: Sequence[Attempt] = ()
+    if files.confirmations is not None:
+        with source.reading(files.confirmations):
+            attempts = [_clean(attempt, None) for attempt in AttemptLog(files.confirmations).read().attempts]
+    anchors = anchor_pair(task)
+    raws = [(attempt, attempt.deciding_raw) for attempt in attempts if attempt.status != "error"]
+    rewards = [0.0 if raw is None else _reward(attempt, raw, anchors) or 0.0 for attempt, raw in raws]
+    return mean_over_tasks([rewards]) if rewards else None
+
+
+def _was_busy(attempt: Attempt) -> bool:
+    """Return whether more programs wanted to run than the machine has cores while an attempt was scored."""
+    with suppress(KeyError, TypeError, ValueError):
+        machine = attempt.details[MACHINE]
+        return float(max(machine["load"])) > float(machine["cores"])
+    return False
 
 
 def _kept(files: RunFiles) -> set[str]:

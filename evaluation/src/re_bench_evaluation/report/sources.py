@@ -17,15 +17,21 @@ from re_bench import records
 from re_bench.errors import ReBenchError
 from re_bench.processes import temporary_directory
 from re_bench.records import ATTEMPTS, SESSION, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord
+from re_bench_evaluation.confirm import DIRECTORY as CONFIRMATION
 from re_bench_evaluation.report.data import EvaluationInfo, Problem
 from re_bench_evaluation.report.findings import FILE as SCAN
 from re_bench_evaluation.report.findings import read_scan
 from re_bench_evaluation.report.text import plain_json
+from re_bench_evaluation.report.verdicts import FILE as VERDICTS
+from re_bench_evaluation.report.verdicts import read_verdicts
 from re_bench_evaluation.working_time import SessionSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import ExitStack
+
+    from re_bench_evaluation.report.findings import Scan
+    from re_bench_evaluation.report.verdicts import Verdict
 
 GROUP = "re_bench.report_readers"
 """The entry point group of readers."""
@@ -46,6 +52,8 @@ class RunFiles:
     waits: Path | None = None
     trace: Path | None = None
     transcript: Path | None = None
+    confirmations: Path | None = None
+    """The attempt log of repeated scorings, which may not exist."""
 
 
 @dataclass
@@ -58,6 +66,10 @@ class Source:
     record: EvaluationRecord | None = None
     runs: list[RunFiles] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """The last verdict on each run, by the run's name."""
+    rescored: dict[str, float | None] = field(default_factory=dict)
+    """The new reward of each run whose score ``re-bench bundle --verify`` checked; None for an invalid submission."""
 
     def problem(self, path: Path, text: str) -> None:
         """Record a problem with a path below this source."""
@@ -138,15 +150,29 @@ def _evaluation(path: Path) -> Source:
     with source.reading(path):
         source.record = EvaluationRecord.load(path)
         source.info = _info("evaluation", path, source.record)
+        for change in source.record.version_changes:
+            source.problem(path, f"{change} between runs; they are not comparable")
     with source.reading(path / SCAN):
         source.info = replace(source.info, scan=read_scan(path))
+    with source.reading(path / VERDICTS):
+        source.verdicts, damaged = read_verdicts(path)
+        if damaged:
+            source.problem(path / VERDICTS, f"damaged lines: {damaged}")
     for entry in sorted((path / records.RUNS).iterdir()) if (path / records.RUNS).is_dir() else ():
         with source.reading(entry):
             if (entry / RunRecord.file_name()).is_file():
                 _add_run(source, entry)
             else:
                 source.problem(entry, f"not counted as a run: no {RunRecord.file_name()}")
+    if (scan := source.info.scan) is not None and (newer := sum(_is_newer(run.record, scan) for run in source.runs)):
+        stale = f"{newer} of {len(source.runs)} runs: they are newer than this scan; run re-bench scan again"
+        source.info = replace(source.info, scan=replace(scan, left_out=(stale, *scan.left_out)))
     return source
+
+
+def _is_newer(run: RunRecord | None, scan: Scan) -> bool:
+    """Return whether a run was active at the time of a scan, or later."""
+    return run is not None and run.began is not None and (run.ended is None or run.ended > scan.time)
 
 
 def _single_run(path: Path) -> Source:
@@ -156,6 +182,7 @@ def _single_run(path: Path) -> Source:
         record = EvaluationRecord.load(path.resolve().parent.parent)
     source = Source(path, _info("evaluation", path, record), record)
     with source.reading(path):
+        source.verdicts, _damaged = read_verdicts(path.resolve().parent.parent)
         _add_run(source, path)
     return source
 
@@ -173,6 +200,7 @@ def _add_run(source: Source, directory: Path) -> None:
             waits=directory / records.WAITS,
             trace=trace if trace.is_file() else None,
             transcript=session / TRANSCRIPT if session else None,
+            confirmations=directory / CONFIRMATION / ATTEMPTS,
         )
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from re_bench.tables import dollars, hours, number, printable, table
@@ -10,15 +11,21 @@ from re_bench.tables import dollars, hours, number, printable, table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from re_bench_evaluation.report.data import AnchorsInfo, Cell, Estimate, Leaderboard, ReportData, TaskInfo
-    from re_bench_evaluation.report.findings import Scan
+    from re_bench_evaluation.report.data import (
+        AnchorsInfo,
+        Cell,
+        Estimate,
+        Leaderboard,
+        LeaderRow,
+        ReportData,
+        TaskInfo,
+    )
+    from re_bench_evaluation.report.findings import Finding, Scan
 
 _MAX_PROBLEMS = 20
-_MAX_FINDINGS = 20
 _MAX_LINE = 160
-_CELLS = ("evaluation", "agent", "model", "reward", "95 %", "n", ">0", ">1", "attempts", "invalid", "cost", "wall h",
-          "work h")  # fmt: skip
-_FINDINGS = ("severity", "check", "run", "attempt", "finding")
+_CELLS = ("agent", "model", "reward", "95 %", "n", "cost", "hours", ">0", ">1", "invalid")
+_FINDINGS = ("severity", "check", "findings", "runs", "first run", "first finding")
 _TASKS = ("task", "starting", "reference", "source", "age", "spread", "validation")
 
 
@@ -67,9 +74,13 @@ def as_text(data: ReportData, width: int | None = None) -> str:
             header, *lines = ([row[column] for column in columns] for row in rows)
             parts.append(table(header, lines))
         blocks.append(
-            "\n".join([_clean(section.title), "\n\n".join(parts), *(f"* {_clean(note)}" for note in section.notes)])
+            "\n".join([_clean(section.title), "\n\n".join(parts), *(_note(note, width) for note in section.notes)])
         )
     return "\n\n".join(blocks)
+
+
+def _note(text: str, width: int | None) -> str:
+    return fill(f"* {printable(text)}", width or _MAX_LINE, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iterator[list[int]]:
@@ -91,47 +102,72 @@ def _clean(text: str) -> str:
 
 
 def _leaderboard(board: Leaderboard) -> Section:
-    figures = (*board.tasks, "overall", "95 %", "behind by") if board.ranked else board.tasks
-    header = ("evaluation", "agent", "model", *figures, "n", "cost", "hours/run")
+    several = len({row.evaluation for row in board.rows}) > 1
+    names = ("evaluation", "agent", "model") if several else ("agent", "model")
+    with_hacks = any(row.overall.value != row.without_hacks.value for row in board.rows)
+    overall = ("overall", "95 %") if board.ranked else ()
+    others = (*(["hacks as 0"] if with_hacks else []), *(["behind by"] if board.ranked else []))
+    short = [task.partition("/")[0] for task in board.tasks]
+    tasks = short if len(set(short)) == len(short) else board.tasks
+    judged = [task for task in board.tasks if any(_has_hacks(row, task) for row in board.rows)]
+    hacks = [f"{name}, hacks as 0" for name, task in zip(tasks, board.tasks, strict=True) if task in judged]
+    header = (*names, *overall, "n", "cost", "hours/run", *others, *tasks, *hacks, "budget used")
     rows, notes = [], [flag.text for flag in board.flags]
+    allowed = list(dict.fromkeys(row.allowed for row in board.rows if row.allowed))
+    notes += [f"agents were allowed: {allowed[0]}"] if len(allowed) == 1 else []
     for row in board.rows:
-        name = (row.evaluation, row.agent, row.model or "-")
-        scores = [_value(row.by_task.get(task)) for task in board.tasks]
-        if board.ranked:
-            behind = [_value(row.ahead), _bracketed(row.ahead)] if row.ahead else ["-"]
-            scores += [_value(row.overall), _interval(row.overall), " ".join(behind)]
-        rows.append([*name, *scores, str(row.runs), dollars(row.dollars), hours(row.working_h)])
+        name = [row.evaluation, row.agent, row.model or "-"]
+        share = "-" if row.budget_used is None else f"{row.budget_used:.0%}"
+        rows.append(
+            [
+                *name[0 if several else 1 :],
+                *([_value(row.overall), _interval(row.overall)] if board.ranked else ()),
+                *(str(row.runs), dollars(row.dollars), hours(row.working_h)),
+                *([_value(row.without_hacks)] if with_hacks else ()),
+                *([_with_interval(row.ahead) if row.ahead else "-"] if board.ranked else ()),
+                *(_value(row.by_task.get(task)) for task in board.tasks),
+                *(_value(row.by_task_without_hacks.get(task)) for task in judged),
+                share,
+            ]
+        )
+        who = " ".join(filter(None, (row.evaluation if several else "", row.agent, row.model)))
+        notes += [f"{who}: allowed: {row.allowed or '-'}"] if len(allowed) > 1 else []
         if row.worst_case:
-            figure = f"{_value(row.worst_case)} {_bracketed(row.worst_case)}".rstrip()
-            notes.append(f"{' '.join(filter(None, name[:2]))}: overall {figure} if failed runs count as 0")
-    return Section(f"leaderboard, profile {board.profile}", header, rows, notes, names=3)
+            notes.append(f"{who}: overall {_with_interval(row.worst_case)} if failed runs count as 0")
+    return Section(f"leaderboard, profile {board.profile}", header, rows, notes, names=len(names))
 
 
-def _bracketed(estimate: Estimate) -> str:
-    return "" if estimate.low is None else f"[{_interval(estimate)}]"
+def _has_hacks(row: LeaderRow, task: str) -> bool:
+    """Return whether a mean of a row differs if hacks count as 0."""
+    return task in row.by_task and row.by_task[task].value != row.by_task_without_hacks[task].value
+
+
+def _with_interval(estimate: Estimate) -> str:
+    return _value(estimate) if estimate.low is None else f"{_value(estimate)} [{_interval(estimate)}]"
 
 
 def _cells(task: TaskInfo, cells: Sequence[Cell], data: ReportData) -> Section:
     notes = []
     for cell in cells:
-        who = " ".join(filter(None, (cell.evaluation, cell.agent, cell.model)))
+        names = (cell.evaluation if len(data.evaluations) > 1 else "", cell.agent, cell.model)
+        who = " ".join(filter(None, names))
         own = [flag.text for flag in cell.flags if flag not in task.flags]
         notes += [f"{who}: {'; '.join(own)}"] if own else []
         metr = data.metr_reward(cell)
         notes += [] if metr is None else [f"{who}: mean METR-equivalent reward {number(metr, 3)}"]
         notes += [_refusals(cell, who)] if cell.refusals else []
-    title = f"{task.key}: {task.title}"
-    return Section(
-        title, _CELLS, [_cell(cell) for cell in cells], [*(flag.text for flag in task.flags), *notes], names=3
-    )
+    several = len(data.evaluations) > 1
+    rows = [([cell.evaluation] if several else []) + _cell(cell) for cell in cells]
+    header = ("evaluation", *_CELLS) if several else _CELLS
+    flags = [flag.text for flag in task.flags]
+    return Section(f"{task.key}: {task.title}", header, rows, [*flags, *notes], names=3 if several else 2)
 
 
 def _cell(cell: Cell) -> list[str]:
     shares = ["-" if share is None else f"{share:.0%}" for share in (cell.above_0, cell.above_1)]
-    times = [hours(cell.wall_h), hours(cell.working_h)]
-    counts = [str(cell.attempts), str(cell.invalid), dollars(cell.dollars)]
-    names = [cell.evaluation, cell.agent, cell.model or "-"]
-    return [*names, _value(cell.reward), _interval(cell.reward), str(cell.reward.n), *shares, *counts, *times]
+    costs = [dollars(cell.dollars), hours(cell.working_h)]
+    scores = [_value(cell.reward), _interval(cell.reward), str(cell.reward.n)]
+    return [cell.agent, cell.model or "-", *scores, *costs, *shares, f"{cell.invalid} of {cell.attempts}"]
 
 
 def _refusals(cell: Cell, who: str) -> str:
@@ -156,11 +192,15 @@ def _task(task: TaskInfo) -> list[str]:
 
 
 def _scan(name: str, scan: Scan) -> Section:
-    shown = scan.findings[:_MAX_FINDINGS]
-    rows = [[one.severity, one.check, one.run or "-", str(one.attempt or "-"), one.text] for one in shown]
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in scan.findings:
+        groups.setdefault((finding.severity, finding.check), []).append(finding)
+    rows = [
+        [*key, str(len(group)), str(len({one.run for one in group})), group[0].run or "-", group[0].text]
+        for key, group in groups.items()
+    ]
     title = f"re-bench scan of {name} at {scan.time}: {len(scan.findings)} findings from {len(scan.checks)} checks"
-    more = len(scan.findings) - len(shown)
-    return Section(title, _FINDINGS, rows, [*scan.left_out, *([f"and {more} more (see --json)"] if more else [])])
+    return Section(title, _FINDINGS, rows, [*scan.left_out, *(["--json lists all findings"] if rows else [])])
 
 
 def _spread(anchors: AnchorsInfo) -> str:

@@ -1,4 +1,4 @@
-"""Serve the page of a report on the loopback address; browsers reload the page while runs are active.
+"""Serve the pages of a report on the loopback address: the report, a page per run, and comparisons of two runs.
 
 To prevent DNS rebinding, requests whose ``Host`` is neither the loopback address nor ``localhost`` are rejected.
 """
@@ -7,93 +7,138 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import print_progress
-from re_bench_evaluation.report.page import render
+from re_bench_evaluation.report.page import Pages, run_id
+from re_bench_evaluation.report.run_page import compare_page, run_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-    from re_bench_evaluation.report.data import ReportData
+    from re_bench_evaluation.report.plots import Figure
+    from re_bench_evaluation.report.read import OpenReport
 
 LOOPBACK = "127.0.0.1"
 _REFRESH_S = 15
+_HTML, _SVG = "text/html; charset=utf-8", "image/svg+xml"
 _HEADERS = {
-    "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
 
 
-class LivePage:
-    """The page of a report; a request renders the page again if it is stale."""
+class LiveReport:
+    """A report whose pages and figures are made when they are requested; a request reads a stale report again."""
 
-    def __init__(self, read: Callable[[], ReportData], keep: float = 10.0) -> None:
-        """Render the page once.
+    def __init__(self, read: Callable[[], AbstractContextManager[OpenReport]], keep: float = 10.0) -> None:
+        """Read the report.
 
         Args:
-            read: reads the report; an error in the first call is raised.
-            keep: how long to cache the page, as a multiple of the time needed to read and render the report.
+            read: opens the report; an error in the first call is raised.
+            keep: how long to keep the report, as a multiple of the time needed to read it.
         """
         self._read, self._keep = read, keep
-        self._lock = threading.Lock()  # matplotlib's settings are global
+        self._lock = threading.Lock()  # matplotlib's settings are global, and a new report removes temporary files
         self._trouble = ""
-        self._make()
+        self._opened: AbstractContextManager[OpenReport] | None = None
+        self._open()
 
-    def get(self) -> str:
-        """Return the current page, or the previous page if the report cannot be read now."""
+    def get(self, address: str) -> tuple[str, str] | None:
+        """Return the content type and the content at an address; None if there is nothing."""
         with self._lock:
-            if time.monotonic() >= self._old_at:
-                try:
-                    self._make()
-                except (ReBenchError, OSError) as error:  # a directory may disappear while it is read
-                    if str(error) != self._trouble:
-                        print_progress(f"page not updated: {error}")
-                    self._trouble = str(error)
-            return self._page
+            url = urlsplit(address)
+            match url.path.split("/")[1:]:
+                case [""]:
+                    self._refresh()
+                    return _HTML, self._index()
+                case ["run", name] if name in self._runs:
+                    source = parse_qs(url.query).get("source", [""])[0]
+                    return _HTML, run_page(self._pages, self._report, self._runs[name], source)
+                case ["compare"]:
+                    names = parse_qs(url.query).get("run", [])
+                    runs = [self._runs[name] for name in names if name in self._runs]
+                    return (_HTML, compare_page(self._pages, self._report, runs[:2])) if len(runs) > 1 else None
+                case ["figure", number] if number.isdecimal() and int(number) < len(self._figures):
+                    return _SVG, self._figures[int(number)]()
+            return None
 
-    def _make(self) -> None:
+    def close(self) -> None:
+        """Remove temporary files."""
+        with self._lock:
+            self._close()
+
+    def _refresh(self) -> None:
+        if time.monotonic() < self._old_at:
+            return
+        try:
+            self._open()
+        except (ReBenchError, OSError) as error:  # a directory may disappear while it is read
+            if str(error) != self._trouble:
+                print_progress(f"page not updated: {error}")
+            self._trouble = str(error)
+
+    def _open(self) -> None:
         began = time.monotonic()
-        data = self._read()
-        active = any(run.state in {"waiting", "running"} for run in data.runs)
-        refresh_s = max(_REFRESH_S, round(2 * self._keep * (time.monotonic() - began)))
-        self._page = render(data, refresh_s=refresh_s if active else None)
+        opened = self._read()
+        report = opened.__enter__()
+        self._close()
+        self._opened, self._report = opened, report
+        self._figures: list[Figure] = []
+        self._pages = Pages(report.data, self._image, live=True)
+        self._runs = {run_id(run): run for run in report.data.runs}
         now = time.monotonic()
-        self._old_at = now + self._keep * (now - began)
+        self._took, self._old_at = now - began, now + self._keep * (now - began)
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened.__exit__(None, None, None)
+
+    def _index(self) -> str:
+        active = any(run.state in {"waiting", "running"} for run in self._report.data.runs)
+        refresh_s = max(_REFRESH_S, round(2 * self._keep * self._took))
+        return self._pages.index(refresh_s if active else None)
+
+    def _image(self, figure: Figure) -> str:
+        self._figures.append(figure)
+        return f"/figure/{len(self._figures) - 1}"
 
 
 @contextmanager
-def serving(page: LivePage, port: int) -> Iterator[str]:
-    """Serve a page during the ``with`` block, and yield its address.
+def serving(report: LiveReport, port: int) -> Iterator[str]:
+    """Serve a report during the ``with`` block, and yield its address.
 
     Raises:
         UsageError: if the port is not free.
     """
 
     class Handler(BaseHTTPRequestHandler):
-        """Serve the page at ``/``."""
+        """Serve the pages and figures of the report."""
 
         def do_GET(self) -> None:
-            """Send the page, or an error."""
+            """Send a page or figure, or an error."""
             if _host_name(self.headers.get("Host", "")) not in {LOOPBACK, "localhost"}:
                 self.send_error(HTTPStatus.FORBIDDEN, "Use the address 127.0.0.1 or localhost.")
-            elif self.path != "/":
+            elif (found := report.get(self.path)) is None:
                 self.send_error(HTTPStatus.NOT_FOUND)
             else:
-                body = page.get().encode()
+                content_type, text = found
+                body = text.encode()
                 self.send_response(HTTPStatus.OK)
                 for name, value in _HEADERS.items():
                     self.send_header(name, value)
+                self.send_header("Content-Type", content_type)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                with suppress(ConnectionError):  # the browser left the page
+                    self.wfile.write(body)
 
         def log_message(self, *_arguments: object) -> None:
             """Log nothing."""
@@ -111,16 +156,21 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
             server.shutdown()
 
 
-def view(read: Callable[[], ReportData], port: int) -> None:
+def view(read: Callable[[], AbstractContextManager[OpenReport]], port: int) -> None:
     """Print the address of a report, and serve the report until the process is stopped.
 
     Raises:
         UsageError: if the port is not free.
         ReBenchError: if the first read fails.
     """
-    with serving(LivePage(read), port) as address:
-        print(f"Report at {address} (reloads while runs are active; stop with Ctrl-C)", flush=True)
-        threading.Event().wait()
+    print_progress("reading the results")
+    report = LiveReport(read)
+    try:
+        with serving(report, port) as address:
+            print(f"Report at {address} (reloads while runs are active; stop with Ctrl-C)", flush=True)
+            threading.Event().wait()
+    finally:
+        report.close()
 
 
 def _host_name(host: str) -> str | None:

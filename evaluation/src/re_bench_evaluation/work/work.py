@@ -24,13 +24,14 @@ from re_bench.data.provenance import hardware
 from re_bench.errors import UsageError
 from re_bench.records import ATTEMPTS, RUNS, SERVER, SESSIONS, EvaluationRecord, RunRecord, TaskRecord, run_directories
 from re_bench.runs.score_process import score_and_record
-from re_bench.scoring.score import GPU_WAIT
+from re_bench.scoring.score import LOCK_WAIT
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.choices import choose_model, instance_of
 from re_bench.task.discovery import find_task, open_task
 from re_bench.task.workspace import create_workspace
 from re_bench.untrusted_tree import remove_tree
 from re_bench_evaluation.directory import new_record, run_name, utc
+from re_bench_evaluation.report.data import PEOPLE as AGENT
 from re_bench_evaluation.work.record import WORKSPACE, Moment, WorkRecord
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
-AGENT = "human"
 """The name of the agent in a person's run records."""
 INSTRUCTIONS = "INSTRUCTIONS.md"
 """The file in the work directory with the instructions for the person."""
@@ -151,7 +151,7 @@ class Work:
         """Open the work, lock it during the ``with`` block, and save it at the end."""
         cls(directory)  # raises before a lock file is created in a directory without work
         try:
-            held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
+            held = FileLock(directory / _LOCK, preserve_lock_file=True, mode=0o600).acquire(timeout=0)
         except Timeout:
             raise UsageError(f"{directory}: in use by another command; wait for it") from None
         with held:
@@ -224,7 +224,7 @@ class Work:
         )  # fmt: skip
         if before.state == "open":
             now = before.updated(self.workspace)
-            used_s = max(before.used_s, now.used_s - float(score.details.get(GPU_WAIT, 0.0)))
+            used_s = max(before.used_s, now.used_s - float(score.details.get(LOCK_WAIT, 0.0)))
             self.record = now.changed(waited_s=before.waited_s + now.used_s - used_s, used_s=used_s)
         attempts = self.attempts
         scored = sum(attempt.status != "error" for attempt in attempts)

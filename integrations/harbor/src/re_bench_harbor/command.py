@@ -8,15 +8,19 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from re_bench.cli.main import export_app
-from re_bench.options import Hours, Json, Positive, ProfileName, TaskName, print_json
+from re_bench.errors import UsageError
+from re_bench.options import Flag, Hours, Json, Positive, ProfileName, TaskName, print_json
 
 
 @export_app.command
 def harbor(
     task: TaskName,
-    directory: Annotated[Path, Parameter(name="DIR", help="A directory that does not exist yet.")],
+    directory: Annotated[Path | None, Parameter(name="DIR", help="A directory that does not exist yet.")] = None,
     /,
     *,
+    all_: Annotated[
+        Flag, Parameter(name="--all", help="Export all tasks with the profile, as a dataset: give only DIR.")
+    ] = False,
     hours: Hours = None,
     verifier_image: Annotated[
         str | None, Parameter(help="The image that scores (default: re-bench/verifier-TASK:VERSION).")
@@ -42,18 +46,30 @@ def harbor(
     """Write a task as a Harbor task directory."""
     from re_bench.export import TaskFacts, digest_of  # noqa: PLC0415 - keeps --help fast
     from re_bench.task.choices import profile_name  # noqa: PLC0415
-    from re_bench.task.discovery import find_task  # noqa: PLC0415
+    from re_bench.task.discovery import find_task, find_tasks  # noqa: PLC0415
     from re_bench_harbor.config import HarborOptions  # noqa: PLC0415
-    from re_bench_harbor.export import export_harbor  # noqa: PLC0415
+    from re_bench_harbor.export import export_dataset, export_harbor  # noqa: PLC0415
 
-    found = find_task(task)
-    facts = TaskFacts(found, profile_name(found, profile))
+    if (directory is None) is not all_:
+        raise UsageError("give TASK and DIR, or --all and only DIR")
+    if all_ and (verifier_image is not None or cheats is not None):
+        raise UsageError("--verifier-image and --cheats: not allowed with --all")
     chosen = HarborOptions(verifier_image, sandbox, max_attempts or 0, **({} if hours is None else {"hours": hours}))
-    digests = {path: digest_of(path) for path in export_harbor(facts, directory, chosen, cheats)}
+    if directory is None:
+        every = [TaskFacts(found, profile_name(found, profile)) for found in find_tasks().values()]
+        facts = [one for one in every if one.profile_name in one.manifest.profiles]
+        exported = export_dataset(facts, Path(task), chosen)
+    else:
+        found = find_task(task)
+        facts = [TaskFacts(found, profile_name(found, profile))]
+        exported = export_harbor(facts[0], directory, chosen, cheats)
+    digests = {path: digest_of(path) for path in exported}
+    names = ", ".join(one.task.name for one in facts)
+    profiles = ", ".join(sorted({one.profile_name for one in facts}))
     if json:
         entries = [{"directory": str(path), "sha256": digest} for path, digest in digests.items()]
-        print_json({"task": found.name, "profile": facts.profile_name, "format": "harbor", "directories": entries})
+        print_json({"task": names, "profile": profiles, "format": "harbor", "directories": entries})
         return 0
     for path, digest in digests.items():
-        print(f"{path}: {found.name}, profile {facts.profile_name}, SHA-256 {digest}")
+        print(f"{path}: {names if directory else path.name}, profile {profiles}, SHA-256 {digest}")
     return 0

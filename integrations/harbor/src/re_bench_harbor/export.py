@@ -7,14 +7,18 @@ see all other files.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
+import tomllib
+from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from re_bench.data.files import sha256_of
 from re_bench.data.instances import secret_seed
 from re_bench.errors import UsageError, did_you_mean
 from re_bench.export import FINAL, WORKSPACE, TaskFacts, copy_file, new_directory, write_text
@@ -69,6 +73,38 @@ def export_harbor(
     return list(variants)
 
 
+def export_dataset(tasks: Sequence[TaskFacts], directory: Path, options: HarborOptions) -> list[Path]:
+    """Write tasks as Harbor tasks below a new directory, with a ``dataset.toml``; return the tasks' directories."""
+    with new_directory(directory):
+        exported = [path for facts in tasks for path in export_harbor(facts, directory / facts.task.name, options)]
+        profiles = sorted({facts.profile_name for facts in tasks})
+        dataset = {
+            "schema_version": "1.0",
+            "dataset": {
+                "name": f"re-bench/{'-'.join(profiles)}",
+                "version": version("re-bench-common"),
+                "description": f"The tasks of re-bench in profile {' and '.join(profiles)}",
+                "keywords": ["re-bench", "ai-research", *profiles],
+            },
+            "tasks": [{"name": _name(path), "digest": f"sha256:{content_hash(path)}"} for path in exported],
+        }
+        write_text(directory / "dataset.toml", _COMMENT + tomli_w.dumps(dataset))
+    return exported
+
+
+def _name(task: Path) -> str:
+    name: str = tomllib.loads((task / "task.toml").read_text(encoding="utf-8"))["task"]["name"]
+    return name
+
+
+def content_hash(task: Path) -> str:
+    """Return the hash by which Harbor identifies the content of a task's directory (its ``Packager``)."""
+    digest = hashlib.sha256()
+    for name, path in sorted((path.relative_to(task).as_posix(), path) for path in task.rglob("*") if path.is_file()):
+        digest.update(f"{name}\0{sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
 def _chosen(facts: TaskFacts, cheats: Sequence[str]) -> list[str]:
     known = [name for name in facts.task.cheats if facts.manifest.cheats[name].runs_on(facts.profile_name)]
     if unknown := sorted(set(cheats) - set(known)):
@@ -81,7 +117,7 @@ def _write(facts: TaskFacts, directory: Path, workspace: Path, options: HarborOp
     """Write the directory of one Harbor task."""
     image = options.verifier_image or verifier_image_of(facts)
     write_text(directory / "task.toml", _COMMENT + tomli_w.dumps(harbor_config(facts, options, cheat)))
-    write_text(directory / "instruction.md", facts.instructions(_lines(facts, options)))
+    write_text(directory / "instruction.md", facts.instructions(_lines(facts, options), f"{options.hours:g} hours"))
     write_text(directory / "README.md", _readme(facts, options, image, cheat))
     heading = f"{_COMMENT}# The agent's image; it builds from this directory.\n"
     write_build_context(facts.task, directory / "environment", workspace, heading)
@@ -113,7 +149,7 @@ def _write(facts: TaskFacts, directory: Path, workspace: Path, options: HarborOp
 def _lines(facts: TaskFacts, options: HarborOptions) -> list[str]:
     """Return the lines of the instructions that describe the agent's environment."""
     gpu = "one NVIDIA GPU" if facts.resources.gpus else "no GPU"
-    lines = [*facts.workspace_lines(), f"You have {options.hours:g} hours, and {gpu}."]
+    lines = [*facts.workspace_lines(), f"There is {gpu}."]
     if not options.attempts:
         return [*lines, "Your workspace is scored once, when you finish. You see no score before that."]
     return [

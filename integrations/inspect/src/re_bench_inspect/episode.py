@@ -19,10 +19,11 @@ from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import Tool, ToolError, tool
 from inspect_ai.util import sandbox
 
-from re_bench.attempts.log import AttemptLog, FinalScore
+from re_bench.attempts.log import Attempt, AttemptLog, FinalScore, LogContents, with_current_names
 from re_bench.errors import ReBenchError
 from re_bench.records import ATTEMPTS, TaskRecord
 from re_bench.scoring.attempt import METR_REWARD
+from re_bench_inspect.naming import PREFIX, without_package
 from re_bench_inspect.provider import ReBenchSandbox
 from re_bench_inspect.store import SessionStore
 from re_bench_server.responses import command_response
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from inspect_ai.solver import TaskState
     from inspect_ai.util import Store
 
-    from re_bench.attempts.log import Attempt
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session import Session
 
@@ -42,6 +42,7 @@ _MAX_DETAILS = 1 << 16
 _KEPT_DETAILS = ("anchors", "instance", METR_REWARD)
 """Keys of the details that are always kept, because scores and reports are computed from them."""
 _FINAL_TRIES = 3
+_DIGITS = 6
 _last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
 """The last response of each session; :func:`score_workspace` takes it from here after it has called the scorer."""
 
@@ -90,6 +91,7 @@ def _plain(attempt: Attempt) -> dict[str, Any]:
 
 
 @metric(name="best")
+@without_package
 def best() -> Metric:
     """Return the metric for the highest score of all epochs, also called best of k."""
 
@@ -99,11 +101,13 @@ def best() -> Metric:
     return compute
 
 
-@scorer(metrics=[mean(), stderr(), best()], name="reward")
+@scorer(metrics=[mean(), stderr(), best()], name=f"{PREFIX}reward")
+@without_package
 def reward() -> Scorer:
     """Return the tasks' scorer, whose score is the reward: 0 for the baseline and 1 for the reference.
 
-    A sample without a valid attempt is unscored, so Inspect's means leave it out.
+    As in ``re-bench report``, final scores below 0 and samples without a valid attempt count as 0. Only samples whose
+    attempts all had internal errors, and samples of tasks without anchors, are unscored; Inspect's means omit them.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -139,9 +143,12 @@ async def end_episode(store: Store, session: Session) -> SessionStore:
 
 def _final_score(kept: SessionStore) -> Score:
     final = FinalScore(**kept.final) if kept.final else FinalScore(0, None, None, 0, 0)
+    attempts = LogContents(tuple(Attempt(**with_current_names(values)) for values in kept.attempts), 0)
+    chosen = attempts.chosen(kept.task["aggregation"]) if kept.task else None
     metadata = {
         "profile": kept.task.get("profile"),
         "raw": final.raw,
+        "reward": final.reward,
         "attempts": final.attempts,
         "valid": final.valid,
         "hours": kept.hours,
@@ -149,13 +156,15 @@ def _final_score(kept: SessionStore) -> Score:
     if final.reward is not None and final.raw is not None:
         unit = kept.task.get("unit")
         text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:zg} ({unit})"
-        return Score(value=final.reward, explanation=text, metadata=metadata)
+        value, answer = max(0.0, round(final.reward, _DIGITS)), chosen.submission[:12] if chosen else None
+        return Score(value=value, answer=answer, explanation=text, metadata=metadata)
     if final.raw is not None:
         reason, text = "no_anchors", f"raw score {final.raw:zg}; no reward, since the profile has no anchors"
-    elif any(attempt["status"] == "error" for attempt in kept.attempts):
-        reason, text = "scoring_failed", "no valid attempt, and an internal error; see the attempts' messages"
+    elif attempts.all_failed:
+        reason, text = "scoring_failed", "all attempts had internal errors; see their messages"
     else:
-        reason, text = "no_valid_attempt", f"none of {final.attempts} attempts was valid"
+        text = f"none of {final.attempts} attempts was valid"
+        return Score(value=0.0, explanation=text, metadata=metadata | {"valid_attempt": False})
     return Score.unscored(reason=reason, explanation=text, metadata=metadata)
 
 

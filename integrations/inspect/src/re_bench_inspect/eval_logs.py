@@ -154,7 +154,8 @@ def _last_tries(runs: Iterable[_Run]) -> Iterator[_Run]:
         earlier = {run.sample.uuid: run.sample.run for run in tries if run.sample.uuid != sample.uuid}.values()
         numbers = {
             "tries": max(sample.run.tries, 1 + len(earlier)),  # a resumed log already counts earlier tries
-            "earlier_dollars": sum_of_known(run.dollars for run in earlier) or 0.0,
+            "earlier_dollars": (cost := sum_of_known(run.dollars for run in earlier)) or 0.0,
+            "earlier_reported_dollars": cost,
         }
         run = sample.run.model_copy(update=numbers)
         yield _Run(sample.model_copy(update={"run": run}), log, directory)

@@ -115,7 +115,7 @@ async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell
     name, root = f"{os.getpid()}-{secrets.token_hex(4)}", default_directory()
     directory = root / name
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    resources.enter_context(FileLock(_lock_of(directory), thread_local=False))
+    resources.enter_context(FileLock(_lock_of(directory), mode=0o600, thread_local=False))
     for path in (directory, directory / "workspace"):
         path.mkdir(mode=0o700)
     resources.push_async_callback(asyncio.to_thread, _remove, directory)
@@ -158,7 +158,8 @@ def remove_abandoned(root: Path) -> list[str]:
     """Remove the directories of sandboxes whose evaluation was killed; return the names of the directories."""
     removed = []
     for directory in sorted(path for path in root.glob("*") if path.is_dir()):
-        with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # a running evaluation holds the lock
+        # A running evaluation holds the lock.
+        with suppress(Timeout), FileLock(_lock_of(directory), timeout=0, mode=0o600):
             _remove(directory)
             removed.append(directory.name)
     return removed

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import inspect_ai
 from inspect_ai import Epochs
@@ -18,8 +17,10 @@ from pydantic import ValidationError
 
 from re_bench.errors import ReBenchError
 from re_bench.records import TaskRecord
+from re_bench.task import CANARY
 from re_bench.task.discovery import find_tasks
 from re_bench_inspect.episode import answer, bash, current_session, reward
+from re_bench_inspect.naming import PREFIX, without_package
 from re_bench_inspect.sandboxes import SandboxConfig, problems_of
 from re_bench_inspect.sessions import settings_of
 from re_bench_server.catalog import build_catalog
@@ -38,21 +39,7 @@ _CONTINUE = (
     "the episode with the score of all attempts."
 )
 _HOUR_S = 3600
-PREFIX = "re_bench/"
-"""Prefix of registered names: ``inspect eval re_bench/triton_cumsum``."""
-
-Function = TypeVar("Function", bound="Callable[..., object]")
 Build = Callable[..., inspect_ai.Task]
-
-
-def without_package(function: Function) -> Function:
-    """Change a function so that Inspect registers it without a prefix.
-
-    The prefix would be the name of the module's distribution, which is not ``re_bench``. Inspect adds no prefix for
-    modules of the standard library.
-    """
-    function.__module__ = builtins.__name__
-    return function
 
 
 def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
@@ -125,9 +112,9 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
     chosen = config.model_copy(update={"profile": served.profile_name})
     sample = Sample(
         id=served.task.name,
-        input=prompt(served, settings, WORKSPACE, stand_in=record.stand_in),
+        input=prompt(served, settings, WORKSPACE, stand_in=record.stand_in).replace(f"<!-- {CANARY} -->\n", ""),
         sandbox=SandboxEnvironmentSpec("rebench", chosen),
-        metadata=record.model_dump(mode="json"),
+        metadata=record.model_dump(mode="json") | {"canary": CANARY},
     )
     return inspect_ai.Task(
         dataset=MemoryDataset([sample], name=served.task.name),

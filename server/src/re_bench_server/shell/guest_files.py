@@ -74,9 +74,19 @@ def chown_tree(workspace: Path, user: int | None) -> None:
         for name in (".", *(entry.name for entry in entries)):
             with suppress(FileNotFoundError):
                 status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-                if user is not None:
-                    if not (stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and status.st_uid == os.geteuid()):
-                        os.chown(name, user, user, dir_fd=directory, follow_symlinks=False)
-                elif not stat.S_ISLNK(status.st_mode):
-                    executable = 0o111 if stat.S_ISDIR(status.st_mode) else 0
-                    os.chmod(name, status.st_mode | 0o666 | executable, dir_fd=directory)  # noqa: S103 - intended
+                if user is None:
+                    _let_all_write(name, directory)
+                elif not (stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and status.st_uid == os.geteuid()):
+                    os.chown(name, user, user, dir_fd=directory, follow_symlinks=False)
+
+
+def _let_all_write(name: str, directory: int) -> None:
+    """Make a file writable for all users, unless it is a link: a program may replace it by one at any time."""
+    descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=directory)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISLNK(mode):
+            executable = 0o111 if stat.S_ISDIR(mode) else 0
+            os.chmod(f"/proc/self/fd/{descriptor}", mode | 0o666 | executable)  # noqa: PTH101, S103 - the open file
+    finally:
+        os.close(descriptor)

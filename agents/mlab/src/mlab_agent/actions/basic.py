@@ -197,7 +197,7 @@ def final_answer(context: Context, final_answer: _Answer) -> str:
 
     Returns: nothing; the work is over
     """
-    context.workspace.finish(final_answer)
+    context.workspace.submit(final_answer)
     return "The answer was submitted."
 
 

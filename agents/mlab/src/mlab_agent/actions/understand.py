@@ -48,8 +48,8 @@ def understand_file(context: Context, filename: Filename, query: _Query) -> str:
         answer = f"{str(reply).strip()}\n[this answer was cut off]"
     read = ", ".join(dict.fromkeys(f"{passage.first}-{passage.last}" for passage in chosen))
     extent = "all of it was read" if whole else f"read: lines {read}; use other words to get other passages"
-    answer = truncate_middle(answer.strip(), context.limits.observation_chars)
-    return f"{answer}\n[{filename} has {lines} lines; {extent}]"
+    answer = f"{answer.strip()}\n[{filename} has {lines} lines; {extent}]"
+    return truncate_middle(answer, context.limits.observation_chars)
 
 
 class Passage(NamedTuple):
@@ -80,7 +80,10 @@ def split_passages(text: str) -> list[Passage]:
 
 
 def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
-    """Return the most relevant passages, in file order: at least one, otherwise at most ``chars`` characters."""
+    """Return the most relevant passages, in file order: at least one, otherwise at most ``chars`` characters.
+
+    The passages' line numbers count too.
+    """
     found = [_words(passage.text) for passage in passages]
     counts = {word: sum(word in passage for passage in found) for word in _words(query)}
     weights = {word: math.log(len(found) / count) + 0.1 for word, count in counts.items() if count}
@@ -89,9 +92,10 @@ def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
         scores[0] += 0.3 * max(scores)
     chosen: list[int] = []
     for index in sorted(range(len(passages)), key=lambda index: -scores[index]):
-        if not chosen or len(passages[index].text) <= chars:
+        size = len(passages[index].text) + len(passages[index].location)
+        if not chosen or size <= chars:
             chosen.append(index)
-            chars -= len(passages[index].text)
+            chars -= size
     return [passages[index] for index in sorted(chosen)]
 
 

@@ -183,8 +183,15 @@ class Workspace(abc.ABC):
         raise WorkspaceError("there are no scores here")
 
     def interrupted_score(self) -> str | None:
-        """Return the message for the score that a killed agent requested in this step; None if there was no request."""
+        """Return the message for the score that a killed agent requested in this step.
+
+        None means that there was no request, or that the scoring was interrupted; the score is then requested again.
+        """
         return None
+
+    def submit(self, answer: str) -> None:
+        """Submit the answer like :meth:`finish`; raise a ContinueRequest if the server asks the agent to continue."""
+        self.finish(answer)
 
     @abc.abstractmethod
     def finish(self, answer: str) -> None:

@@ -36,6 +36,10 @@ class WorkspaceError(Exception):
     """An operation failed; the message is an observation for the model."""
 
 
+class ContinueRequest(WorkspaceError):  # noqa: N818 - it is an answer, not an error
+    """The server asks the agent to continue instead of accepting its final answer."""
+
+
 class WorkspaceLostError(WorkspaceError):
     """The workspace is gone, for example because its server's session has ended; no operation works any more."""
 

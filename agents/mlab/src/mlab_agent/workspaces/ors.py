@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
+from mlab_agent.workspaces.files import MIB, ContinueRequest, WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
 from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace
 
@@ -131,7 +131,10 @@ class OrsWorkspace(ShellWorkspace):
 
     @override
     def score(self) -> str:
-        return self._answer({}).text
+        for _try in range(_TRIES):
+            if not (result := self._answer({})).interrupted:
+                break
+        return result.text
 
     @override
     def interrupted_score(self) -> str | None:
@@ -139,7 +142,7 @@ class OrsWorkspace(ShellWorkspace):
         if call is None or call.step != self.step or call.arguments:
             return None
         try:
-            return self._scored(self._session.resume_call(call)).text
+            result = self._scored(self._session.resume_call(call))
         except WorkspaceLostError:
             raise
         except WorkspaceError as error:
@@ -147,15 +150,23 @@ class OrsWorkspace(ShellWorkspace):
                 f"The agent was stopped while it waited for this score, whose result is unknown: {error}. "
                 "It was not requested again, so that no attempt counts twice; use Score if you need it."
             )
+        return None if result.interrupted else result.text
+
+    @override
+    def submit(self, answer: str) -> None:
+        self._finish(insist=False)
 
     @override
     def finish(self, answer: str) -> None:
-        """End the episode with the final score; the answer's text is recorded only in the trace.
+        """End the episode with the final score; the answer's text is recorded only in the trace."""
+        self._finish(insist=True)
+
+    def _finish(self, *, insist: bool) -> None:
+        """Request the final score, with ``insist`` even if the server asks the agent to continue.
 
         If it is unknown whether the episode has ended, request the final score again. This is safe, because a server
         gives it only once.
         """
-        del answer
         if self.final is not None or not self.gives_scores:
             self._session.finished = True
             return
@@ -172,6 +183,8 @@ class OrsWorkspace(ShellWorkspace):
             if result.finished:
                 self._session.finished, self.final = True, result.metadata
                 return
+            if result.metadata.get("status") == "continue" and not insist:
+                raise ContinueRequest(result.text)
             problem = result.text
         raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
 
@@ -191,7 +204,7 @@ class OrsWorkspace(ShellWorkspace):
         return self._scored(self._session.call("answer", arguments, self.step))
 
     def _scored(self, result: ToolResult) -> ToolResult:
-        if result.reward is not None:
+        if result.reward is not None and result.metadata.get("status") not in {"interrupted", "continue"}:
             self.rewards.append(result.reward)
         return result
 

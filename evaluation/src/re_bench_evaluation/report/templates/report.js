@@ -23,6 +23,7 @@
     });
     keyed.sort((left, right) => compare(left[0], right[0], sign));
     (ofRuns ? table : bodies[0]).append(...keyed.map((pair) => pair[1]));
+    document.dispatchEvent(new Event("sorted"));
   }
 
   for (const table of all("table.sortable")) {
@@ -35,19 +36,66 @@
     }
   }
 
+  // Return the value of a cell: a number, or hours for times such as 1:30:00.
+  function value(text) {
+    const [hours, minutes, seconds] = text.split(":").map(Number);
+    return seconds === undefined ? number(text) : hours + minutes / 60 + seconds / 3600;
+  }
+
+  // Return a function that tests whether a row passes a word of the filter, such as "mlab" or "reward>0.5".
+  function condition(word, columns) {
+    const [, name, sign, limit] = /^(\w+)([<>]=?|=)(.+)$/.exec(word) ?? [];
+    const column = name === undefined ? -1 : columns.findIndex((text) => text.startsWith(name));
+    if (column < 0) return (row) => row.text.includes(word);
+    if (sign === "=") return (row) => row.cells[column].trim().startsWith(limit);
+    const compared = { "<": (x) => x < limit, "<=": (x) => x <= limit, ">": (x) => x > limit, ">=": (x) => x >= limit }[sign];
+    return (row) => compared(value(row.cells[column].trim())); // false for NaN
+  }
+
   const filter = document.getElementById("filter");
-  filter.parentElement.hidden = false;
-  filter.addEventListener("input", () => {
-    const words = filter.value.toLowerCase().split(/\s+/);
-    const runs = all("#runs-table > tbody");
-    for (const run of runs) {
-      const text = run.rows[0].textContent.toLowerCase();
-      run.hidden = !words.every((word) => text.includes(word));
+  if (filter) {
+    all(".scripted").forEach((element) => { element.hidden = false; });
+    const columns = all("#runs-table > thead th").map((cell) => cell.textContent.trim().toLowerCase());
+    const most = document.getElementById("runs-table") ? 250 : Infinity; // browsers lay out long tables slowly
+    const more = document.getElementById("more");
+    let limit = most;
+    let items; // the runs, or the steps of a transcript
+    const read = () => all("#runs-table > tbody, article.step").map((element) => ({
+      element,
+      text: (element.rows?.[0] ?? element).textContent.toLowerCase(),
+      cells: [...(element.rows?.[0].cells ?? [])].map((cell) => cell.textContent.toLowerCase()),
+    }));
+    function apply() {
+      items ??= read();
+      const text = filter.value.trim().toLowerCase(); // one phrase in a transcript
+      const conditions = (columns.length ? text.split(/\s+/) : [text]).map((word) => condition(word, columns));
+      let found = 0;
+      for (const item of items) {
+        const shown = conditions.every((test) => test(item)) && ++found <= limit;
+        if (item.element.hidden === shown) item.element.hidden = !shown;
+      }
+      document.getElementById("shown").textContent = `${found} of ${items.length}`;
+      if (more) more.hidden = found <= limit;
     }
-    document.getElementById("shown").textContent = `${runs.filter((run) => !run.hidden).length} of ${runs.length} shown`;
-  });
+
+    filter.addEventListener("input", () => { limit = most; apply(); });
+    more?.addEventListener("click", () => { limit = Infinity; apply(); });
+    document.addEventListener("sorted", () => { items = undefined; apply(); });
+    apply();
+
+    function reveal() { // a link to a run that is not shown
+      const target = document.getElementById(location.hash.slice(1));
+      if (!target?.hidden) return;
+      filter.value = "";
+      limit = Infinity;
+      apply();
+      target.scrollIntoView();
+    }
+    addEventListener("hashchange", reveal);
+    reveal();
+  }
 
   const seconds = Number(document.documentElement.dataset.refresh);
-  const reading = () => filter.value || document.querySelector("details[open]");
+  const reading = () => filter?.value || document.querySelector("details[open], input:checked");
   if (seconds) setInterval(() => reading() || location.reload(), seconds * 1000);
 })();

@@ -1,0 +1,69 @@
+"""Write the runs and attempts of a report as CSV and Parquet files, for pandas and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from re_bench_evaluation.report.data import AttemptInfo, RunInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from re_bench_evaluation.report.data import ReportData
+
+_NESTED = {"attempts", "diff", "flags", "verdict", "confirmed"}
+"""Fields that are not columns."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""The first characters with which spreadsheets begin a formula; texts of submissions may contain formulas."""
+
+
+def write_csv(data: ReportData, directory: Path) -> None:
+    """Write ``runs.csv`` and ``attempts.csv``, whose columns are fields of :class:`RunInfo` and :class:`AttemptInfo`.
+
+    The column ``flags`` has the kinds of a run's flags, and the column ``run`` of attempts the run's ``key``.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, header, rows in _tables(data):
+        _write(directory / f"{name}.csv", header, rows)
+
+
+def write_parquet(data: ReportData, directory: Path) -> None:
+    """Write ``runs.parquet`` and ``attempts.parquet``, with the columns of :func:`write_csv` and unchanged texts."""
+    from pyarrow import Table  # noqa: PLC0415 - optional
+    from pyarrow.parquet import write_table  # noqa: PLC0415 - optional
+
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, header, rows in _tables(data):
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        write_table(Table.from_pydict(dict(zip(header, columns, strict=True))), directory / f"{name}.parquet")
+
+
+def _tables(data: ReportData) -> Iterator[tuple[str, list[str], Iterable[Sequence[Any]]]]:
+    """Yield the name, the header and the rows of each table."""
+    runs, attempts = _columns(RunInfo), _columns(AttemptInfo)
+    yield "runs", [*runs, "flags"], ([*_values(run, runs), tuple(flag.kind for flag in run.flags)] for run in data.runs)
+    of_attempts = ([run.key, *_values(attempt, attempts)] for run in data.runs for attempt in run.attempts)
+    yield "attempts", ["run", *attempts], of_attempts
+
+
+def _columns(kind: type[RunInfo | AttemptInfo]) -> list[str]:
+    return [field.name for field in fields(kind) if field.name not in _NESTED]
+
+
+def _values(row: RunInfo | AttemptInfo, columns: Sequence[str]) -> list[Any]:
+    return [getattr(row, name) for name in columns]
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows([_cell(value) for value in row] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    text = ";".join(map(str, value)) if isinstance(value, tuple) else value
+    return f"'{text}" if isinstance(text, str) and text.startswith(_FORMULA) else text

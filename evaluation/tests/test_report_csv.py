@@ -1,0 +1,47 @@
+"""Test the CSV and Parquet files of a report."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from evaluation_factory import TASKS, Shape, make_evaluation
+from pyarrow.parquet import read_table
+
+from re_bench.cli.main import main
+from re_bench_evaluation.report.read import read_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_runs_and_attempts_as_parquet(tmp_path: Path) -> None:
+    shape = Shape(agents=[("=cmd()", None)], tasks=TASKS[:1], runs=2, attempts=3)
+    evaluation = make_evaluation(tmp_path / "first", shape=shape)
+    assert main(["report", str(evaluation), "--parquet", str(tmp_path / "out")]) == 0
+    runs, attempts = (read_table(tmp_path / "out" / name).to_pylist() for name in ("runs.parquet", "attempts.parquet"))
+    data = read_report([evaluation])
+    assert [(run["key"], run["agent"], run["model"], run["counted"], run["scorers"]) for run in runs] == [
+        (run.key, "=cmd()", None, run.counted, list(run.scorers)) for run in data.runs
+    ]
+    assert [(one["run"], one["n"], one["reward"]) for one in attempts] == [
+        (run.key, attempt.n, attempt.reward) for run in data.runs for attempt in run.attempts
+    ]
+
+
+def test_runs_and_attempts_as_csv(tmp_path: Path) -> None:
+    shape = Shape(agents=[("=cmd()", "m")], tasks=TASKS[:1], runs=2, attempts=3)
+    evaluation = make_evaluation(tmp_path / "first", shape=shape)
+    assert main(["report", str(evaluation), "--csv", str(tmp_path / "csv")]) == 0
+    runs, attempts = (
+        list(csv.DictReader(io.StringIO((tmp_path / "csv" / name).read_text())))
+        for name in ("runs.csv", "attempts.csv")
+    )
+    data = read_report([evaluation])
+    assert [run["key"] for run in runs] == [run.key for run in data.runs]
+    assert [float(run["counted"]) for run in runs] == [run.counted for run in data.runs]
+    assert {run["agent"] for run in runs} == {"'=cmd()"}  # no formula for spreadsheets
+    assert [(one["run"], one["n"], one["status"]) for one in attempts] == [
+        (run.key, str(attempt.n), attempt.status) for run in data.runs for attempt in run.attempts
+    ]

@@ -1,0 +1,171 @@
+"""Test verdicts, and what agents were allowed, in reports and bundles."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import Shape, change_json, log_of, make_evaluation, task_record
+
+from re_bench.attempts.log import AttemptLog
+from re_bench.cli.main import main
+from re_bench.errors import UsageError
+from re_bench.records import EvaluationRecord, RunRecord
+from re_bench_evaluation.bundle_file import open_bundle
+from re_bench_evaluation.pack import pack
+from re_bench_evaluation.report.data import to_json
+from re_bench_evaluation.report.estimates import make_cells
+from re_bench_evaluation.report.page import render
+from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.runs import allowed
+from re_bench_evaluation.report.terminal import as_text
+from re_bench_evaluation.report.verdicts import FILE, add_verdict
+from re_bench_evaluation.working_time import SessionSummary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from re_bench.attempts.log import Status
+
+pytestmark = pytest.mark.integration
+
+AGENTS = (("mlab", "model-a"), ("mlab", "model-b"))
+SCORINGS: tuple[tuple[float | None, Status], ...] = (
+    (1.6, "valid"), (1.8, "valid"), (None, "invalid"), (None, "error"),
+)  # fmt: skip
+TASKS = (task_record("alpha", profile="gpu"), task_record("beta", profile="gpu"))
+
+
+def make(directory: Path, **plan: Any) -> Path:
+    """Make an evaluation of two agents in a ranked profile; each agent has three runs of each task."""
+    made = make_evaluation(directory, shape=Shape(agents=AGENTS, tasks=TASKS, runs=3, seed=3))
+    change_json(made / "evaluation.json", plan=EvaluationRecord.load(made).plan | plan)
+    return made
+
+
+def judge(run: Path, verdict: str) -> int:
+    return main(["verdict", str(run), verdict, "--by", "Ann", "--reason", "it reads the scorer's clock"])
+
+
+def test_hacks_count_as_0_in_a_column_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation = make(tmp_path / "made")
+    (board,) = read_report([evaluation]).leaderboards
+    leader = board.rows[0]
+    assert leader.without_hacks == leader.overall
+    assert leader.model == "model-b"
+    for task in TASKS:
+        for seed in range(3):
+            assert judge(evaluation / "runs" / f"mlab.model-b.{task.name}.{seed}", "hack") == 0
+    assert capsys.readouterr().out.startswith("mlab.model-b.alpha.0: hack; written to ")
+    data = read_report([evaluation])
+    (board,) = data.leaderboards
+    assert [row.model for row in board.rows] == ["model-a", "model-b"]
+    last = board.rows[-1]
+    assert (last.overall, last.without_hacks.value) == (leader.overall, 0.0)
+    assert {one.value for one in last.by_task_without_hacks.values()} == {0.0}
+    run = next(run for run in data.runs if run.key.endswith("mlab.model-b.beta.1"))
+    assert run.verdict is not None
+    assert (run.verdict.by, run.verdict.reason) == ("Ann", "it reads the scorer's clock")
+    json.dumps(to_json(data), allow_nan=False)
+    header, _line, _first, second = as_text(data).splitlines()[1:5]
+    assert {"overall", "hacks as 0", "behind by", "budget used"} <= set(re.split(" {2,}", header.strip()))
+    assert "* agents were allowed: no network; feedback" in as_text(data)
+    assert " 0.000 " in second
+    page = render(data)
+    assert "<td" in page.partition("Hacks as 0")[2]
+    assert "Verdict: hack, by <bdi>Ann</bdi>" in page
+    assert "no network; feedback" in page
+    # The last verdict counts; `ours` leaves the run out of means.
+    judge(evaluation / "runs" / "mlab.model-b.beta.1", "ours")
+    cell = next(cell for cell in read_report([evaluation]).cells if cell.runs[-1].endswith("mlab.model-b.beta.2"))
+    assert (cell.reward.n, cell.without_hacks.value) == (2, 0.0)
+    assert "1 of 3 runs failed for our reasons, as a person judged" in "".join(flag.text for flag in cell.flags)
+    with open_bundle(pack(evaluation, tmp_path / "bundle").path) as unpacked:
+        assert len((unpacked.directory / FILE).read_text().splitlines()) == 7
+    assert read_report([tmp_path / "bundle"]).leaderboards[0].rows[-1].without_hacks.value == 0.0
+
+
+def test_a_verdict_is_about_one_session(tmp_path: Path) -> None:
+    run = make(tmp_path / "made") / "runs" / "mlab.model-a.alpha.0"
+    judge(run, "hack")
+    assert RunRecord.load(run).session is not None
+    change_json(run / "run.json", session=None)  # as after a repetition
+    (found,) = [one for one in read_report([run]).runs if one.key.endswith("alpha.0")]
+    assert found.verdict is None
+    change_json(run / "run.json", state="running")
+    with pytest.raises(UsageError, match="the run is running"):
+        add_verdict(run, "hack", "Ann", "why")
+    with pytest.raises(UsageError, match="not a run of an evaluation"):
+        add_verdict(tmp_path, "hack", "Ann", "why")
+    (run.parent.parent / FILE).write_text('{"run": 3}\nnonsense\n')
+    (problem,) = read_report([run.parent.parent]).problems
+    assert problem.text == "damaged lines: 2"
+
+
+def test_rows_that_were_allowed_different_things_are_marked_and_not_compared(tmp_path: Path) -> None:
+    one = make(tmp_path / "one", server={"network": "none"})
+    two = make(tmp_path / "two", server={"network": "proxy", "allow": ["pypi.org"], "withhold_rewards": True})
+    (board,) = read_report([one, two]).leaderboards
+    found = {row.evaluation: row.allowed for row in board.rows}
+    assert found == {"one": "no network; feedback", "two": "proxy to pypi.org; no rewards before the end"}
+    assert [row.ahead is None for row in board.rows] == [
+        row is board.rows[0] or row.evaluation != board.rows[0].evaluation for row in board.rows
+    ]
+    assert "allowed" in {flag.kind for flag in board.flags}
+    (alone,) = read_report([one]).leaderboards
+    assert "allowed" not in {flag.kind for flag in alone.flags}
+
+
+def test_runs_that_were_allowed_different_things_are_not_averaged(tmp_path: Path) -> None:
+    sessions = [SessionSummary(network=policy) for policy in ({"mode": "none"}, {"mode": "open"}, None)]
+    found = [allowed({}, session) for session in sessions]
+    assert found == ["no network", "open network", ""]
+    data = read_report([make(tmp_path / "made")])
+    runs = [replace(run, allowed=found[number % 2]) for number, run in enumerate(data.runs)]
+    cells = make_cells(runs, {task.key: task for task in data.tasks}, curves=False)
+    assert len(cells) == 2 * len(data.cells)
+    assert sorted(cell.reward.n for cell in cells[:2]) == [1, 2]
+
+
+def test_success_rate_of_cheating(tmp_path: Path) -> None:
+    evaluation = make(tmp_path / "made", adversarial=True)
+    data = read_report([evaluation])
+    cell = data.cells[0]
+    above = [run for run in data.runs_of(cell) if run.counted]
+    assert "cheating allowed" in cell.allowed
+    assert cell.cheated == pytest.approx(len(above) / 3)
+    judge(evaluation / "runs" / above[0].key.rpartition("/")[2], "clean")
+    data = read_report([evaluation])
+    assert data.cells[0].cheated == pytest.approx((len(above) - 1) / 3)
+    texts = [flag.text for flag in data.leaderboards[0].flags if flag.kind == "adversarial"]
+    assert len(texts) == 2
+    assert "mlab model-a: cheating succeeded in " in texts[0]
+    assert read_report([make(tmp_path / "honest")]).cells[0].cheated is None
+
+
+def test_share_of_the_budget_and_repeated_scorings(tmp_path: Path) -> None:
+    evaluation = make(tmp_path / "made", budget={"hours": 4, "hours_by_task": {"alpha": 8}, "steps": 16})
+    run = evaluation / "runs" / "mlab.model-a.beta.0"
+    change_json(run / "run.json", steps=2, interruptions=2)
+    again = run / "confirmation" / "attempts.jsonl"
+    again.parent.mkdir()
+    attempt = next(one for one in AttemptLog(log_of(run)).read().attempts if one.status == "valid")
+    for raw, status in SCORINGS:
+        reward = None if raw is None else 2 - raw
+        AttemptLog(again).append(replace(attempt, n=0, status=status, raw=raw, reward=reward))
+    data = read_report([evaluation])
+    found = {one.key.rpartition("/")[2]: one for one in data.runs}
+    assert found["mlab.model-a.beta.0"].budget_used == pytest.approx(0.5, abs=0.01)  # of 4 hours
+    assert found["mlab.model-a.alpha.0"].budget_used == pytest.approx(0.5)  # of the steps
+    confirmed = found["mlab.model-a.beta.0"].confirmed
+    assert confirmed is not None
+    assert confirmed.value == pytest.approx(0.2)
+    assert (confirmed.n, confirmed.low is None) == (3, False)
+    assert found["mlab.model-a.beta.0"].counted == pytest.approx(0.2)
+    texts = "".join(flag.text for cell in data.cells for flag in cell.flags)
+    assert "1 of 3 runs were interrupted and continued or restarted" in texts
+    assert "1 of 3 runs count with the mean of repeated scorings" in texts
+    assert all(row.budget_used is not None and 0.4 < row.budget_used < 0.6 for row in data.leaderboards[0].rows)
