@@ -1,4 +1,4 @@
-"""Configure all tests: hypothesis, signals, markers and the directory for state."""
+"""Configure all tests: hypothesis, signals, markers and the directories for state and locks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Replace the user's directory for state with a temporary directory."""
+    """Replace the directories for the user's state and the machine's lock files with temporary directories."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("RE_BENCH_LOCKS", str(tmp_path_factory.mktemp("locks")))  # other jobs may run here
         yield

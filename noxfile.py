@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
+if sys.version_info < (3, 11, 5):
+    sys.exit(f"re-bench needs Python 3.11.5 or newer, not {sys.version.split()[0]}; try: uv python install 3.12")
+
 import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "tests"]
+nox.options.error_on_missing_interpreters = True
 
 HERE = Path(__file__).parent
 SHARED = HERE / ".nox" / "shared"
@@ -252,7 +257,7 @@ def harbor(session: nox.Session) -> str:
         found += map(str, Path.home().glob(".pyenv/versions/3.1[2-4]*/bin/python"))
         pythons = [path for path in found if path and "shims" not in path]
         if not pythons:
-            session.skip("NOT TESTED: Harbor needs Python 3.12 or newer on PATH")
+            session.error("Harbor needs Python 3.12 or newer on PATH")
         session.run(pythons[0], "-m", "venv", str(directory), external=True)
         pip = (str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet")
         session.run(*pip, "harbor==0.24.0", external=True)  # installs the dependencies of 0.25.0
@@ -282,11 +287,16 @@ def system_programs(session: nox.Session) -> None:
 ONCE = ("--repeats", "1")
 SOLVABLE = ("validate", "--only", "baseline", "--only", "reference")
 CHEATS = ("validate", "--only", "cheats")
+STRATEGIES = ("validate", "--only", "strategies")
 add_session("score", *SOLVABLE, text="Score every task's baseline (about 0) and reference (about 1).", default=ONCE)
 add_session("cheats", *CHEATS, text="Score every cheat and check that none succeeds.", default=ONCE)
+add_session(
+    "strategies", *STRATEGIES, text="Score every cheap strategy and check that none is above its bound.", default=ONCE
+)
 add_session("serve", "serve", text="Serve the tasks to agents over the Open Reward Standard.")
 add_session("doctor", "doctor", text="Check the prerequisites and print the commands that install them.")
 for name in (task.name for task in TASKS):
     add_session(f"score-{name}", *SOLVABLE, name, text=f"Score baseline and reference of {name}.")
     add_session(f"cheats-{name}", *CHEATS, name, text=f"Score every cheat of {name}.")
+    add_session(f"strategies-{name}", *STRATEGIES, name, text=f"Score every cheap strategy of {name}.", default=ONCE)
     add_session(f"calibrate-{name}", "calibrate", name, text=f"Measure and write the anchors of {name}.")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+
+from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
     import subprocess
@@ -38,21 +41,29 @@ def test_calibrate_rebuilds_the_truth_first(
     del backend
     task = with_rebuild(made_up, change, REBUILD)
     manifest = (task.directory / "task.toml").read_bytes()
-    done = re_bench("calibrate", task.directory, "--profile", "cpu", "--repeats", "1")
+    done = re_bench("calibrate", task.directory, "--profile", "cpu", "--repeats", "1", "--replace-published")
     assert done.returncode == 0, done.stderr
     assert (task.directory / "rebuilt").read_text() == f"cpu small 0 None {task.scorer}"
     assert f"written to {task.directory / 'anchors.toml'}\n" in done.stdout
     assert (task.directory / "task.toml").read_bytes() == manifest
     assert "spread" not in (task.directory / "anchors.toml").read_text()  # unknown after a single repeat
+    anchors = open_task(task.directory).manifest.anchors("cpu")
+    assert anchors is not None
+    assert (anchors.source.task_version, anchors.source.digest) == (task.manifest.version, anchors.compute_digest())
 
 
 def test_calibrate_writes_no_anchors_without_the_truth_or_for_another_instance(
     made_up: TaskFolder, change: Change, re_bench: ReBench
 ) -> None:
     task = with_rebuild(made_up, change, "        raise SystemExit(3)\n")
-    failed = re_bench("calibrate", task.directory, "--profile", "cpu")
+    published = re_bench("calibrate", task.directory, "--profile", "cpu")
+    assert published.returncode == 2
+    message = r"task\.toml:\d+: profile cpu has published anchors; to replace them .*, use --replace-published\n"
+    assert re.search(message, published.stderr), published.stderr
+    calibrate = ("calibrate", task.directory, "--profile", "cpu", "--replace-published")
+    failed = re_bench(*calibrate)
     assert (failed.returncode, "rebuilding the ground truth failed" in failed.stderr) == (1, True), failed.stderr
     instances = {"RE_BENCH_INSTANCES": '{"made_up/cpu": 2}'}
-    refused = re_bench("calibrate", made_up.directory, "--profile", "cpu", **instances)
+    refused = re_bench(*calibrate, **instances)
     assert (refused.returncode, "only instance 0 can be calibrated" in refused.stderr) == (2, True), refused.stderr
     assert not (task.directory / "anchors.toml").exists()

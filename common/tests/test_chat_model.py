@@ -52,3 +52,6 @@ def test_terms_depend_on_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with pytest.raises(UsageError, match=r"at http://127\.0\.0\.1:9/v1; add --model-price"):
         ChatModel("gpt-3.5-turbo-0125").with_terms()
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.perplexity.ai")
+    with pytest.raises(UsageError, match="'sonar' costs a fee per request"):
+        ChatModel("sonar").with_terms()

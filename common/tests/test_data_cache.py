@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.data.cache import CacheEntry, cache_key
+from re_bench.data.cache import CacheEntry, cache_key, file_lock
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 
@@ -103,3 +103,8 @@ def test_cache_key_is_stable() -> None:
     assert cache_key(1, ["a"]) == cache_key(1, ["a"]) != cache_key(1, ["b"])
     assert len(cache_key(1)) == 12
     assert cache_key(2, "docstrings", 2048, []) == "c2b10193700d"  # existing caches stay valid
+
+
+def test_users_who_cannot_write_a_lock_file_cannot_hold_its_lock(tmp_path: Path) -> None:
+    with file_lock(tmp_path / "lock"):
+        assert (tmp_path / "lock").stat().st_mode & 0o044 == 0

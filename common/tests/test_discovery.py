@@ -57,6 +57,19 @@ def test_entry_points_of_removed_tasks_are_ignored(monkeypatch: pytest.MonkeyPat
     assert list(find_tasks()) == [TASK.name]
 
 
+@pytest.mark.usefixtures("tasks")
+def test_what_is_left_of_an_uninstalled_task_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "left_over" / "__pycache__").mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    left = EntryPoints([EntryPoint("left_over", "left_over", "re_bench.tasks")])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_group: left)
+    assert list(find_tasks()) == list(find_tasks()) == [TASK.name]
+    message = "left_over: skipped, because its directory has no task.toml; run: pip uninstall left_over\n"
+    assert capsys.readouterr().err == message
+
+
 def test_a_checkout_that_others_can_write_and_plain_names_select_no_directory(tasks: Path) -> None:
     shutil.copytree(tasks / TASK.name, tasks / "planted")
     assert find_task("planted").directory == tasks / "planted"

@@ -62,7 +62,9 @@ def test_jobs_are_spread_over_gpus(made_up: TaskFolder, change: Change, monkeypa
     used: list[tuple[str | None, str | None]] = []
     meet = threading.Barrier(3)
 
-    def score_variant(task: TaskFolder, *_arguments: object, gpu: str | None, make_on: str | None, seed: int) -> Score:
+    def score_variant(
+        task: TaskFolder, *_arguments: object, gpu: str | None, make_on: str | None, seed: int, **_options: object
+    ) -> Score:
         used.append((gpu, make_on))
         meet.wait(30 + seed)
         return Score.error(task.name, "cpu", "none")

@@ -16,8 +16,9 @@ import pytest
 
 from re_bench.api import Job, RawScore, Task
 from re_bench.errors import ReBenchError
-from re_bench.gpu.lock import exclusive, waited_s
-from re_bench.scoring.score import GPU_WAIT, score
+from re_bench.gpu.lock import exclusive
+from re_bench.machine_lock import waited_s
+from re_bench.scoring.score import LOCK_WAIT, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +148,7 @@ def test_users_share_the_lock() -> None:
     uuid = f"GPU-test-{os.getpid()}"
     path = shared / f"re-bench-gpu-{uuid}.lock"
     try:
-        with exclusive(uuid, "job of root"):
+        with exclusive(uuid, "job of root", directory=shared):
             pass
         script = HOLD.replace("with ", "os.setgid(65534)\nos.setuid(65534)\nwith ")
         with start(script, uuid, "job of another user", str(shared)) as other:
@@ -155,7 +156,7 @@ def test_users_share_the_lock() -> None:
             assert other.stdout.readline() == "held\n"
             with (
                 pytest.raises(ReBenchError, match=r"\((nobody|65534) on .*: job of another user"),
-                exclusive(uuid, "test", wait_s=0),
+                exclusive(uuid, "test", wait_s=0, directory=shared),
             ):
                 pass
             other.communicate("")
@@ -172,9 +173,7 @@ class Waiting(Task[None]):
         self._directory = directory
 
     def score(self, job: Job[None]) -> RawScore:
-        if job.profile_name == "cpu":
-            return RawScore(1.0, "")
-        with exclusive(UUID, "timing", wait_s=0.5, directory=self._directory):
+        with exclusive(UUID, f"timing {job.profile_name}", wait_s=0.5, directory=self._directory):
             raise AssertionError
 
 
@@ -186,6 +185,5 @@ def test_score_records_time_waited_for_the_gpu(
     with holder(tmp_path):
         result = score(made_up, task, submission, profile="gpu", sandbox="none")
     assert result.status == "error"
-    assert result.details[GPU_WAIT] == pytest.approx(waited_s(), abs=0.01)
-    assert waited_s() - before > 0.4
-    assert GPU_WAIT not in score(made_up, task, submission, profile="cpu", sandbox="none").details
+    assert result.details[LOCK_WAIT] == pytest.approx(waited_s() - before, abs=0.01)
+    assert result.details[LOCK_WAIT] > 0.4

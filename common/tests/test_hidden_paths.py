@@ -99,6 +99,7 @@ def make_task(directory: Path) -> None:
         "truth.py": "answer = 42\n", "__init__.py": "secret = 1\n",
         "sandboxed/look.py": LOOK, "sandboxed/more.py": "more = 1\n", "sandboxed/__init__.py": "",
         "baseline/solution.py": "1\n", "reference/solution.py": "2\n", "cheats/first/solution.py": "3\n",
+        "strategies/first/solution.py": "4\n",
     }  # fmt: skip
     for name, text in files.items():
         path = directory / name

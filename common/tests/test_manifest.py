@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from re_bench.task.manifest import Anchors, BuildSpec, Expectation, Source, Spread
-from re_bench.task.manifest_file import ManifestError, load, write_anchors
+from re_bench.task.manifest_file import ManifestError, load, reversed_anchors, write_anchors
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
 IN_RUN = TASK.replace("time_limit_s = 1\n", "in_run = true\ntime_limit_s = 1\n")
@@ -97,7 +97,7 @@ MEASURED_TOML = """
 kind = "measured", where = "x", date = 2026-01-31, repeats = 1, spread = {starting = 0, reference = 0}, versions = {}
 """.strip()
 LINE = r"String should match pattern '^.*\S.*$'"
-PROFILE = "String should match pattern '^(cpu|gpu|paper)(-[a-z0-9]+)?$'"
+PROFILE = "String should match pattern '^(cpu|gpu|paper|own)(-[a-z0-9]+)?$'"
 FILE = "should be a file's name relative to the submission, without .. and not absolute"
 WHOLE = "Input should be a valid integer"
 SOURCE = "profiles.gpu.anchors.source"
@@ -107,6 +107,11 @@ ANCHORS_OF_ONE = "profiles.paper.devices: should be one table of anchors instead
 # Each row: what to replace in TASK, or in DEVICES if it is not there, by what, and the lines after the file's name.
 MALFORMED = [
     ('device = "cpu"\n', 'device = "cpu"\ndevise = 1\n', ["profiles.cpu.devise: Extra inputs are not permitted"]),
+    (
+        'device = "cpu"\n',
+        'device = "cpu"\nparallel = true\ncores = 2\n',
+        ["profiles.cpu.cores: should be left out, because concurrent scorings (parallel = true) share the cores"],
+    ),
     ("[profiles.paper]", "[profiles.papr]", [f"profiles.papr: {PROFILE}"]),
     ('"An example"', '"An\\nexample"', [f"title: {LINE}"]),
     ("version = 1", "version = true", [f"version: {WHOLE}"]),
@@ -139,6 +144,7 @@ MALFORMED = [
         "profiles.paper.devices[0].reference: should be below starting (3.0), because direction is lower",
     ]),
     ("version = 1", "version = 1\ncheats = {}", ["cheats: belongs in cheats/NAME/cheat.toml"]),
+    ("version = 1", "version = 1\nstrategies = {}", ["strategies: belongs in strategies/NAME/strategy.toml"]),
 ]  # fmt: skip
 MALFORMED_CHEATS = [
     ('"clock|time"', '"clock{(["', "reason: should be a regular expression (unterminated character set at position 7)"),
@@ -237,8 +243,11 @@ def test_written_anchors_are_read_back(
         write_anchors(path, "paper", device)
     assert path.read_text(encoding="utf-8") == IN_RUN
     after = load(path)
-    assert {name: after.anchors(name) for name in anchors} == anchors
-    assert after.profiles["paper"].devices == tuple({entry.source.hardware: entry for entry in devices}.values())
+    assert {name: after.anchors(name) for name in anchors} == {name: one.with_digest() for name, one in anchors.items()}
+    last = {entry.source.hardware: entry.with_digest() for entry in devices}
+    assert after.profiles["paper"].devices == tuple(last.values())
+    stored = [entry for profile in after.profiles.values() for _key, entry in profile.all_anchors()]
+    assert all(one.source.digest in {None, one.compute_digest()} for one in stored)
     without: dict[str, Any] = {"anchors": None, "devices": ()}
     for manifest in (before, after):
         for name, profile in manifest.profiles.items():
@@ -252,8 +261,9 @@ def test_measured_anchors_override_published_ones_or_those_of_the_same_device(pa
     write_anchors(path, "gpu", ANCHORS)
     for device in (on("H200"), on("L4"), on("T4"), on("L4", 4.0)):
         write_anchors(path, "paper", device)
-    assert load(path).anchors("gpu") == ANCHORS != published
-    assert load(path).profiles["paper"].devices == (on("H200"), on("L4", 4.0), on("T4"))
+    assert load(path).anchors("gpu") == ANCHORS.with_digest() != published
+    devices = (on("H200"), on("L4", 4.0), on("T4"))
+    assert load(path).profiles["paper"].devices == tuple(device.with_digest() for device in devices)
     assert load(path).anchors("paper") is None
     assert stat.S_IMODE(anchors_path.stat().st_mode) == 0o644
     anchors_path.unlink()
@@ -285,11 +295,39 @@ def test_invalid_anchors_do_not_change_the_file(path: Path, anchors_path: Path) 
     write_anchors(path, "gpu", ANCHORS)
     before = anchors_path.read_bytes()
     wrong = Anchors(starting=1, reference=2, source=MEASURED)
-    with pytest.raises(ManifestError, match=r"anchors\.toml: profiles\.gpu\.anchors\.reference: should be below"):
+    with pytest.raises(ManifestError, match=r"profile gpu's reference 2\.0 should be below starting 1\.0"):
         write_anchors(path, "gpu", wrong)
     with pytest.raises(ManifestError, match=r"task\.toml: profiles\.tpu: Field required"):
         write_anchors(path, "tpu", ANCHORS)
     assert anchors_path.read_bytes() == before
+
+
+def test_measured_anchors_that_contradict_the_direction_are_ignored_and_kept(path: Path, anchors_path: Path) -> None:
+    published = load(path).anchors("gpu")
+    write_anchors(path, "gpu", ANCHORS)
+    path.write_text(TASK.replace('"lower"', '"higher"').replace("starting = 2.0", "starting = 0.5"), encoding="utf-8")
+    assert published is not None
+    assert load(path).anchors("gpu") == published.model_copy(update={"starting": 0.5})
+    assert reversed_anchors(path) == [("gpu", "anchors")]
+    write_anchors(path, "cpu", Anchors(starting=1.0, reference=2.0, source=MEASURED))
+    assert reversed_anchors(path) == [("gpu", "anchors")]
+    write_anchors(path, "gpu", Anchors(starting=1.0, reference=2.0, source=MEASURED))
+    assert reversed_anchors(path) == []
+    anchors_path.unlink()
+    assert reversed_anchors(path) == []
+
+
+def test_a_digest_changes_with_every_value(path: Path, anchors_path: Path) -> None:
+    write_anchors(path, "gpu", ANCHORS)
+    for old, new in (("starting = 3.0", "starting = 4.0"), ("repeats = 5", "repeats = 6"), ("2.13.0", "2.14.0")):
+        anchors_path.write_text(anchors_path.read_text().replace(old, new, 1))
+        edited = load(path).anchors("gpu")
+        assert edited is not None
+        assert edited.source.digest != edited.compute_digest()
+        anchors_path.write_text(anchors_path.read_text().replace(new, old, 1))
+    same = load(path).anchors("gpu")
+    assert same is not None
+    assert same.source.digest == same.compute_digest()
 
 
 def test_problems_of_the_anchors_file_are_reported(path: Path, anchors_path: Path) -> None:

@@ -201,6 +201,23 @@ def test_fault_is_a_crash_with_its_reason(
     assert reason in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import nowhere\n", "ModuleNotFoundError: No module named 'nowhere'"),
+        ("def broken(:\n", r"SyntaxError: .*module\.py, line 1"),
+        ("import os; os._exit(3)\n", "exit status 3"),
+    ],
+)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_a_module_that_cannot_be_imported_is_an_internal_error(
+    backend: Backend, module: Callable[[str], Path], source: str, reason: str, *, held_out: bool
+) -> None:
+    with pytest.raises(ReBenchError, match=rf"cannot be imported in the sandbox: .*{reason}") as caught:
+        ask(backend, module(source), held_out=held_out)
+    assert not isinstance(caught.value, SandboxFaultError)
+
+
 def test_pause_stops_a_process_and_its_children(backend: Backend, module: Callable[[str], Path]) -> None:
     spinning = "import os\nif os.fork() == 0:\n    while True: pass\ndef go() -> object: return 1\n"
     with SandboxedProcess(backend, module(spinning), SPEC) as process:

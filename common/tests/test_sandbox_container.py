@@ -121,6 +121,11 @@ def test_command_line(engine: Engine, tmp_path: Path) -> None:
     assert command == [*expected, "re-bench/test", "true", "--rm"]
 
 
+@pytest.mark.usefixtures("engine")
+def test_containers_are_pinned_to_cores() -> None:
+    assert pairs(list(Container().launch(["true"], SandboxSpec(cores=[2, 3])).command), "--cpuset-cpus") == ["2,3"]
+
+
 def test_host_network_and_a_gpu_without_a_limit_on_data(engine: Engine) -> None:
     command = list(Container().launch(["true"], SandboxSpec(gpu=UUID, host_network=True)).command)
     devices = {"docker": ("--gpus", f"device={UUID}"), "podman": ("--device", f"nvidia.com/gpu={UUID}")}
@@ -157,13 +162,15 @@ def test_special_characters_in_paths_are_quoted(engine: Engine, tmp_path: Path) 
 def test_environment_has_no_variables_of_the_client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECRET_KEY", "http_proxy", "HTTPS_PROXY", "GIVEN"):
         monkeypatch.setenv(name, HIDDEN)
-    finished = shell("env", GIVEN="two\nlines = yes")
+    finished = shell("env", GIVEN="two\nlines = yes", GIVEN_KEY="word")
     assert "GIVEN=two\nlines = yes\n" in finished.stdout
+    assert "GIVEN_KEY=word\n" in finished.stdout
+    assert "word" not in str(engine.calls("run"))  # other users can read command lines
     assert HIDDEN not in finished.stdout
     assert HIDDEN not in str(engine.calls("run"))
     names = {line.partition("=")[0] for line in finished.stdout.splitlines()}
     silenced = {assignment[:-1] for assignment in SILENCED}
-    kept = {"PATH", "HOSTNAME", "HOME", "USER", "LANG", "GIVEN", "lines "}
+    kept = {"PATH", "HOSTNAME", "HOME", "USER", "LANG", "GIVEN", "lines ", "GIVEN_KEY"}
     assert names - silenced - {"PWD", "SHLVL", "_"} == kept
 
 

@@ -110,6 +110,29 @@ def test_unprotected_backend_enforces_limits(tmp_path: Path) -> None:
         open_backend("jail")
 
 
+PAGE_TABLES = """
+import mmap
+kept = [mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ) for _ in range(100)]
+for area in kept:
+    area.madvise(15)  # MADV_NOHUGEPAGE
+    for offset in range(0, 4 << 30, 2 << 20): area[offset]
+"""
+SOCKETS = """
+import os, socket, time
+for _ in range(5):
+    if os.fork() == 0:
+        kept = [socket.socketpair() for _ in range(490)]
+        time.sleep(60)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("program", "reason"), [(PAGE_TABLES, "more than 512 MiB"), (SOCKETS, "more than 2,048")])
+def test_kernel_memory_of_page_tables_and_sockets_is_limited(backend: Backend, program: str, reason: str) -> None:
+    finished = run(backend, [sys.executable, "-c", program], SandboxSpec(limits=SMALL))
+    assert reason in finished.stopped, finished
+
+
 def test_program_can_be_pid_1() -> None:
     backend = open_backend("bubblewrap")
     number = ["sh", "-c", "kill -STOP $$; kill -KILL $$; echo $$"]

@@ -118,10 +118,10 @@ def test_fast_programs_are_not_affected(backend: Backend) -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("import os; os.kill(os.getpid(), 9)", "the scorer exited with -9 but printed no"),
-        ("print('{}')", "the scorer exited with 0 but printed no"),
+        ("import os; os.kill(os.getpid(), 9)", "exited with -9 without a matching score"),
+        ("print('{}')", "stdout must contain only the score, not '{}'"),
         ("import time; time.sleep(20)", "did not end in 0.8 s and was killed"),
-        ("", "the scorer exited with 9 but printed no"),
+        ("", "exited with 9 without a matching score"),
     ],
 )
 def test_a_crashed_scorer_is_logged_as_an_error(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.task.discovery import open_task
 from re_bench.task.workspace import create_and_build, create_workspace
 from re_bench.testing import run_process
 
@@ -47,6 +48,12 @@ def test_layers_of_a_workspace(made_up: TaskFolder, tmp_path: Path) -> None:
         "data": "prepared for gpu",
         "make.sh": "printf ten > number\n",
     }
+    strategy = made_up.directory / "strategies" / "guess"
+    strategy.mkdir(parents=True)
+    (strategy / "strategy.toml").write_text('description = "guesses"\nat_most = {cpu = 0.5}\n')
+    (strategy / "number").write_text("5")
+    create_workspace(open_task(made_up.directory), tmp_path / "strategy", "strategies/guess", profile="cpu")
+    assert contents(tmp_path / "strategy") == expected | {"number": "5"}
     for profile in ("cpu", "gpu"):
         create_workspace(made_up, tmp_path / profile, "reference", profile=profile)
         assert ("weights" in contents(tmp_path / profile)) == (profile == "cpu")

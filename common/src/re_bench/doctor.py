@@ -28,7 +28,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state
 from re_bench.processes import temporary_directory
 from re_bench.runs.local_executor import machine_memory_mib
-from re_bench.sandbox import BACKENDS, open_backend
+from re_bench.sandbox import BACKENDS, cgroup, open_backend
 from re_bench.sandbox.bubblewrap import find_bwrap
 from re_bench.sandbox.spec import SandboxUnavailableError
 from re_bench.scoring.score import check_backend
@@ -243,7 +243,8 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
         return Finding("sandbox", "note", "none: submissions run with all your rights; scores record this")
     if "without" in backend.name:
         return Finding("sandbox", "note", backend.name, _install("libseccomp2"))
-    limits = "a cgroup limits" if backend.name == "container" else "measurements every 50 ms limit"
+    has_cgroup = backend.name == "container" or (backend.name == BACKENDS[0] and cgroup.available())
+    limits = "a cgroup limits" if has_cgroup else "measurements every 50 ms limit"
     return Finding("sandbox", "ok", f"{backend.name} isolates a program; {limits} its memory")
 
 
@@ -354,7 +355,7 @@ def check_gpus(targets: Sequence[Target]) -> Finding:
     except UsageError as error:
         if not needing:
             return Finding("gpu", "note", "CUDA finds no GPU; the selected profiles need none")
-        return Finding("gpu", "problem", str(error), "run: nvidia-smi, or choose --profile cpu", _names(needing))
+        return Finding("gpu", "problem", str(error), "check the driver, or choose --profile cpu", _names(needing))
     names = [gpu.name for gpu in gpus]
     shown = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
     return Finding("gpu", "ok", f"{shown}; driver {gpus[0].driver or 'of unknown version'}")

@@ -18,6 +18,7 @@ from re_bench.data.files import copy_contents, sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import raise_if_stop_requested
 from re_bench.task import CANARY
+from re_bench.task.rules import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,12 +79,16 @@ class TaskFacts:
         """The part of an attempt's result that an agent sees, as text."""
         return "its score" if self.manifest.show_score else "whether it is valid, but not its score"
 
-    def instructions(self, lines: Iterable[str]) -> str:
-        """Return the task's instructions with the canary line at the top and a list of ``lines`` at the end."""
+    def instructions(self, lines: Iterable[str], hours: str | None = None) -> str:
+        """Return the task's instructions with the canary line at the top, and a list of ``lines`` and the rules below.
+
+        For ``hours`` see :func:`re_bench.task.rules.rules`.
+        """
         text = (self.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
         first = f"<!-- {CANARY} -->\n"
         text = text if text.startswith(first) else first + text
-        return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
+        where = "\n".join(f"- {line}" for line in lines)
+        return f"{text}\n\n## Where you work\n\n{where}\n\n{rules(hours)}"
 
     def workspace_lines(self) -> list[str]:
         """Return lines about the profile and workspace, for the instructions of agents that work without a server."""

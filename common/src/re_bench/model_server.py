@@ -36,10 +36,17 @@ _TOOL = {
     },
 }
 _MANY_TOKENS = 64
+_LASTING = (401, 403, 404)
+"""HTTP statuses that another request does not change, unlike those of a busy server or a refused option."""
 
 
 class _RefusedError(Exception):
     """The server cannot be reached, or did not reply with a chat completion."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+        """The HTTP status; 0 without one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class ModelServer:
             listed = json.loads(self._request("models", timeout_s=_LOOK_S))["data"]
             models = {str(entry["id"]): entry for entry in listed}
         except _RefusedError as error:
-            if "HTTP status" in str(error):
+            if error.status:
                 return Finding("server", "note", f"lists no models ({error})")
             return Finding("server", "problem", str(error), "start the server, or give another --base-url")
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -96,6 +103,15 @@ class ModelServer:
         context = next((value for key in _CONTEXT_KEYS if (value := known.get(key) or meta.get(key))), None)
         text = f"context of {context} tokens" if context else "does not state its context length"
         return Finding("server", "ok", printable(f"lists {self.model}; {text}"))
+
+    def ask(self) -> Finding:
+        """Request one token; the result is a problem if the server does not know the model or the key."""
+        try:
+            reply = self._chat("Say hello.", max_tokens=1)
+        except _RefusedError as error:
+            lasting = error.status in {0, *_LASTING}
+            return Finding("answer", "problem" if lasting else "note", str(error), "check the model's name and the key")
+        return Finding("answer", "ok", printable(str(reply.get("model") or "a model without a name")))
 
     def _usage(self, reply: Mapping[str, Any], seconds: float) -> Iterator[Finding]:
         usage = reply.get("usage")
@@ -163,7 +179,8 @@ class ModelServer:
                 return found
         except urllib.error.HTTPError as error:
             with error:
-                raise _RefusedError(f"HTTP status {error.code}: {_shown(error.read(_MOST_BYTES))}") from None
+                text = f"HTTP status {error.code}: {_shown(error.read(_MOST_BYTES))}"
+                raise _RefusedError(text, error.code) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise _RefusedError(f"{self.base_url} cannot be reached: {printable(str(reason))}") from None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def _check_profile(_type: object, value: str) -> None:
     if value != "auto" and not re.fullmatch(PROFILE, value):
         hint = did_you_mean(value, ("auto", *PROFILES))
-        raise ValueError(f"expected auto, cpu, gpu, paper or a name such as cpu-test2, got {value!r}{hint}")
+        raise ValueError(f"expected auto, cpu, gpu, paper, own or a name such as cpu-test2, got {value!r}{hint}")
 
 
 def _check_finite(_type: object, value: float | None) -> None:

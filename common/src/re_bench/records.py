@@ -43,6 +43,8 @@ SESSION = "session.json"
 """In a session's directory: the session's record."""
 ATTEMPTS = "attempts.jsonl"
 """In a session's directory: the attempt log."""
+INITIAL = "initial"
+"""In a session's directory: the small files that the agent found in its workspace, to compare submissions with them."""
 TRANSCRIPT = "transcript.jsonl"
 """In a session's directory: the agent's tool calls."""
 TRACE = "trace.jsonl"
@@ -153,7 +155,9 @@ class EvaluationRecord(Record):
     """The plan with all defaults filled in."""
     tasks: Annotated[tuple[TaskRecord, ...], Field(max_length=100)]
     versions: dict[str, str]
-    """Versions of Python and of the packages that scores depend on."""
+    """Versions of Python and of packages, the commit of a checkout, and a hash of each agent's own program."""
+    version_changes: tuple[str, ...] = ()
+    """Changes of ``versions`` between the start of the evaluation and its continuations."""
     hardware: str
     """Processor and number of cores of the machine that started the evaluation."""
     gpus: tuple[str, ...] = ()
@@ -201,11 +205,21 @@ class RunRecord(Record):
     """Upper bound on the cost of this try, to compare with the limit on dollars; None if the cost is known."""
     earlier_dollars: Amount = 0.0
     """Cost of earlier tries, or its upper bound."""
+    earlier_reported_dollars: Amount | None = None
+    """Cost of earlier tries as reported by the agent; None if unknown."""
     failures: int = 0
     """Number of consecutive internal errors."""
+    interruptions: int = 0
+    """How often the run resumed or restarted after the evaluation was stopped."""
+    redone: int = 0
+    """How often the run was repeated on request after it had ended."""
+    finished: str | None = None
+    """Why the agent ended, once it has ended; the run's score may still have to be confirmed."""
     tokens: Count | None = None
     """Number of tokens in all calls to the agent's model."""
     steps: Count | None = None
+    models: tuple[str, ...] = ()
+    """The names of the models that answered the agent, according to their server."""
     session: str | None = None
     """The name of the run's session; ``server/sessions/NAME`` contains its attempt log and transcript."""
     attempts: int = 0
@@ -219,6 +233,14 @@ class RunRecord(Record):
     def file_name(cls) -> str:
         """Return the name of the file."""
         return "run.json"
+
+    @property
+    def agent_dollars(self) -> float | None:
+        """The cost of the agent's model as far as reported, including earlier tries; None if unknown."""
+        is_old = "earlier_reported_dollars" not in self.model_fields_set
+        earlier = self.earlier_dollars or None if is_old else self.earlier_reported_dollars
+        known = [dollars for dollars in (self.dollars, earlier) if dollars is not None]
+        return sum(known) if known else None
 
     def session_in(self, run: Path) -> Path | None:
         """Return the session's directory in the run's directory; None if the session is missing or its name invalid."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[3] / "common" / "tests" / "support"))
 
 from more_attacks import ATTACKS
 from ordinary_user import ATTACKS as PROGRAM
-from ordinary_user import as_ordinary_user, python_for_everybody, what_the_attacks_need
+from ordinary_user import ORDINARY, as_ordinary_user, python_for_everybody, what_the_attacks_need
 from re_bench_landlock import kernel
 from re_bench_landlock.landlock import VERSION, Landlock
 
@@ -97,6 +99,47 @@ def not_blocked_for_ordinary_user(readable: Path, version: int, *names: str) -> 
     assert report["sandbox"] == f"landlock ABI {version}"
     assert [each["name"] for each in report["checks"]] == list(names or ATTACKS)
     return {each["name"]: each["why"] for each in report["checks"] if not each["blocked"]}
+
+
+COUNT_FORKS = """
+import os, sys, time
+print("started", flush=True)
+while not os.path.exists(sys.argv[1] + "/go"): time.sleep(0.01)
+count = 1
+for _ in range(100):
+    try:
+        os.fork() or time.sleep(60)
+        count += 1
+    except OSError: pass
+print(count, flush=True)
+os._exit(0)
+"""
+FORK_AFTER_OTHERS_END = f"""
+import subprocess, sys, time
+from pathlib import Path
+from re_bench.limits import Limits
+from re_bench.sandbox.process import Running
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench_landlock.landlock import Landlock
+
+place = sys.argv[1]
+others = [subprocess.Popen(["sleep", "60"], stdout=-3, stderr=-3) for _ in range(30)]
+spec = SandboxSpec(writable={{place: Path(place)}}, limits=Limits(wall_s=60, processes=20))
+with Running(Landlock(), [sys.executable, "-c", {COUNT_FORKS!r}, place], spec) as running:
+    while running.alive() and not running.stdout.total: time.sleep(0.01)
+    for other in others:
+        other.kill()
+        other.wait()
+    open(place + "/go", "w").close()
+    print(running.wait().stdout)
+"""
+
+
+def test_a_program_gets_no_more_processes_when_others_of_its_user_end(readable: Path) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        shutil.chown(place, ORDINARY)
+        finished = as_ordinary_user(readable, python_for_everybody(readable), "-c", FORK_AFTER_OTHERS_END, place)
+    assert (finished.stdout.split(), finished.stderr) == (["started", "20"], "")
 
 
 def test_attacks_as_an_ordinary_user_on_the_oldest_version(readable: Path) -> None:

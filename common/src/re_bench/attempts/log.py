@@ -108,6 +108,11 @@ class LogContents:
     attempts: tuple[Attempt, ...]
     incomplete_lines: int
 
+    @property
+    def all_failed(self) -> bool:
+        """Whether there are attempts, and all of them had internal errors."""
+        return bool(self.attempts) and all(attempt.status == "error" for attempt in self.attempts)
+
     def chosen(self, aggregation: How) -> Attempt | None:
         """Return the attempt that counts by ``aggregation``, or None if no attempt was valid.
 

@@ -20,11 +20,14 @@ from re_bench.untrusted_tree import disk_usage, remove_tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from re_bench.limits import SubmissionLimits
     from re_bench.task.submission_copy import Staged
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 512 << 20
 """Maximum disk usage of an attempt log's records. The oldest are removed first; the newest are always kept."""
+_MAX_INITIAL = 256 << 10
+"""Larger files of a new workspace are not kept: they are data and models, and have no readable diff."""
 
 _INCOMING = ".incoming-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -77,6 +80,17 @@ class Store:
         """Return the copy with this hash, or None. The hash may be any text, because logs may be untrusted."""
         path = self.directory / sha256
         return path if _HASH.fullmatch(sha256) and path.is_dir() and not path.is_symlink() else None
+
+
+def keep_initial_files(workspace: Path, target: Path, limits: SubmissionLimits) -> None:
+    """Copy the small files of a new workspace that submissions may include, to compare submissions with them later."""
+    remove_tree(target)
+    for path in sorted(workspace.rglob("*")):
+        name = path.relative_to(workspace)
+        plain = path.is_file() and not path.is_symlink()
+        if plain and limits.include(name.parts[0]) and path.stat().st_size <= _MAX_INITIAL:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / name)
 
 
 class IncomingRecords:

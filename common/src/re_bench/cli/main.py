@@ -8,14 +8,14 @@ of ``re-bench`` imports all these modules, so commands import slow dependencies 
 from __future__ import annotations
 
 import importlib
-import platform
 import sys
 from contextlib import suppress
-from importlib.metadata import distributions, entry_points
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
+from re_bench.data.provenance import CORE, installed_versions
 from re_bench.errors import UsageError
 from re_bench.options import errors_as_json, print_json, run_app
 from re_bench.processes import cli_entry_point
@@ -28,24 +28,12 @@ AUTHORS = Group("For task authors", sort_key=1)
 MAINTAINERS = Group("For benchmark maintainers", sort_key=2)
 EVALUATORS = Group("For evaluators", sort_key=3)
 
-_CORE = "re-bench-common"
-
-
-def versions() -> dict[str, str | None]:
-    """Return the versions of re-bench, tasks, agents, torch, Triton and Python; None for missing packages."""
-    installed = {distribution.name: distribution.version for distribution in distributions()}
-    plugins = [*entry_points(group="re_bench.tasks"), *entry_points(group="re_bench.agents")]
-    own = {name for name in installed if name.startswith("re-bench-")}
-    own |= {entry.dist.name for entry in plugins if entry.dist}
-    names = [_CORE, *sorted(own - {_CORE}), "torch", "triton"]
-    return {**{name: installed.get(name) for name in names}, "python": platform.python_version()}
-
 
 def describe_versions() -> str:
     """Return the versions as text: first a line for re-bench, then a line for each distribution."""
-    found = versions()
+    found = installed_versions()
     lines = [f"{name} {value or 'not installed'}" for name, value in found.items()]
-    return "\n".join([f"re-bench {found[_CORE]}", *lines])
+    return "\n".join([f"re-bench {found[CORE]}", *lines])
 
 
 app = App(
@@ -76,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with cli_entry_point("re-bench"), errors_as_json(words):
         load_commands()
         if words == ["--version", "--json"]:
-            print_json(versions())
+            print_json(installed_versions())
             return 0
         if not words:
             raise UsageError("missing command (see re-bench --help)")

@@ -49,13 +49,24 @@ def _summary_cells(report: Report) -> list[str]:
     passed = sum(row.passed for row in report.rows)
     figures = [f"{passed} of {len(report.rows)}", f"{report.seconds:.1f}"] if report.rows else ["-", "-"]
     wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.passed)]
-    return [report.task, report.profile, *figures, f"FAILED: {'; '.join(wrong)}" if wrong else "ok"]
+    outcome = "FAILED" if report.problems else _worst(report.rows)
+    return [report.task, report.profile, *figures, f"{outcome}: {'; '.join(wrong)}" if wrong else "ok"]
+
+
+def _worst(rows: Sequence[Row]) -> str:
+    """Return the worst outcome of solutions; an undecided solution is better than a failed one."""
+    outcomes = {_outcome(row) for row in rows}
+    return next((outcome for outcome in ("FAILED", "NOT DECIDED") if outcome in outcomes), "ok")
+
+
+def _outcome(row: Row) -> str:
+    return "ok" if row.passed else "FAILED" if row.decided else "NOT DECIDED"
 
 
 def _validation_cells(row: Row) -> list[str]:
     raw = mean([score.deciding_raw for score in row.scores])
     seconds = sum(score.seconds for score in row.scores)
-    verdict = f"{'ok' if row.passed else 'FAILED'}: {row.verdict}"
+    verdict = f"{_outcome(row)}: {row.verdict}"
     figures = [number(raw), number(row.reward), number(row.spread), str(len(row.scores)), f"{seconds:.1f}"]
     return [row.variant, row.status, *figures, verdict]
 

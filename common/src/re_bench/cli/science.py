@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TOP = Path(__file__).resolve().parents[4]
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _OVERVIEW = (
-    "task", "profile", "ceiling", "noise", "best cheap method", "its reward", "its minutes", "reference",
+    "task", "profile", "ceiling", "noise", "best cheap strategy", "its reward", "its minutes", "reference",
     "METR-equivalent of the reference",
 )  # fmt: skip
 _METR = (
@@ -79,7 +79,7 @@ def _overview(task: TaskFolder) -> Iterator[list[str]]:
         anchors = _anchors(profile)
         records = [record for record in file.records if record.profile == name]
         _, ceiling = _best([record for record in records if record.kind == "ceiling"], file, anchors)
-        cheap, reward = _best([record for record in records if record.cheap], file, anchors)
+        cheap, reward = _best([record for record in records if record.strategy], file, anchors)
         reference = next((record.method for record in records if record.kind == "reference"), "")
         published = task.manifest.metr_anchors(name)
         metr = _reward(anchors.reference, published) if anchors else None

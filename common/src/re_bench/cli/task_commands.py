@@ -150,7 +150,7 @@ def workspace(
     /,
     *,
     solution: Annotated[
-        str, Parameter(name="--with", help="Solution to add: baseline, reference or cheats/NAME.")
+        str, Parameter(name="--with", help="Solution to add: baseline, reference, cheats/NAME or strategies/NAME.")
     ] = "baseline",
     profile: ProfileName = "auto",
     sandbox: SandboxName = None,

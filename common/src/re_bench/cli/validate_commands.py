@@ -48,13 +48,13 @@ def validate(
         tuple[str, ...],
         Parameter(
             negative=(),
-            help="Score only this solution: baseline, reference, cheats (all of them) or a cheat's name; repeatable.",
+            help="Score only these solutions: baseline, reference, cheats, strategies, or the name of one; repeatable.",
         ),
     ] = (),
     solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
     repeats: Annotated[
         Positive | None,
-        Parameter(help="How often to score baseline and reference (default: 3, or the manifest's reference.repeats)."),
+        Parameter(help="How often to score all but cheats (default: 3, or the manifest's reference.repeats)."),
     ] = None,
     jobs: Jobs = None,
     scoring_gpu: ScoringGpu = None,
@@ -106,6 +106,9 @@ def calibrate(
     /,
     *,
     repeats: Annotated[Positive, Parameter(help="How often to score baseline and reference.")] = 5,
+    replace_published: Annotated[
+        Flag, Parameter(help="Measure anchors even if the profile has published ones, which they replace.")
+    ] = False,
     profile: ProfileName = "auto",
     model: ModelOptions = NO_MODEL,
     ray: Ray = None,
@@ -124,7 +127,15 @@ def calibrate(
     if ray is None:
         choose_profile(found, chosen)  # raises if this machine lacks the profile's device
     found = choose_model(found, chosen, model.chosen())
-    anchors = calibrate_task(found, chosen, repeats=repeats, sandbox=sandbox, gpu_type=gpu_type, cluster=ray)
+    anchors = calibrate_task(
+        found,
+        chosen,
+        repeats=repeats,
+        sandbox=sandbox,
+        gpu_type=gpu_type,
+        cluster=ray,
+        replace_published=replace_published,
+    )
     if json:
         print_json({"task": found.name, "profile": chosen, "anchors": anchors.model_dump(mode="json")})
     else:

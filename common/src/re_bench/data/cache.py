@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _READ_ONLY = {errno.EROFS, errno.EACCES}
+_LOCK_MODE = 0o620  # users who can open a lock file can hold the lock, so only those who may write can open it
 
 
 def cache_directory() -> Path:
@@ -150,7 +151,7 @@ def file_lock(lock: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(lock.open("w"))
+            file = stack.enter_context(os.fdopen(os.open(lock, os.O_WRONLY | os.O_CREAT, _LOCK_MODE), "w"))
         except OSError as error:
             if error.errno not in _READ_ONLY:
                 raise UsageError(

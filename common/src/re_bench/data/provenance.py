@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import subprocess
 from pathlib import Path
 
+CORE = "re-bench-common"
+_ALSO_INSTALLED = ("numpy", "openai", "openreward", "torch", "triton")
+_PLUGINS = ("re_bench.tasks", "re_bench.agents")
 _RECORDED = ("re-bench-common", "numpy", "torch", "triton")
 
 
@@ -25,6 +29,30 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return packages
+
+
+def installed_versions() -> dict[str, str | None]:
+    """Return the versions of re-bench, tasks, agents, the packages that they use, and Python; None for missing ones."""
+    installed = {distribution.name: distribution.version for distribution in importlib.metadata.distributions()}
+    plugins = [entry for group in _PLUGINS for entry in importlib.metadata.entry_points(group=group)]
+    own = {name for name in installed if name.startswith("re-bench-")}
+    own |= {entry.dist.name for entry in plugins if entry.dist}
+    names = [CORE, *sorted(own - {CORE}), *_ALSO_INSTALLED]
+    return {**{name: installed.get(name) for name in names}, "python": platform.python_version()}
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that contains this file, with ``-dirty`` after changes; None without one."""
+    here = Path(__file__)
+    try:
+        _git("ls-files", "--error-unmatch", here.name, cwd=here.parent)
+        return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*", cwd=here.parent)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _git(*words: str, cwd: Path) -> str:
+    return subprocess.run(["git", *words], cwd=cwd, capture_output=True, check=True, text=True).stdout.strip()
 
 
 def _lines(path: str, key: str) -> list[str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 INSTEAD = "[redacted]"
 _LIKE_A_KEY = re.compile(r"\bsk-[A-Za-z0-9_*.-]{8,}")
-_SHORTEST = 4  # placeholder keys such as "x" are not secrets
+_SHORTEST = 8  # placeholder keys such as "none" or "EMPTY" are not secrets, and also occur in models' answers
 
 
 def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str:

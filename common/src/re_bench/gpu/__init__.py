@@ -1,1 +1,1 @@
-"""GPUs: choosing, describing and locking them, and interleaved timings."""
+"""GPUs: choosing, describing and locking them."""

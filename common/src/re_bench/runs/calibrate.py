@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 import statistics
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from re_bench.runs.job_resources import NodeRequirements, resources_per_job
 from re_bench.runs.score_process import score_variant
 from re_bench.runs.validation import ANCHORED
 from re_bench.task import services
+from re_bench.task.check_files import line_of, shown, text_of
 from re_bench.task.manifest import Anchors, Source, Spread
 from re_bench.task.manifest_file import write_anchors
 
@@ -37,6 +39,7 @@ def calibrate(
     sandbox: str | None = None,
     gpu_type: str | None = None,
     cluster: str | None = None,
+    replace_published: bool = False,
 ) -> Anchors:
     """Score baseline and reference ``repeats`` times each, interleaved, and write the means to ``anchors.toml``.
 
@@ -52,15 +55,17 @@ def calibrate(
     named by the scorer; if the profile uses a real chat model, they are stored for this model.
 
     Raises:
-        UsageError: if the chosen instance is not 0, because anchors of other instances are computed together with their
-            ground truth.
+        UsageError: if the anchors would replace published ones and ``replace_published`` is False, or the chosen
+            instance is not 0, because anchors of other instances are computed together with their ground truth.
         ReBenchError: if the ground truth cannot be rebuilt, a score is not valid, both anchors are equal, or the scores
             name different devices although every scoring in the profile measures the anchors.
     """
+    if not replace_published:
+        _check_published(task, profile)
     if instance := chosen_instance(task.name, profile):
         raise UsageError(
             f"{task.name}: instance {instance} is chosen, but only instance 0 can be calibrated; "
-            f"run: re-bench prepare {task.name} --profile {profile} --instance 0"
+            f"run: {shlex.join(['re-bench', 'prepare', task.argument, '--profile', profile, '--instance', '0'])}"
         )
     status, _stdout = run_program(services.command("rebuild", task, profile, cluster or ""), capture=False)
     if status != 0:
@@ -82,6 +87,7 @@ def calibrate(
         repeats=repeats,
         spread=Spread(starting=_spread(starting), reference=_spread(reference)) if repeats > 1 else None,
         versions=versions() | {str(name): str(value) for name, value in dict(details.get("versions") or {}).items()},
+        task_version=task.manifest.version,
     )
     if _mean(starting) == _mean(reference):
         raise ReBenchError(
@@ -90,6 +96,19 @@ def calibrate(
     anchors = Anchors(starting=_mean(starting), reference=_mean(reference), source=source)
     write_anchors(task.directory / "task.toml", profile, anchors)
     return anchors
+
+
+def _check_published(task: TaskFolder, profile: str) -> None:
+    """Raise UsageError if the profile's anchors are published, and measured ones would replace them."""
+    anchors = task.manifest.anchors(profile)
+    if anchors is None or anchors.source.kind != "published" or task.manifest.calls_model(profile):
+        return  # anchors measured with a chat model are stored separately
+    path = task.directory / "task.toml"
+    line = line_of(text_of(path), f"profiles.{profile}.anchors")
+    raise UsageError(
+        f"{shown(path)}:{line}: profile {profile} has published anchors; to replace them by anchors measured on this "
+        "machine, use --replace-published"
+    )
 
 
 def _scores(

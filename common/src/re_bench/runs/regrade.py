@@ -19,7 +19,7 @@ from re_bench.task.choices import choose_model, instance_in, instance_of
 from re_bench.task.discovery import task_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -81,6 +81,7 @@ def regrade(
     spending: Spending | None = None,
     model: ChatModel | None = None,
     other_instances: bool = False,
+    gpus: Sequence[str] | None = None,
 ) -> list[Regraded]:
     """Score the submissions stored next to ``log`` again.
 
@@ -105,6 +106,7 @@ def regrade(
             come from the package genai-prices, not from the log.
         other_instances: whether to use this machine's instance for attempts whose instance was drawn from another
             machine's secret.
+        gpus: as for :func:`re_bench.runs.executor.open_executor`.
 
     Raises:
         UsageError: if a task named in the log is not found, or ``into`` cannot be used.
@@ -113,7 +115,7 @@ def regrade(
     store = Store(log.resolve())
     scores: dict[_Job, Future[Score]] = {}
     regraded = []
-    with open_executor(cluster) as executor:
+    with open_executor(cluster, gpus=gpus) as executor:
         attempts = [attempt for attempt in AttemptLog(log).read().attempts if only is None or attempt.n in only]
         options = _Options(sandbox, find or task_named, spending or Spending(), model, other_instances)
         planned = [(attempt, *_plan(executor, attempt, store, options)) for attempt in attempts]

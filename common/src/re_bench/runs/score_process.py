@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from re_bench.task.choices import Instance
     from re_bench.task.discovery import TaskFolder
 
+_MAX_SHOWN = 80
 _PATIENCE_S = 30.0
 """Time that a scorer gets in addition to its time limit, to start, to exit and to remove temporary files."""
 
@@ -76,9 +77,9 @@ def score_submission(
         raise UsageError(f"{task.name}: {_message_of(stdout) or 'the scorer could not start; see its message above'}")
     score = parse_score(stdout, status)
     if score is None:
-        raise ReBenchError(
-            f"{task.name}: the scorer exited with {status} but printed no matching score; see its messages above"
-        )
+        line = stdout.partition(b"\n")[0][:_MAX_SHOWN].decode(errors="replace")
+        remedy = f"stdout must contain only the score, not {line!r}" if line else "see its messages above"
+        raise ReBenchError(f"{task.name}/score.py: exited with {status} without a matching score; {remedy}")
     return score
 
 

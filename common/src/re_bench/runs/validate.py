@@ -42,6 +42,8 @@ Scorings = dict[Future[tuple[Score, float]], str]
 
 _MAX_NAMED = 5
 _REPEATS = 3
+_REPEATED = (*ANCHORED, "strategies/")
+"""Beginnings of the names of solutions that ``repeats`` applies to."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Options:
     """How to validate tasks."""
 
     repeats: int | None = 1
-    """How often to score baseline and reference; None for the manifest's number."""
+    """How often to score baseline, reference and strategies; None for the manifest's number."""
     jobs: int | None = None
     """Number of concurrent scorings on each machine; None for :func:`re_bench.runs.job_resources.default_jobs`. Use
     more than 1 only if concurrent scorings do not disturb each other's measurements."""
@@ -86,7 +88,7 @@ def validate_together(
 ) -> Iterator[tuple[str, Report | ReBenchError]]:
     """Validate tasks, each in a profile; yield each task's name and report, or error, when the task is finished.
 
-    For each task, prepare the profile, score baseline, reference and the profile's cheats, and judge the scores.
+    For each task, prepare the profile, score the chosen solutions (see :func:`choose_solutions`), and judge the scores.
     Scorings of all tasks share this machine's cores. A scoring of a profile that is not ``parallel`` gets all of them.
 
     A cheat's base is the solution that the cheat is derived from. The bases of valid cheats are also scored once. In a
@@ -164,7 +166,7 @@ class _Validation:
     job: _Job
     resources: Resources
     skipped: Sequence[str]
-    """The cheats that do not run in this profile."""
+    """The cheats and strategies that do not run in this profile."""
     order: Sequence[tuple[str, int]]
     """The scorings to submit next, each as a solution's name and a seed."""
     started: float
@@ -187,7 +189,7 @@ class _Validation:
         if skipped:
             print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
         repeats = options.repeats or default_repeats(task)
-        order = [(name, seed) for name in names for seed in range(repeats if name in ANCHORED else 1)]
+        order = [(name, seed) for name in names for seed in range(repeats if name.startswith(_REPEATED) else 1)]
         if not executor.remote:
             template.mkdir(mode=0o755)
             make_template(task, template, partial(run_preparation, task, profile))
@@ -277,11 +279,12 @@ class _Job:
                 return score_submission(self.task, self.solution, self.profile, self.sandbox, gpu=gpu)
             if name not in variants(self.task):
                 return score_submission(self.task, self.task.directory / name, self.profile, self.sandbox, gpu=gpu)
-            # Each further repeat of baseline or reference gets a new workspace, so that their spread includes the draw.
-            start = None if name in ANCHORED and seed > 0 else self.template
+            # Each further repeat of these solutions gets a new workspace, so that their spread includes the draw.
+            start = None if name.startswith(_REPEATED) and seed > 0 else self.template
+            draw = seed if name.startswith("strategies/") else 0
             make_on = gpu if gpu in self.make_on or not self.make_on else self.make_on[number % len(self.make_on)]
             return score_variant(
-                self.task, name, self.profile, self.sandbox, start, seed=seed, gpu=gpu, make_on=make_on
+                self.task, name, self.profile, self.sandbox, start, seed=seed, gpu=gpu, make_on=make_on, draw=draw
             )
         except UsageError:
             raise
@@ -310,7 +313,8 @@ def _repeats_to_run(task: TaskFolder, profile: str, scores: Mapping[str, Sequenc
 def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
     """Return the names of the solutions to score.
 
-    ``only`` contains ``baseline``, ``reference``, ``cheats`` (all cheats) or names of cheats; empty selects everything.
+    ``only`` contains ``baseline``, ``reference``, ``cheats`` (all cheats), ``strategies`` or names of cheats and
+    strategies; empty selects everything except strategies, which take minutes.
 
     Raises:
         UsageError: if the task has no such solution.
@@ -318,12 +322,12 @@ def choose_solutions(task: TaskFolder, only: Sequence[str]) -> list[str]:
     known = variants(task)
     chosen: set[str] = set()
     for name in only:
-        found = [one for one in known if one in {name, f"cheats/{name}"} or one.startswith(f"{name}/")]
+        found = [one for one in known if name in {one, *one.split("/")} or one.startswith(f"{name}/")]
         if not found:
-            hint = did_you_mean(name, (*ANCHORED, "cheats", *task.cheats))
+            hint = did_you_mean(name, {part for one in known for part in one.split("/")})
             raise UsageError(f"{task.name} has no solution {name!r}{hint}")
         chosen.update(found)
-    return [name for name in known if name in chosen or not only]
+    return [name for name in known if (name in chosen if only else not name.startswith("strategies/"))]
 
 
 def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Container[str]) -> list[str]:
@@ -334,12 +338,13 @@ def _bases(task: TaskFolder, profile: str, cheats: Iterable[str], known: Contain
 
 
 def _skipped(task: TaskFolder, profile: str) -> list[str]:
-    others = {name for name, cheat in task.manifest.cheats.items() if not cheat.runs_on(profile)}
-    return [f"cheats/{name}" for name in task.cheats if name in others]
+    manifest = task.manifest
+    cheats = [f"cheats/{name}" for name, cheat in manifest.cheats.items() if not cheat.runs_on(profile)]
+    return cheats + [f"strategies/{name}" for name, one in manifest.strategies.items() if profile not in one.at_most]
 
 
 def _describe_skipped(profile: str, skipped: Sequence[str]) -> str:
-    listed = ", ".join(skipped) if len(skipped) <= _MAX_NAMED else f"{len(skipped)} cheats"
+    listed = ", ".join(skipped) if len(skipped) <= _MAX_NAMED else f"{len(skipped)} solutions"
     return f"skipped for profile {profile}: {listed}"
 
 

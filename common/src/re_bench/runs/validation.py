@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from re_bench.scoring.score import MACHINE
+from re_bench.task.check_files import line_of, shown, text_of
 from re_bench.task.choices import calibrate_command
+from re_bench.task.manifest import CHEAT, STRATEGY
 from re_bench.task.workspace import base_of
 
 if TYPE_CHECKING:
@@ -23,7 +27,14 @@ SUBMISSION = "--solution"
 """Name of the row for the submission that this option adds."""
 _BASE_TOLERANCE = 0.01
 """How much a cheat's reward may exceed the reward of the solution it is derived from, unless that is the baseline."""
-_MAX_REASON = 150
+_MAX_REASON = 300
+_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
+"""The 97.5 % quantiles of Student's t distribution for 1 to 10 degrees of freedom; the last also serves for more."""
+_BUSY_LOAD = 1.5
+"""The load average per core above which a machine is too busy to measure times."""
+
+Verdict = tuple[bool | None, str]
+"""Whether a solution passed (None if the scores do not decide it), and why."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,9 @@ class Row:
     scores: Sequence[Score]
     passed: bool
     verdict: str
-    """Why the solution passed or failed."""
+    """Why the solution passed or failed, or why the scores do not decide it."""
+    decided: bool = True
+    """False if the scores vary too much, or the machine was too busy, for a verdict; ``passed`` is then False."""
     elapsed: Sequence[float] = ()
     """The duration of each scoring in seconds, including the time to build the solution."""
 
@@ -57,8 +70,8 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return the row as a JSON object."""
         scores = [score.to_dict() for score in self.scores]
-        result = {"variant": self.variant, "scores": scores, "passed": self.passed, "verdict": self.verdict}
-        return {**result, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
+        result = {"variant": self.variant, "scores": scores, "passed": self.passed, "decided": self.decided}
+        return {**result, "verdict": self.verdict, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,7 @@ class Report:
     problems: Sequence[str] = field(default_factory=list)
     """Reasons why the task cannot be validated."""
     skipped: Sequence[str] = ()
-    """Cheats that do not run in this profile."""
+    """Cheats and strategies that do not run in this profile."""
     seconds: float = 0.0
     """Seconds from the start of the first scoring to the end of the last."""
 
@@ -101,37 +114,95 @@ def mean(values: Sequence[float | None]) -> float | None:
 def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution, with its verdict.
 
-    Every reward of the baseline must be 0, and every reward of the reference 1, within the profile's tolerance. If the
-    tolerance is at least 1, published anchors belong to other solutions, and only validity is checked.
+    The baseline's mean reward must be 0, and the reference's 1, within the profile's tolerance. If the tolerance is at
+    least 1, published anchors belong to other solutions, and only validity is checked.
 
     A cheat must fail as its ``cheat.toml`` says: either it must be refused, or its mean reward must not exceed the mean
     reward of its base (the solution that it is derived from) by more than 0.01, or by more than the baseline's
-    tolerance if the base is the baseline. Other solutions only need to be valid.
+    tolerance if the base is the baseline. The mean reward of a strategy must not exceed the bound in its
+    ``strategy.toml``. Other solutions only need to be valid.
+
+    Nothing is decided if the rewards of baseline or reference have a standard deviation above the tolerance, if a mean
+    is too high or too low but its 95 % confidence interval is not, or if a time limit or a measured time was exceeded
+    on a busy machine.
     """
+    passed: bool | None
+    if starved := [score for score in scores[variant] if score.details.get(MACHINE, {}).get("starved")]:
+        return Row(variant, scores[variant], passed=False, verdict=brief(starved[0].message), decided=False)
     if variant in ANCHORED:
         passed, verdict = _judge_anchor(task, variant, scores[variant])
     elif variant.startswith("cheats/"):
         passed, verdict = _judge_cheat(task, variant, scores)
+    elif variant.startswith("strategies/"):
+        passed, verdict = _judge_strategy(task, variant, scores[variant])
     else:
         passed = all(score.status == "valid" for score in scores[variant])
         verdict = brief(scores[variant][0].message)
-    return Row(variant, scores[variant], passed, verdict)
+    if passed is False and (load := _load_while_timed(task, scores[variant])) > _BUSY_LOAD:
+        passed, verdict = None, f"{verdict}; the machine was busy (load {load:.1f} per core): validate again"
+    return Row(variant, scores[variant], passed is True, verdict, decided=passed is not None)
 
 
-def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
+def _load_while_timed(task: TaskFolder, scores: Sequence[Score]) -> float:
+    """Return the highest load average per core of valid scores that depend on time; 0 for other scores."""
+    if task.manifest.profiles[scores[0].profile].parallel or any(score.status != "valid" for score in scores):
+        return 0.0
+    machines = [score.details[MACHINE] for score in scores if MACHINE in score.details]
+    return max((machine["load"][1] / machine["cores"] for machine in machines), default=0.0)
+
+
+def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> Verdict:
+    profile = scores[0].profile
     for score in scores:
         if score.status != "valid":
-            return False, f"must be valid: {brief(score.message)}"
+            return False, f"must be valid: {brief(score.message)}; change {variant} or the scorer"
         if score.reward is None:
-            return False, f"no anchors for profile {score.profile}; run {calibrate_command(task, score.profile)}"
-    tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
-    anchors = task.manifest.anchors(scores[0].profile)
+            place = _place(task, "task.toml", f"profiles.{profile}")
+            return False, f"no anchors for profile {profile} ({place}); run: {calibrate_command(task, profile)}"
+    tolerance = getattr(task.manifest.profiles[profile].tolerance, variant)
+    anchors = task.manifest.anchors(profile)
     if tolerance >= 1 and anchors is not None and anchors.source.kind == "published":
         return True, "published anchors, not checked"
     target = 0.0 if variant == "baseline" else 1.0
-    worst = max((score.deciding_reward or 0.0 for score in scores), key=lambda reward: abs(reward - target))
-    within = abs(worst - target) <= tolerance
-    return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:z.4f}")
+    rewards = [score.deciding_reward or 0.0 for score in scores]
+    distance, half = abs(statistics.fmean(rewards) - target), _half_interval(rewards)
+    spread = statistics.stdev(rewards) if len(rewards) > 1 else 0.0
+    expected = f"reward {target:g} +- {tolerance:g}"
+    if max(distance, spread) <= tolerance:
+        return True, expected
+    got = f"{expected}, got {statistics.fmean(rewards):z.4f}" + (f" +- {half:.4f}" if half else "")
+    if distance - half <= tolerance:
+        raise_it = (
+            f"reduce the noise, or raise the tolerance ({_place(task, 'task.toml', f'profiles.{profile}.tolerance')})"
+        )
+        remedy = raise_it if spread > tolerance else "increase --repeats"
+        return None, f"{got} (95 % interval); the scores vary too much (spread {spread:.4f}): {remedy}"
+    key = f"profiles.{profile}.anchors.{'starting' if variant == 'baseline' else variant}"
+    if anchors is None:  # measured in the run
+        place, remedy = _place(task, "task.toml", f"profiles.{profile}.in_run"), ""
+    elif anchors.source.kind == "published":
+        place, remedy = _place(task, "task.toml", key), ""
+    else:
+        place, remedy = _place(task, "anchors.toml", key), f", or run: {calibrate_command(task, profile)}"
+    return False, f"{got} ({place}); change {variant} or the scorer{remedy}"
+
+
+def _place(task: TaskFolder, file: str, key: str) -> str:
+    """Return file and line of a key in one of the task's TOML files."""
+    path = task.directory / file
+    return f"{shown(path)}:{line_of(text_of(path), key)}"
+
+
+def _half_interval(*samples: Sequence[float]) -> float:
+    """Return half the width of the 95 % confidence interval of a mean, or of the difference of two means.
+
+    The degrees of freedom are those of the smaller sample, which is conservative. If a sample has a single value, its
+    spread is unknown, and the result is 0.
+    """
+    if min(map(len, samples)) < 2:  # noqa: PLR2004 - a standard deviation needs two values
+        return 0.0
+    error = math.sqrt(sum(statistics.variance(sample) / len(sample) for sample in samples))
+    return _T[min(min(map(len, samples)) - 1, len(_T)) - 1] * error
 
 
 def base_solution(task: TaskFolder, variant: str, profile: str) -> str:
@@ -147,43 +218,77 @@ def may_be_valid(task: TaskFolder, variant: str, profile: str) -> bool:
 
 def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
     """Return whether a cheat is valid and its mean reward exceeds the reward of its base by more than the tolerance."""
+    return _excess(task, variant, scores) > 0
+
+
+def _excess(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> float:
+    """Return by how much a valid cheat's mean reward exceeds what its base allows; infinite if a reward is missing."""
     rewards = [score.deciding_reward for score in scores[variant] if score.status == "valid"]
     profile = scores[variant][0].profile
     base = base_solution(task, variant, profile)
     floor = _mean_reward(scores.get(base))
     if not rewards or floor is None:
-        return False
+        return -math.inf
     tolerance = task.manifest.profiles[profile].tolerance.baseline
     reward = mean(rewards)
-    return reward is None or reward > floor + (tolerance if base == "baseline" else _BASE_TOLERANCE)
+    return math.inf if reward is None else reward - (floor + (tolerance if base == "baseline" else _BASE_TOLERANCE))
 
 
 def _mean_reward(scores: Sequence[Score] | None) -> float | None:
     return mean([score.deciding_reward for score in scores]) if scores else None
 
 
-def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> tuple[bool, str]:
-    own = scores[variant]
+def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Verdict:
+    own, profile = scores[variant], scores[variant][0].profile
+    base, allowed = base_solution(task, variant, profile), may_be_valid(task, variant, profile)
+    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
+    reason = cheat.expectation(profile).reason if cheat is not None else None
+    key = f"on.{profile}.expect" if cheat is not None and profile in cheat.on else "expect"
+    wanted = f"valid, no better than the {base}" if allowed else "invalid"
+    wanted += f"{' or ' if allowed else ': '}/{reason}/" if reason else ""
+    expected = f"expected {wanted} ({_place(task, f'{variant}/{CHEAT}', key)})"
     for score in own:
         if score.status == "error":
-            return False, f"must be refused: {brief(score.message)}"
+            return False, f"{expected}, got an internal error: {brief(score.message)}; repair the cheat or the scorer"
     if any(score.status == "valid" for score in own):
-        base = base_solution(task, variant, own[0].profile)
-        if _mean_reward(scores.get(base)) is None:
-            return False, f"must be compared with the {base}, which has no reward"
-        allowed = may_be_valid(task, variant, own[0].profile)
-        harmless = not scores_above_base(task, variant, scores)
-        outcome = f"no better than the {base}" if harmless else f"scores above the {base}"
-        return allowed and harmless, outcome if allowed or not harmless else f"must be refused: {outcome}"
-    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
-    reason = cheat.expectation(own[0].profile).reason if cheat is not None else None
-    if may_be_valid(task, variant, own[0].profile) and reason is None:
+        return _judge_valid_cheat(task, variant, scores, expected)
+    if allowed and reason is None:
         # Without a pattern for the reason, a cheat that only crashes would pass.
-        return False, f"refused, but cheat.toml expects no_better and has no reason: {brief(own[0].message)}"
+        return False, f"{expected}, got invalid: {brief(own[0].message)}; repair the cheat, or add reason = ..."
     for score in own:
         if reason is not None and not re.search(reason, score.message):
-            return False, f"refused for another reason than /{reason}/: {brief(score.message)}"
+            return False, f"{expected}, got invalid: {brief(score.message)}; repair the cheat or its reason"
     return True, f"refused: {brief(own[0].message)}"
+
+
+def _judge_valid_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]], expected: str) -> Verdict:
+    own, profile = scores[variant], scores[variant][0].profile
+    base = base_solution(task, variant, profile)
+    floor, reward = _mean_reward(scores.get(base)), mean([score.deciding_reward for score in own])
+    if floor is None:
+        return False, f"{expected}, but the {base} has no reward to compare with; see its row"
+    got = f"{expected}, got reward {'-' if reward is None else f'{reward:z.4f}'} (the {base}: {floor:z.4f})"
+    if not may_be_valid(task, variant, profile):
+        return False, f"{got}; make the scorer refuse the cheat"
+    excess = _excess(task, variant, scores)
+    if excess <= 0:
+        return True, f"no better than the {base}"
+    samples = ([score.deciding_reward or 0.0 for score in scores[name]] for name in (variant, base))
+    if excess <= _half_interval(*samples):
+        return None, f"{got}; the scores vary too much: validate again"
+    return False, f"{got}; make the scorer refuse the cheat"
+
+
+def _judge_strategy(task: TaskFolder, variant: str, scores: Sequence[Score]) -> Verdict:
+    reward, profile = _mean_reward(scores), scores[0].profile
+    bound = task.manifest.strategies[variant.removeprefix("strategies/")].at_most[profile]
+    expected = f"reward at most {bound:g}"
+    if reward is None:
+        return False, f"{expected}, but no reward: {brief(scores[0].message)}; change the strategy"
+    if reward <= bound:
+        return True, expected
+    place = _place(task, f"{variant}/{STRATEGY}", f"at_most.{profile}")
+    return False, f"{expected} ({place}), got {reward:z.4f}; make the task harder, or raise the bound"
 
 
 def brief(message: str) -> str:

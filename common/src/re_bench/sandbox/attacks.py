@@ -38,6 +38,7 @@ from re_bench.sandbox.attack import (
     token,
     victim,
 )
+from re_bench.sandbox.process import Running
 from re_bench.sandbox.spec import SandboxSpec, python_directories
 
 if TYPE_CHECKING:
@@ -259,15 +260,21 @@ def _variables() -> dict[str, str]:
 
 
 def environment(target: Target) -> Iterator[str]:
-    """The environment contains the given variables and no variables of this process."""
+    """The environment contains the given variables, which no command line shows, and no variables of this process."""
     os.environ[VARIABLE] = word = token()
+    key = token()
     try:
-        spec = SandboxSpec(environment={"GIVEN": "yes"}, limits=LIMITS)
+        spec = SandboxSpec(environment={"GIVEN_KEY": key}, limits=LIMITS)
+        with Running(target.backend, ["sh", "-c", "echo started; sleep 60"], spec) as running:
+            while running.alive() and not running.stdout.total:
+                time.sleep(0.01)
+            shown = processes_with(key)
         seen = target.call(_variables, spec=spec)
     finally:
         del os.environ[VARIABLE]
+    yield from [f"all users can read {line!r}" for line in shown.values()]
     yield from [f"{name} is {value}" for name, value in seen.items() if word in value]
-    if seen.get("GIVEN") != "yes":
+    if seen.get("GIVEN_KEY") != key:
         yield "a given variable is missing"
 
 

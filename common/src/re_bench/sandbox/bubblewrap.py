@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.limits import Limits
-from re_bench.sandbox import seccomp
+from re_bench.sandbox import cgroup, seccomp
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import (
     Launch,
@@ -81,12 +81,13 @@ class Bubblewrap:
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
         outer = [
+            *cgroup.command(spec.limits),
             find_bwrap() or "bwrap",
             *_namespaces(host_network=spec.host_network),
             *_filesystem(spec),
-            *_environment(spec),
         ]
-        outer += ["--as-pid-1"] * spec.as_pid1
+        variables = _file_with(_environment(spec))  # other users of this machine can read command lines
+        outer += ["--args", str(variables), *["--as-pid-1"] * spec.as_pid1, "--chdir", spec.directory]
         inner = [
             *rlimits(spec.limits, gpu=spec.gpu is not None),
             *drop_root(spec.user),
@@ -99,10 +100,10 @@ class Bubblewrap:
             outer += ["--seccomp", str(rules)]
         return Launch(
             [*outer, "--", *inner],
-            (info_write,) if rules is None else (info_write, rules),
+            (info_write, variables) if rules is None else (info_write, variables, rules),
             cleanup=lambda: _wait_for_first_process(info_read),
             # bwrap stays as PID 1 in the sandbox, where /proc/1/environ shows bwrap's environment.
-            environment={"PATH": os.environ.get("PATH", os.defpath)},
+            environment={"PATH": os.environ.get("PATH", os.defpath), **cgroup.environment()},
         )
 
 
@@ -259,7 +260,14 @@ def _environment(spec: SandboxSpec) -> Iterator[str]:
         own["LD_LIBRARY_PATH"] = ":".join(libraries)
     for name, value in (own | dict(spec.environment)).items():
         yield from ("--setenv", name, value)
-    yield from ("--chdir", spec.directory)
+
+
+def _file_with(options: Iterable[str]) -> int:
+    """Return the descriptor of a file for bwrap's option ``--args``."""
+    descriptor = os.memfd_create("re-bench-bwrap", os.MFD_CLOEXEC)
+    os.write(descriptor, "".join(f"{option}\0" for option in options).encode(errors="surrogateescape"))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ class SandboxedProcess:
                 the annotation.
             SandboxTimeoutError: if the call took longer than the limit ``wall_s``.
             TimeLimitError: if the scoring run reached its time limit during the call.
-            ReBenchError: if a function in a trusted process raised an exception.
+            ReBenchError: if the process cannot import the module, or a trusted process's function raised an exception.
             TypeError, ValueError: if an argument does not match the function's annotations.
         """
         return self._call(self._limits.wall_s, function, *args, **kwargs)
@@ -176,7 +176,11 @@ class SandboxedProcess:
         signature = signature_of(function)
         bound = signature.bind(*args, **kwargs).arguments
         if not self._ready:
-            self._exchange(_START_S, f"importing {function.__module__}")
+            try:
+                self._exchange(_START_S, f"importing {function.__module__}")
+            except SandboxFaultError as error:  # the process has run no code of a submission yet
+                reason = error.withheld or error
+                raise ReBenchError(f"{function.__module__} cannot be imported in the sandbox: {reason}") from None
             self._ready = True
         with ExitStack() as stack:
             memory = _Memory(stack)

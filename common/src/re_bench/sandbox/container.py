@@ -160,6 +160,7 @@ class Container:
             *([] if spec.as_pid1 else ["--init"]),
             *_privileges(engine, host_network=spec.host_network),
             *_bounds(engine, spec.limits, gpu=spec.gpu is not None),
+            *(["--cpuset-cpus", ",".join(map(str, spec.cores))] if spec.cores else []),
             *_devices(engine, spec.gpu),
             *_mounts(engine, spec),
             *_environment(spec),
@@ -173,6 +174,7 @@ class Container:
             descriptors,
             cleanup=cache(partial(engine.remove, name)),
             ancestor_pid=partial(engine.ancestor_pid, name),
+            environment={**os.environ, **_keys(spec)},
         )
 
 
@@ -283,7 +285,15 @@ def _environment(spec: SandboxSpec) -> Iterator[str]:
     del own["PATH"]  # the image sets its own
     silenced = {spelling: "" for name in _PROXIES for spelling in (name, name.upper())}
     for name, value in (silenced | own | dict(spec.environment)).items():
-        yield from ("--env", f"{name}={value}")
+        yield from ("--env", name if name in _keys(spec) else f"{name}={value}")
+
+
+def _keys(spec: SandboxSpec) -> dict[str, str]:
+    """Return the variables with keys: the engine copies them from its own environment, which other users cannot read.
+
+    Not all variables, because the engine uses some of its own, such as ``HOME``.
+    """
+    return {name: value for name, value in spec.environment.items() if name.endswith("_KEY")}
 
 
 def find_engine() -> Engine:

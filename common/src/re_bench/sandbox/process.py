@@ -44,6 +44,10 @@ class Finished:
     stdout: str
     stderr: str
     seconds: float
+    """Wall-clock time from the start of the sandbox to the program's exit."""
+    cpu_s: float = 0.0
+    """CPU time of the program and its descendants, measured every 50 ms, so up to 50 ms per core are missing. With the
+    backend ``container``, this is the CPU time of the engine's command."""
 
 
 class Running:
@@ -59,7 +63,6 @@ class Running:
     ) -> None:
         deadline.raise_if_expired()
         self._limits = spec.limits
-        self._started = time.monotonic()
         self.stopped = ""
         """Why the program was stopped, or an empty string."""
         self._ended = threading.Event()
@@ -67,7 +70,8 @@ class Running:
         self._user = launch.user
         self._growth = resource_usage.DiskGrowth(spec.writable.values(), user=self._user)
         self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
-        self._process, self._cleanup = start(launch, inherited=inherited), launch.cleanup
+        self._started, self._cpu_s = time.monotonic(), 0.0
+        self._process, self._cleanup = start(launch, inherited=inherited, cores=spec.cores), launch.cleanup
         self._end = launch.end or end_process
         self._time_limit = TimeLimit(self._limits.wall_s, self.core_waits, started=False)
         self._ancestor: int | None = None  # the common ancestor of the program's processes
@@ -134,13 +138,13 @@ class Running:
             TimeLimitError: if the deadline passed in the meantime.
         """
         self._process.wait()
+        seconds = time.monotonic() - self._started
         self.kill()
         raise_if_stop_requested()
         deadline.raise_if_expired()
-        seconds = time.monotonic() - self._started
         self.stopped = self.stopped or self._growth.violation_at_end(self._limits)
         status = _exit_status(self._process.returncode)
-        return Finished(status, self.stopped, self.stdout.text(), self.stderr.text(), seconds)
+        return Finished(status, self.stopped, self.stdout.text(), self.stderr.text(), seconds, self._cpu_s)
 
     def wait_at_most(self, seconds: float) -> int | None:
         """Return the exit status (negative for a signal), or None if the program is still running after ``seconds``."""
@@ -151,6 +155,7 @@ class Running:
     def _watch(self) -> None:
         while self.alive():
             try:
+                self._cpu_s = max(self._cpu_s, self.cpu_seconds())  # lower when a process has just ended
                 reason = self._violation()
             except Exception as error:  # noqa: BLE001 - do not run programs without limits
                 reason = f"its limits cannot be checked ({error!r})"
@@ -182,13 +187,19 @@ class Running:
             self._ended.wait(_POLL_S)
 
 
-def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+def start(
+    launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[int] = (), cores: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Start a sandboxed program in a new POSIX session, with stderr as a pipe and stdout as for ``Popen``.
 
-    The program also inherits the file descriptors ``inherited``, under the same numbers. This function closes the
-    descriptors in ``launch``. Some backends kill the program when the calling thread ends.
+    The program also inherits the file descriptors ``inherited``, under the same numbers, and runs on ``cores`` (empty
+    for the cores of this thread). This function closes the descriptors in ``launch``. Some backends kill the program
+    when the calling thread ends.
     """
+    own_cores = os.sched_getaffinity(0)
     try:
+        if cores:
+            os.sched_setaffinity(0, cores)  # 0: this thread, whose programs inherit it
         return subprocess.Popen(
             launch.command,
             stdin=subprocess.DEVNULL,
@@ -203,6 +214,8 @@ def start(launch: Launch, stdout: int = subprocess.PIPE, *, inherited: Sequence[
         launch.cleanup()
         raise
     finally:
+        if cores:
+            os.sched_setaffinity(0, own_cores)
         for descriptor in launch.descriptors:
             os.close(descriptor)
 

@@ -25,8 +25,12 @@ _PAUSE_FACTOR = 4  # so measuring takes at most a fifth of the time, however man
 _MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks on all file systems
 _S_PER_MIB = 1 / 4096
-_HELD = {"RssAnon", "RssShmem", "VmSwap"}
+_HELD = {"RssAnon", "RssShmem", "VmSwap", "VmPTE"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
+_TABLES = {"VmPTE"}
+"""Page tables: a program can make them as large as it likes by reading memory that it never writes."""
+_MOST_SOCKETS = 2048
+"""Maximum number of sockets of a program with a network of its own; each can hold 0.2 MiB of kernel memory."""
 
 
 @contextmanager
@@ -57,17 +61,31 @@ def memory_violation(root: int, limits: Limits) -> str:
     limit = limits.memory_mib * _MIB
     latest = time.thread_time() + max(1.0, limits.memory_mib * _S_PER_MIB)
     held = {pid: _proc_bytes(pid, "status", _HELD) for pid in process_tree(root)}
+    if _count_sockets(held) > _MOST_SOCKETS:
+        return f"it opened more than {_MOST_SOCKETS:,} sockets"
     if sum(filter(None, held.values())) <= limit:
         return ""
     shares = {}
     for pid in held:
-        shares[pid] = _proc_bytes(pid, "smaps_rollup", _SHARE)
+        share = _proc_bytes(pid, "smaps_rollup", _SHARE)
+        shares[pid] = None if share is None else share + (_proc_bytes(pid, "status", _TABLES) or 0)
         if time.thread_time() > latest:  # in CPU time, so that a busy machine makes no difference
             return "its memory cannot be measured in time: too many processes share too much of it"
     # If a process's share cannot be read, count all its pages, or nothing if the process has exited.
     wholes = (_proc_bytes(pid, "status", _HELD) or 0 for pid, share in shares.items() if share is None)
     over = sum(wholes) + sum(filter(None, shares.values())) > limit
     return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
+
+
+def _count_sockets(pids: Iterable[int]) -> int:
+    """Return the number of sockets in the network namespace of the last process; 0 if it is this process's."""
+    for pid in reversed(list(pids)):
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/ns/net").stat().st_ino == Path("/proc/self/ns/net").stat().st_ino:
+                return 0
+            lines = Path(f"/proc/{pid}/net/protocols").read_text(encoding="ascii").splitlines()[1:]
+            return sum(max(0, int(line.split()[2])) for line in lines)
+    return 0
 
 
 def cpu_seconds(root: int) -> float:

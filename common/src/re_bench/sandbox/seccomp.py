@@ -10,8 +10,8 @@ The filter denies
 - set-user-ID files.
 
 In a sealed sandbox, the filter also blocks operations that programs in other sandboxes could observe: locking files or
-memory, leases and notifications of files, and changing timestamps. It also denies changing priorities. System calls
-through the 32-bit interface kill the process.
+memory, leases and notifications of files, and changing timestamps. It also denies changing priorities and cores. System
+calls through the 32-bit interface kill the process.
 
 For bubblewrap, the filter is a BPF program that allows all other calls. For Docker and Podman, it is a profile that
 replaces the engine's own (``--security-opt seccomp=FILE``). The engine translates the names of calls with its own
@@ -59,12 +59,12 @@ _DENIED = """
 """.split()  # noqa: SIM905 - fifty words read better than fifty lines
 _SEALED = """
     flock inotify_init inotify_init1 inotify_add_watch mlock mlock2 mlockall
-    sched_setscheduler sched_setattr sched_setparam setpriority
+    sched_setaffinity sched_setscheduler sched_setattr sched_setparam setpriority
 """.split()  # noqa: SIM905 - as above
 """Calls that a sealed sandbox also denies. They fail with ``ENOSYS``, so libraries do without them.
 
 All programs can read the amount of locked memory in /proc. A thread of lower priority would seem to wait for a core,
-which extends time limits.
+which extends time limits. A thread on another core would not be limited to the cores of its sandbox.
 """
 _TIMES = ("utime", "utimes", "futimesat", "utimensat")
 """Calls that change timestamps, which other sandboxes could read, for example those of the machine's device nodes in

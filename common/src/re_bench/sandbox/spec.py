@@ -40,6 +40,9 @@ class SandboxSpec:
     """Whether the program is PID 1 of its namespace. Signals from inside the sandbox cannot stop or kill PID 1, which
     must reap orphans. Backends without PID namespaces (``landlock``, ``user`` and ``none``) ignore this."""
     limits: Limits = field(default_factory=Limits)
+    cores: Sequence[int] = ()
+    """Indices of the only cores that the program runs on; empty for all cores that this process may use. In a sealed
+    sandbox with seccomp or in a container, the program cannot change this."""
     gpu: str | None = None
     """UUID (``GPU-…``) of the only NVIDIA GPU that the program can use; None for no GPU."""
     hidden: Sequence[Path] = ()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_STRETCH = 10
 """A limit of ``n`` seconds is reached after ``MAX_STRETCH * n`` seconds at the latest, however busy the machine is."""
+starved: list[str] = []
+"""Texts about the limits of this process that ended because of :data:`MAX_STRETCH`: the machine was too busy."""
 
 
 class CoreTime(NamedTuple):
@@ -61,6 +63,8 @@ class TimeLimit:
             self._longest_wait = max(self._longest_wait, waited - before.waited)
         own = sum(self._ran.values()) / len(os.sched_getaffinity(0))
         self._waited = max(self._waited, min(self._longest_wait, elapsed - own))
+        if MAX_STRETCH * self.seconds <= elapsed < self.seconds + self._waited:
+            starved.append(f"a limit of {self.seconds:g} s had to end after {elapsed:.0f} s")
         return max(0.0, min(self.seconds + self._waited, MAX_STRETCH * self.seconds) - elapsed)
 
     @property

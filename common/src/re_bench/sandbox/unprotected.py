@@ -34,8 +34,7 @@ class Unprotected:
                     f"the backend {self.name!r} cannot show {outside} as {inside}; use a real sandbox"
                 )
         environment = base_environment("/tmp", spec.gpu) | dict(spec.environment)  # noqa: S108
-        assignments = [f"{name}={value}" for name, value in environment.items()]
         # Do not limit processes, because without a namespace the limit would count all processes of the user.
         bounds = rlimits(spec.limits, gpu=spec.gpu is not None)
         limits = [part for part in bounds if not part.startswith("--nproc")]
-        return Launch(["env", "-i", f"--chdir={spec.directory}", *assignments, *limits, *program])
+        return Launch(["env", f"--chdir={spec.directory}", *limits, *program], environment=environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
     try:
         return open_text(name).heldout
     except UsageError as error:
-        command = f"re-bench prepare {job.task.name} --profile {job.profile_name}"
+        command = shlex.join(["re-bench", "prepare", job.task.argument, "--profile", job.profile_name])
         raise UsageError(f"the text {name} is not prepared here; run: {command}") from error
 
 

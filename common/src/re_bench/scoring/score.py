@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -26,12 +27,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from cyclopts import App, Parameter
 
+from re_bench import machine_lock
 from re_bench.attempts.elapsed import Elapsed
 from re_bench.attempts.store import AttemptRecords, Store
-from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.errors import BusyMachineError, InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.options import Json, ProfileName, SandboxName, errors_as_json, run_app
 from re_bench.processes import cli_entry_point
-from re_bench.sandbox import open_backend
+from re_bench.sandbox import open_backend, time_limits
 from re_bench.sandbox.process import shown_directory
 from re_bench.sandbox.spec import Backend, SandboxUnavailableError
 from re_bench.scoring.attempt import METR_REWARD, Score, record
@@ -60,8 +62,13 @@ if TYPE_CHECKING:
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 """A scorer's exit status for each status of the score. After a usage error (2), there is no score."""
 
-GPU_WAIT = "gpu_wait_s"
-"""Key in a score's details: seconds for which the scorer waited for other jobs to release a GPU; absent if 0."""
+LOCK_WAIT = "lock_wait_s"
+"""Key in a score's details: seconds for which the scorer waited for other scorings that measure time on the same GPU or
+on this machine's cores; absent if 0."""
+
+MACHINE = "machine"
+"""Key in a score's details: the machine's 1-minute load averages when scoring began and ended, its number of cores, the
+CPU seconds of the scorer and of the programs that it started, and ``starved``: whether the machine was too busy."""
 
 _MAX_MESSAGE = 4000
 
@@ -107,7 +114,8 @@ def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
         chosen = choose_model(folder, profile_name(folder, profile), model.chosen())
         with contextlib.nullcontext() if log is None else AttemptRecords(log).incoming() as records:
             store, directory = (Store(log) if log else None), (records.directory if records else None)
-            result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=directory, store=store)
+            with contextlib.redirect_stdout(sys.stderr):  # the task may print; stdout is for the score
+                result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=directory, store=store)
             if log is not None and records is not None:
                 result = replace(result, details={**result.details, **({"network": network} if network else {})})
                 records.keep(record(chosen, result, log, Elapsed(*submitted) if submitted else None))
@@ -137,7 +145,8 @@ def score(
         UsageError: if the task cannot be scored on this machine.
         ReBenchError: as :func:`re_bench.task.choices.instance_of`.
     """
-    started = time.monotonic()
+    started, load_before, waited_before = time.monotonic(), os.getloadavg()[0], machine_lock.waited_s()
+    time_limits.starved.clear()
     name, entry = choose_profile(folder, profile)
     backend, instance = open_backend(sandbox), instance_of(folder, name)
     check_backend(folder, backend)
@@ -154,11 +163,13 @@ def score(
             if store is not None:
                 store.add(staged)
             _check_presence(folder, staged)
-            with time_limit(entry.time_limit_s):
+            with _timing_lock(folder, entry), time_limit(entry.time_limit_s):
                 measured = task.score(Job(folder, name, settings, entry, staged, backend, records, instance))
             result = _valid(blank, folder, measured)
         except UsageError:
             raise
+        except BusyMachineError as error:
+            time_limits.starved.append(str(error))
         except InvalidSubmissionError as error:
             withheld = {"withheld": _printable(error.withheld)} if error.withheld else {}
             details = {**blank.details, **withheld}
@@ -166,8 +177,13 @@ def score(
         except Exception as error:  # noqa: BLE001 - every other failure is an internal error
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
+    machine = _machine(load_before)
+    if time_limits.starved:
+        load = f"load {machine['load'][1]:g} on {machine['cores']} cores"
+        text = f"the machine was too busy ({load}): {time_limits.starved[0]}; score again"
+        result = replace(blank, message=_printable(text))
     seconds = round(time.monotonic() - started, 3)
-    details = {**result.details, **instance_details(instance), **_gpu_wait(entry)}
+    details = {**result.details, MACHINE: machine, **instance_details(instance), **_lock_wait(waited_before)}
     return replace(result, details=details, seconds=seconds)
 
 
@@ -187,13 +203,28 @@ def check_backend(task: TaskFolder, backend: Backend) -> None:
         )
 
 
-def _gpu_wait(profile: Profile) -> dict[str, float]:
-    if profile.device != "cuda":
-        return {}
-    from re_bench.gpu.lock import waited_s  # noqa: PLC0415 - only scorings on a GPU need it
+def _machine(load_before: float) -> dict[str, Any]:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu_s = sum(one.ru_utime + one.ru_stime for one in used)
+    load = [round(load_before, 2), round(os.getloadavg()[0], 2)]
+    cores = len(os.sched_getaffinity(0))
+    return {"load": load, "cores": cores, "cpu_s": round(cpu_s, 2), "starved": bool(time_limits.starved)}
 
-    seconds = round(waited_s(), 3)
-    return {GPU_WAIT: seconds} if seconds else {}
+
+def _timing_lock(task: TaskFolder, profile: Profile) -> contextlib.AbstractContextManager[None]:
+    """Return a lock that lets only one scoring at a time measure time on this machine's cores.
+
+    Profiles that measure time on the CPU have the key ``cores``; scorers that measure time on a GPU lock the GPU.
+    """
+    if profile.cores is None:
+        return contextlib.nullcontext()
+    wait_s = (time_limits.MAX_STRETCH - 1) * profile.time_limit_s  # then the scorer's own limit is not exceeded
+    return machine_lock.exclusive("the cores", "cores", f"scoring a submission to {task.name}", wait_s=wait_s)
+
+
+def _lock_wait(before: float) -> dict[str, float]:
+    seconds = round(machine_lock.waited_s() - before, 3)
+    return {LOCK_WAIT: seconds} if seconds else {}
 
 
 def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:

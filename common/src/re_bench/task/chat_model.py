@@ -72,7 +72,8 @@ class ChatModel:
         (by default OpenAI) are used, because other servers may offer a model with the same name at another price.
 
         Raises:
-            UsageError: if a price or ``context`` is missing, and the package is not installed or does not have it.
+            UsageError: if a price or ``context`` is missing, and the package is not installed or does not have it, or
+                lists a fee per request.
         """
         chosen = self if self.dollars_in is not None and self.context is not None else self._look_up()
         lacking = [] if chosen.dollars_in is not None and chosen.dollars_out is not None else ["--model-price IN OUT"]
@@ -96,7 +97,13 @@ class ChatModel:
             _provider, entry = get_snapshot().find_provider_model(self.name, None, None, _server())
         except LookupError:
             return self
-        dollars_in, dollars_out = _max_prices(entry.get_prices(dt.datetime.now(dt.UTC)))
+        price = entry.get_prices(dt.datetime.now(dt.UTC))
+        if price.requests_kcount:
+            raise UsageError(
+                f"{self.name!r} costs a fee per request at {_server()}, which budgets do not count; choose another "
+                "model, or add --model-price IN OUT --model-context TOKENS with prices that include the fee"
+            )
+        dollars_in, dollars_out = _max_prices(price)
         known = {"dollars_in": dollars_in, "dollars_out": dollars_out, "context": entry.context_window}
         return type(self)(**{**asdict(self), **known, **self.terms})
 

@@ -2,7 +2,7 @@
 
 The checks find problems that linters and type checkers do not find, for example in anchors, canary lines, cheats and
 versions. This module compares a task with git, ``constraints.txt``, the lock files and the repository's README;
-:mod:`re_bench.task.check_files` checks the task's own files.
+:mod:`re_bench.task.check_files` and :mod:`re_bench.task.check_sources` check the task's own files.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 from re_bench.data.files import import_file
 from re_bench.task.check_files import FILE_CHECKS, Note, Problem, Report, TaskFiles, line_of, line_with, text_of
+from re_bench.task.check_sources import SOURCE_CHECKS, unreadable_files
 from re_bench.task.discovery import repository_of_tasks
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from re_bench.task.check_files import Found
 
 _SCORING_KEYS = ("direction", "aggregation", "resolution", "submission", "staging")
-_PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run")
+_PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run", "cores")
 _GIT_S = 30
 _LOCK = re.compile(r"^COPY images/locks/([\w-]+)\.txt", re.MULTILINE)
 _LOCK_COMMAND = "for example with pip-compile --generate-hashes -o"
@@ -41,11 +42,13 @@ def check_task(directory: Path, today: dt.date | None = None) -> Report:
     """Check the files of a task; ages of anchors are computed for the date ``today``, by default today in UTC."""
     directory = directory.resolve()
     top = repository_of_tasks(directory.parent)
-    files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
-    checks = (*FILE_CHECKS, _check_version, _check_project, _check_locks, _check_readme_row)
-    found = [entry for check in checks for entry in check(files)]
+    unreadable = list(unreadable_files(directory))
+    paths = frozenset(problem.path for problem in unreadable)
+    files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date(), unreadable=paths)
+    checks = (*FILE_CHECKS, *SOURCE_CHECKS, _check_version, _check_project, _check_locks, _check_readme_row)
+    found = [entry for check in checks for entry in check(files) if entry.path not in paths]
     return Report(
-        tuple(entry for entry in found if isinstance(entry, Problem)),
+        (*unreadable, *(entry for entry in found if isinstance(entry, Problem))),
         tuple(entry for entry in found if isinstance(entry, Note)),
     )
 
@@ -146,7 +149,9 @@ def _git(directory: Path, *arguments: str) -> str | None:
 
 def _check_project(files: TaskFiles) -> Found:
     """Yield problems of ``pyproject.toml``: invalid syntax, a missing entry point, packages without a pin."""
-    path = files.directory / "pyproject.toml"
+    path, hook = files.directory / "pyproject.toml", files.directory / "hatch_build.py"
+    if files.top and hook.exists():
+        yield Problem(hook, 1, "only tasks outside of the repository need it: delete it")
     if not (text := text_of(path)):
         return
     try:

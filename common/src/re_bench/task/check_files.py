@@ -1,9 +1,10 @@
-"""Check a task's own files: manifest, anchors, records, canary lines, cheats, instructions and generated files."""
+"""Check a task's own files: manifest, anchors, records, canary lines, cheats, strategies and generated files."""
 
 from __future__ import annotations
 
 import ast
 import re
+import shlex
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,22 +14,24 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.task import CANARY
-from re_bench.task.discovery import open_task
+from re_bench.task.discovery import argument_for, open_task
 from re_bench.task.generated import INSTRUCTIONS, generate
-from re_bench.task.manifest import CHEAT, RECORDS, Records
-from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
+from re_bench.task.manifest import CHEAT, RECORDS, STRATEGY, Records
+from re_bench.task.manifest_file import ManifestError, anchors_file, load, read_table, reversed_anchors
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterator
 
-    from re_bench.task.manifest import Cheat, Manifest
+    from re_bench.task.manifest import Anchors, Cheat, Manifest
 
 OLDEST_ANCHORS_DAYS = 365
 """Maximum age of anchors, because hardware, drivers and packages change."""
 MIN_CHEATS = 4
 """Minimum number of cheats: every task can be attacked with a forged score, a wrong answer, no answer, and a search for
 the ground truth."""
+MAX_STRATEGY_LINES = 200
+"""Maximum number of lines of all Python files of a task's strategies, which take an agent only minutes to write."""
 MAX_SCORER_LINES = 80
 """Maximum length of ``score.py``, so that a task's class fits on a screen."""
 
@@ -36,7 +39,6 @@ _REQUIRED = {
     "instructions.md": "the text for agents",
     "README.md": "the page for maintainers",
     "pyproject.toml": "the package",
-    "Dockerfile": "the agent's image",
     "score.py": "the scorer",
     "reference": "the reference solution",
     "starter": "the files that agents start with",
@@ -53,14 +55,14 @@ class Problem:
 
     path: Path
     line: int
-    """Line number, counted from 1."""
+    """Line number, counted from 1; 0 if the file is missing."""
     text: str
     fix: Callable[[], object] | None = field(default=None, compare=False)
     """A function that fixes the file; None if there is no automatic fix."""
 
     def __str__(self) -> str:
         """Return ``file:line: text``."""
-        return f"{shown(self.path)}:{self.line}: {self.text}"
+        return f"{_place(self.path, self.line)}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,12 @@ class Note:
 
     path: Path
     text: str
+    line: int = 0
+    """Line number, counted from 1; 0 if the note is about the whole file."""
 
     def __str__(self) -> str:
-        """Return ``file: text``."""
-        return f"{shown(self.path)}: {self.text}"
+        """Return ``file:line: text``."""
+        return f"{_place(self.path, self.line)}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,8 @@ class TaskFiles:
     manifest: Manifest | None = None
     """None if it is malformed."""
     manifest_problems: tuple[str, ...] = ()
+    unreadable: frozenset[Path] = frozenset()
+    """Files that are not UTF-8 or not Python, which no other check looks at."""
 
     def __post_init__(self) -> None:
         """Read the manifest."""
@@ -117,14 +123,18 @@ class TaskFiles:
         return self.directory / "task.toml"
 
     def python_files(self, directory: str) -> list[Path]:
-        """Return the Python files in one of the task's directories."""
-        return sorted((self.directory / directory).rglob("*.py"))
+        """Return the readable Python files in one of the task's directories."""
+        return sorted(path for path in (self.directory / directory).rglob("*.py") if path not in self.unreadable)
 
 
 def shown(path: Path) -> str:
     """Return a path for messages; a path inside the working directory is relative to it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _place(path: Path, line: int) -> str:
+    return f"{shown(path)}:{line}" if line else shown(path)
 
 
 def text_of(path: Path) -> str:
@@ -183,46 +193,67 @@ def _check_instances(files: TaskFiles) -> Found:
 
 
 def _check_anchors(files: TaskFiles) -> Found:
-    """Yield a problem for anchors that are old, dated in the future, in the wrong file or not written by ``calibrate``.
-
-    Also yield a note for each profile without anchors.
-    """
+    """Yield problems of each profile's anchors, and notes on missing, outdated and ignored ones."""
     manifest, measured = files.manifest, anchors_file(files.toml)
     if manifest is None:
         return
-    text, in_manifest = text_of(measured), tomllib.loads(text_of(files.toml)).get("profiles", {})
-    if text and text != anchors_text(tomllib.loads(text)):
-        yield Problem(measured, 1, "not formatted as re-bench calibrate writes it; calibrate again")
+    text, in_manifest = text_of(files.toml), tomllib.loads(text_of(files.toml)).get("profiles", {})
+    ignored = dict(reversed_anchors(files.toml))
     for name, profile in manifest.profiles.items():
-        again = f"re-bench calibrate {files.name} --profile {name}"
-        if not (profile.anchors or profile.devices or profile.models or profile.in_run):
-            yield Note(files.toml, f"profile {name} has no anchors yet: {again}")
-        if in_manifest[name].get("anchors", {}).get("source", {}).get("kind") in ("measured", "modelled"):
-            line = line_of(text_of(files.toml), f"profiles.{name}.anchors")
-            what = f"profile {name}: measured anchors belong in anchors.toml: run {again}"
+        again = shlex.join(["re-bench", "calibrate", argument_for(files.directory), "--profile", name])
+        line = line_of(text, f"profiles.{name}.anchors")
+        if name in ignored:
+            what = f"profile {name}: these anchors contradict direction = {manifest.direction} and are ignored: {again}"
+            yield Note(measured, what, line_of(text_of(measured), f"profiles.{name}.{ignored[name]}"))
+        elif not (profile.anchors or profile.devices or profile.models or profile.in_run):
+            yield Note(files.toml, f"profile {name} has no anchors yet: {again}", line)
+        kind = in_manifest[name].get("anchors", {}).get("source", {}).get("kind")
+        if kind in ("measured", "modelled"):
+            yield Problem(files.toml, line, f"profile {name}: measured anchors belong in anchors.toml: run {again}")
+        elif kind == "published" and profile.anchors and profile.anchors.source.kind != "published":
+            what = f"profile {name}: anchors.toml replaces these published anchors: remove one of the two tables"
             yield Problem(files.toml, line, what)
         for place, anchors in profile.all_anchors():
-            key = f"profiles.{name}.{place[0]}" + "".join(f"[{index}]" for index in place[1:]) + ".source.date"
-            file = measured if text else files.toml
-            days = (files.today - anchors.source.date).days if anchors.source.date else 0
-            if days > OLDEST_ANCHORS_DAYS:
-                what = f"profile {name}: the anchors are {days} days old ({anchors.source.date}): {again}"
-                yield Problem(file, line_of(text_of(file), key), what)
-            elif days < -1:  # tomorrow is possible in another time zone
-                what = (
-                    f"profile {name}: the anchors are from the future ({anchors.source.date}): set the clock, {again}"
-                )
-                yield Problem(file, line_of(text_of(file), key), what)
+            if anchors.source.kind != "published" and measured.is_file():
+                yield from _measured_problems(files, name, f"profiles.{name}.{place[0]}.source", anchors, again)
+
+
+def _measured_problems(files: TaskFiles, name: str, table: str, anchors: Anchors, again: str) -> Found:
+    """Yield problems of measured anchors: edited, old, from the future; and a note if they are of another version."""
+    source, path = anchors.source, anchors_file(files.toml)
+
+    def line(key: str) -> int:
+        return line_of(text_of(path), f"{table}.{key}")
+
+    if source.digest != anchors.compute_digest():
+        what = "edited by hand" if source.digest else "without the digest that re-bench calibrate writes"
+        yield Problem(path, line("digest"), f"profile {name}: the anchors are {what}: {again}")
+    assert files.manifest is not None
+    if source.task_version not in {None, files.manifest.version}:
+        what = f"the anchors are from version {source.task_version} of the task, which is now {files.manifest.version}"
+        yield Note(path, f"profile {name}: {what}; if scores changed since: {again}", line("task_version"))
+    days = (files.today - source.date).days if source.date else 0
+    if days > OLDEST_ANCHORS_DAYS:
+        what = f"profile {name}: the anchors are {days} days old ({source.date}): {again}"
+        yield Problem(path, line("date"), what)
+    elif days < -1:  # tomorrow is possible in another time zone
+        what = f"profile {name}: the anchors are from the future ({source.date}): set the clock, {again}"
+        yield Problem(path, line("date"), what)
 
 
 def _check_records(files: TaskFiles) -> Found:
-    """Yield a problem for each unknown profile in the records."""
+    """Yield a problem for each unknown profile or strategy in the records."""
     path = files.directory / RECORDS
     if files.manifest is None or not path.is_file():
         return
-    for name in sorted({record.profile for record in read_table(path, Records).records} - set(files.manifest.profiles)):
+    records = read_table(path, Records).records
+    for name in sorted({record.profile for record in records} - set(files.manifest.profiles)):
         line = line_with(text_of(path), f'profile = "{name}"')
         yield Problem(path, line, f"task.toml has no profile {name!r}: correct the record or the manifest")
+    known = {(name, profile) for name, one in files.manifest.strategies.items() for profile in one.at_most}
+    for name, profile in sorted({(one.strategy, one.profile) for one in records if one.strategy} - known):
+        line = line_with(text_of(path), f'strategy = "{name}"')
+        yield Problem(path, line, f"no strategies/{name}/{STRATEGY} runs in profile {profile}: correct one of them")
 
 
 def _check_required_files(files: TaskFiles) -> Found:
@@ -231,8 +262,8 @@ def _check_required_files(files: TaskFiles) -> Found:
     required = {files.directory / name: description for name, description in _REQUIRED.items()}
     required |= {package / "__init__.py": "the task's package", package / "grading.py": "the ground truth"}
     for path, description in required.items():
-        if not path.exists():
-            yield Problem(path, 1, f"missing: {description}")
+        if not path.exists() and not path.with_name(f"{path.name}.j2").exists():  # else, it is a generated file
+            yield Problem(path, 0, f"missing ({description}): write it, or copy it from another task")
 
 
 def _check_scorer(files: TaskFiles) -> Found:
@@ -247,9 +278,9 @@ def _check_scorer(files: TaskFiles) -> Found:
 
 
 def _check_canaries(files: TaskFiles) -> Found:
-    """Yield a problem if README, instructions or a Python file of the reference lacks the canary line."""
+    """Yield a problem if README, instructions or a Python file of reference or strategies lacks the canary line."""
     named = [files.directory / "README.md", files.directory / "instructions.md"]
-    for path in [*named, *files.python_files("reference")]:
+    for path in [*named, *files.python_files("reference"), *files.python_files("strategies")]:
         if path.is_file() and CANARY not in text_of(path):
             what = f"has no canary line ({CANARY[:16]}...): type re-bench check --fix"
             yield Problem(path, 1, what, partial(_add_canary, path))
@@ -304,6 +335,24 @@ def _expectation_problems(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str,
         yield key, f"unknown profile {profile}: remove it, or correct the name"
 
 
+def _check_strategies(files: TaskFiles) -> Found:
+    """Yield problems of the strategies: no description, unknown profiles, long programs."""
+    if files.manifest is None:
+        return
+    folders = {path.parent for path in files.directory.glob("strategies/*/*") if path.name != "__pycache__"}
+    for folder in sorted(path for path in folders if path.name not in files.manifest.strategies):
+        yield Problem(folder, 1, f"has no {STRATEGY}: describe the strategy and its highest reward")
+    for name, strategy in files.manifest.strategies.items():
+        path = files.directory / "strategies" / name / STRATEGY
+        for profile in sorted(set(strategy.at_most) - set(files.manifest.profiles)):
+            line = line_of(text_of(path), "at_most")
+            yield Problem(path, line, f"unknown profile {profile}: remove it, or correct the name")
+    count = sum(len(text_of(path).splitlines()) for path in files.python_files("strategies"))
+    if count > MAX_STRATEGY_LINES:
+        what = f"{count} lines of Python, at most {MAX_STRATEGY_LINES}: a cheap strategy takes minutes to write"
+        yield Problem(files.directory / "strategies", 1, what)
+
+
 def _check_instructions(files: TaskFiles) -> Found:
     """Yield problems of the instructions: a wrong direction, or no name of a file to submit."""
     path, manifest = files.directory / "instructions.md", files.manifest
@@ -319,8 +368,8 @@ def _check_instructions(files: TaskFiles) -> Found:
 
 
 def _check_generated_files(files: TaskFiles) -> Found:
-    """Yield a problem for each stale generated file."""
-    if files.manifest is None:
+    """Yield a problem for each missing or stale generated file."""
+    if files.manifest is None or files.unreadable:  # generating imports the task's code
         return
     try:
         generated = generate(open_task(files.directory))
@@ -331,8 +380,9 @@ def _check_generated_files(files: TaskFiles) -> Found:
     for name, text in generated.items():
         path = files.directory / name
         if text_of(path) != text:
-            what = "differs from its template's output: type re-bench check --fix"
-            yield Problem(path, 1, what, partial(path.write_text, text, encoding="utf-8"))
+            what = "differs from its template's output" if path.exists() else "missing"
+            fix = partial(path.write_text, text, encoding="utf-8")
+            yield Problem(path, int(path.exists()), f"{what}: type re-bench check --fix", fix)
 
 
 FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
@@ -346,6 +396,7 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _check_cheat_folders,
     _check_expectations,
     _check_cheat_programs,
+    _check_strategies,
     _check_instructions,
     _check_generated_files,
 )

@@ -12,6 +12,7 @@ workspace or scoring run.
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -34,12 +35,15 @@ def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
     ``auto`` is ``gpu`` if the task has that profile and the machine has a GPU, otherwise ``cpu``.
 
     Raises:
-        UsageError: if the task has no such profile, or the profile's device is missing.
+        UsageError: if the task has no such profile, or the profile's device or cores are missing.
     """
     name = profile_name(task, option)
     profile = task.profile(name)
     if profile.device == "cuda" and not _cuda_present():
         raise UsageError(f"profile {name} needs a CUDA device and this machine has none; choose profile cpu")
+    usable = len(os.sched_getaffinity(0))
+    if profile.cores is not None and profile.cores > usable:
+        raise UsageError(f"profile {name} needs {profile.cores} cores; this process may use {usable}")
     return name, profile
 
 
@@ -85,9 +89,8 @@ def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
 
 def calibrate_command(task: TaskFolder, profile: str) -> str:
     """Return the command that measures a profile's anchors, with the operator's chat model if there is one."""
-    if task.chat_model is None:
-        return f"nox -s calibrate-{task.name} -- --profile {profile}"
-    return f"re-bench calibrate {task.name} --profile {profile} {shlex.join(task.chat_model.argv())}"
+    model = task.chat_model.argv() if task.chat_model else []
+    return shlex.join(["re-bench", "calibrate", task.argument, "--profile", profile, *model])
 
 
 Instance = int | str

@@ -14,10 +14,12 @@ import stat
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError, did_you_mean
+from re_bench.processes import print_progress
 from re_bench.task.manifest_file import ManifestError, load
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ class TaskFolder:
     def name(self) -> str:
         """The task's name in commands: the name of its directory."""
         return self.directory.name
+
+    @property
+    def argument(self) -> str:
+        """The task as an argument of a command: its name, or its directory if the name does not select it."""
+        return argument_for(self.directory)
 
     @property
     def scorer(self) -> Path:
@@ -91,7 +98,7 @@ def find_tasks() -> dict[str, TaskFolder]:
 
     Raises:
         ManifestError: if a manifest is malformed.
-        UsageError: if two packages have tasks with the same name, or an entry point's package has no ``task.toml``.
+        UsageError: if two packages have tasks with the same name.
     """
     return {name: open_task(directory) for name, directory in task_directories().items()}
 
@@ -146,6 +153,15 @@ def task_named(name: str) -> TaskFolder:
     raise UsageError(f"there is no task {name[:200]!r}; known tasks: {known}; directories need a slash, as in ./NAME")
 
 
+def argument_for(directory: Path) -> str:
+    """Return the argument that selects the task in ``directory``: its name, or else its path with a slash."""
+    with suppress(UsageError):
+        if task_directories().get(directory.name) == directory:
+            return directory.name
+    here = Path.cwd()
+    return f"./{directory.relative_to(here)}" if directory.is_relative_to(here) else str(directory)
+
+
 def repository_around(path: Path) -> Path | None:
     """Return the checkout of the repository that contains ``path``, or None."""
     tops = (path, *path.parents)
@@ -183,9 +199,18 @@ def _repository_tasks() -> list[Path]:
 
 
 def _is_own(top: Path) -> bool:
-    """Return whether a checkout belongs to this user or root, and is not writable for all users."""
+    """Return whether a checkout belongs to this user or root, and is not writable for all users.
+
+    Its group may write: with the umask 002, the default of several distributions, all checkouts are like that.
+    """
     statuses = [path.stat() for path in (top, top / "common", top / "tasks") if path.is_dir()]
     return all(status.st_uid in {0, os.geteuid()} and not status.st_mode & stat.S_IWOTH for status in statuses)
+
+
+@cache
+def _report_leftover(name: str, distribution: str) -> None:
+    """Print, once, that an installed task has no files."""
+    print_progress(f"{name}: skipped, because its directory has no task.toml; run: pip uninstall {distribution}")
 
 
 def _installed_directories() -> dict[str, Path]:
@@ -206,8 +231,9 @@ def _installed_directories() -> dict[str, Path]:
         # In an editable install, the package is in the task's directory.
         candidates = (directory for package in packages for directory in (package, package.parent))
         task = next((directory for directory in candidates if (directory / "task.toml").is_file()), None)
-        if task is None:
-            raise UsageError(f"entry point {entry.name} = {entry.value!r}: the package has no task.toml")
+        if task is None:  # for example, only __pycache__ is left after switching to another branch
+            _report_leftover(entry.name, entry.dist.name if entry.dist else entry.name)
+            continue
         if (other := installed.setdefault(task.name, task)) != task:
             raise UsageError(f"two tasks are called {task.name}: {other} and {task}; uninstall one of them")
     return installed

@@ -8,22 +8,25 @@ imported for every attempt.
 from __future__ import annotations
 
 import inspect
+import os
+import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from re_bench.data.files import import_file
-from re_bench.errors import UsageError
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.processes import print_step
 from re_bench.sandbox.calls import SandboxedProcess
+from re_bench.sandbox.process import Finished, describe_exit, run
 from re_bench.sandbox.spec import Backend, SandboxSpec
 from re_bench.task.hidden_paths import hidden_directories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
     from types import ModuleType
 
     from re_bench.task.choices import Instance
@@ -42,6 +45,8 @@ The function raises ValueError if a request does not have the format described i
 UsageError, whose message the agent reads, if an experiment is not allowed. Several threads may call the function
 concurrently."""
 
+_TAIL = 600
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _TICK_S = 2.0
 _PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
 """Makes idle OpenMP threads sleep instead of spin, to leave the cores to other scoring runs."""
@@ -160,13 +165,62 @@ class Job(Generic[ProfileT]):
             writable: directories that the process can write to, by their paths in the sandbox.
             gpu: UUID of the GPU that the process can use, as CUDA device 0; None for no GPU.
         """
-        shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
-        hidden = hidden_directories(self.task.directory)
-        environment = {**_PASSIVE, **(environment or {})}
-        limits = self.settings.limits
-        spec = SandboxSpec(shown, writable or {}, environment, limits=limits, gpu=gpu, hidden=hidden, sealed=sealed)
+        shown = [*([self.submission] if submission else []), *visible]
+        spec = replace(self._spec(shown, writable, environment), gpu=gpu, sealed=sealed)
         return SandboxedProcess(
             self.backend, module, spec, packages=packages, trusted=not submission, held_out=held_out
+        )
+
+    def run_program(
+        self,
+        program: Sequence[str],
+        *,
+        solution: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        visible: Sequence[Path] = (),
+        writable: Mapping[str, Path] | None = None,
+    ) -> Finished:
+        """Run a program in a new sandbox until it exits; return its output, wall-clock time and CPU time.
+
+        Args:
+            program: the command, such as ``["python", "train.py"]``.
+            solution: the program's directory, which becomes its read-only working directory; None for the submission.
+                For another directory, such as the task's baseline, a failure of the program is an internal error.
+            environment: as for :meth:`sandbox`.
+            visible: as for :meth:`sandbox`.
+            writable: as for :meth:`sandbox`; the sandbox's user must be allowed to write to the directories.
+
+        Raises:
+            InvalidSubmissionError: if the submission's program exceeds a limit or its exit status is not 0.
+            ReBenchError: if another program does.
+            TimeLimitError: if the scoring run reached its time limit.
+        """
+        directory = self.submission if solution is None else solution
+        spec = self._spec([directory, *visible], writable, environment)
+        first, *rest = program
+        command = [self.backend.python if first == "python" else first, *rest]
+        finished = run(self.backend, command, replace(spec, directory=str(directory), sealed=True))
+        if finished.stopped or finished.status != 0:
+            reason = finished.stopped or f"it ended with {describe_exit(finished.status)}"
+            text = f"{shlex.join(program)} failed: {reason}\n{finished.stderr.strip()[-_TAIL:]}".strip()
+            raise InvalidSubmissionError(text) if solution is None else ReBenchError(f"{directory}: {text}")
+        return finished
+
+    def _spec(
+        self, shown: Sequence[Path], writable: Mapping[str, Path] | None, environment: Mapping[str, str] | None
+    ) -> SandboxSpec:
+        threads: dict[str, str] = {}
+        cores: Sequence[int] = ()
+        if (count := self.settings.cores) is not None:
+            threads = dict.fromkeys(_THREADS, str(count))
+            cores = sorted(os.sched_getaffinity(0))[-count:]  # the first core handles most interrupts
+        return SandboxSpec(
+            {str(path): path for path in shown},
+            writable or {},
+            {**_PASSIVE, **threads, **(environment or {})},
+            limits=self.settings.limits,
+            cores=cores,
+            hidden=hidden_directories(self.task.directory),
         )
 
     def gpu(self) -> Gpu:
@@ -196,6 +250,11 @@ class Task(ABC, Generic[ProfileT]):
     """The task's settings by profile name, with the same profiles as ``task.toml``."""
     randomized: bool = False
     """Whether workspaces differ from each other; if True, :meth:`randomize_workspace` is called for each workspace."""
+
+    @property
+    def directory(self) -> Path:
+        """The task's directory, which contains ``score.py``, in a checkout and in an installed package."""
+        return Path(inspect.getfile(type(self))).resolve().parent
 
     def prepare(self, setup: Setup[ProfileT]) -> None:
         """Create the profile's data and models in the cache of prepared data unless they already exist.

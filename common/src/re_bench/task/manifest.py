@@ -5,6 +5,8 @@ table's keys contradict each other.
 """
 
 import datetime as dt
+import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -21,6 +23,8 @@ RECORDS = "records.toml"
 """Name of the file with a task's records."""
 CHEAT = "cheat.toml"
 """Name of the file in a cheat's folder that describes the cheat."""
+STRATEGY = "strategy.toml"
+"""Name of the file in a strategy's folder that describes the strategy."""
 METR = "METR"
 """Name of METR's entry among a task's published anchors."""
 _TOLERANCE = 0.05
@@ -94,6 +98,10 @@ class Source(StrictModel):
     """None for a single repeat, except in old files."""
     versions: dict[str, str] | None = None
     """Versions of programs and packages, by name."""
+    task_version: int | None = Field(default=None, ge=1)
+    """The task's version when the anchors were measured."""
+    digest: str | None = None
+    """:meth:`Anchors.compute_digest` of measured anchors, which shows whether somebody edited them."""
 
     def conflicts(self) -> Iterator[Conflict]:
         """Yield a conflict for each missing key that ``kind`` requires."""
@@ -115,6 +123,16 @@ class Anchors(StrictModel):
         if self.starting == self.reference:
             yield ("reference",), "should differ from starting"
 
+    def compute_digest(self) -> str:
+        """Return a hash of the anchors and their source, except the source's own ``digest``."""
+        content = self.model_dump(mode="json", exclude={"source": {"digest"}}, exclude_none=True)
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def with_digest(self) -> Self:
+        """Return the anchors with their digest."""
+        source = self.source.model_copy(update={"digest": self.compute_digest()})
+        return self.model_copy(update={"source": source})
+
 
 AnchorList = Annotated[tuple[Anchors, ...], Field(strict=False)]
 
@@ -133,10 +151,12 @@ def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["har
 
 
 class Tolerance(StrictModel):
-    """How far the baseline's reward may be from 0, and the reference's from 1."""
+    """How far the baseline's reward may be from 0, the reference's from 1, and a submission's from its earlier one."""
 
     baseline: float = Field(default=_TOLERANCE, ge=0)
     reference: float = Field(default=_TOLERANCE, ge=0)
+    rescored: float = Field(default=0.0, ge=0)
+    """Largest measured difference of a submission's rewards if it is scored twice; 0 if scoring is deterministic."""
 
 
 class Profile(StrictModel):
@@ -155,6 +175,8 @@ class Profile(StrictModel):
     """Whether raw scores have the unit and the meaning of METR's published anchors."""
     parallel: bool = False
     """Whether submissions may be scored concurrently, because the raw score does not depend on time."""
+    cores: int | None = Field(default=None, ge=1)
+    """Number of cores that a submission's programs and threads run on; None for all cores."""
     time_limit_s: float = Field(gt=0)
     """Wall-clock time limit of a scoring run in seconds; a submission that exceeds it is invalid."""
     tolerance: Tolerance = Field(default_factory=Tolerance)
@@ -177,7 +199,9 @@ class Profile(StrictModel):
                 yield (key, index), entry
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield conflicts of ``published_unit``, of anchors under the wrong key, and of missing or repeated names."""
+        """Yield conflicts of ``cores``, ``published_unit`` and anchors, and of missing or repeated names."""
+        if self.parallel and self.cores is not None:
+            yield ("cores",), "should be left out, because concurrent scorings (parallel = true) share the cores"
         if self.modelled and self.published_unit:
             yield ("published_unit",), "should be left out, because modelled scores are not measured"
         if self.in_run and self.anchors is not None:
@@ -295,8 +319,17 @@ class Cheat(Expectation):
                 yield ("on", name), "should be left out, or the cheat's profiles should include it"
 
 
+class Strategy(StrictModel):
+    """The file ``strategy.toml`` of a checked-in solution that takes minutes and misses the key idea of the task."""
+
+    description: Line
+    at_most: Annotated[dict[ProfileName, float], Field(min_length=1)]
+    """The highest reward that the strategy may get, for each profile that it runs in."""
+    make: BuildSpec | None = None
+
+
 class Manifest(StrictModel):
-    """The content of ``task.toml``, ``anchors.toml``, ``records.toml`` and each ``cheat.toml``."""
+    """The content of ``task.toml``, ``anchors.toml``, ``records.toml``, each ``cheat.toml`` and ``strategy.toml``."""
 
     id: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
     title: Line
@@ -325,6 +358,8 @@ class Manifest(StrictModel):
     reference: ReferenceBuildSpec | None = None
     cheats: dict[FolderName, Cheat] = Field(default_factory=dict)
     """From the files ``cheats/NAME/cheat.toml``."""
+    strategies: dict[FolderName, Strategy] = Field(default_factory=dict)
+    """From the files ``strategies/NAME/strategy.toml``."""
     model: Model | None = None
     meter: Meter | None = None
     image: Image = Field(default_factory=Image)
@@ -418,8 +453,8 @@ class Record(StrictModel):
     kind: Kind
     """``best`` is the best result seen, ``ceiling`` the best possible result."""
     method: Line
-    cheap: bool = False
-    """Whether the method misses the key idea of the task, and takes only minutes of work and machine time."""
+    strategy: FolderName | None = None
+    """The strategy in ``strategies/`` that rebuilds the result; None for other methods."""
     value: float | None = None
     """The result in the task's own measure, such as a loss; the raw score is ln(value - floor)."""
     raw: float | None = None

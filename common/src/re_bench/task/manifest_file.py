@@ -1,9 +1,10 @@
 """Read the files of a manifest, and write ``anchors.toml``.
 
-Authors write ``task.toml``, a ``cheat.toml`` in each cheat's folder, and ``records.toml``, which contains published
-anchors. ``re-bench calibrate`` writes ``anchors.toml`` with the tables ``[profiles.NAME.anchors]``,
-``[[profiles.NAME.devices]]`` and ``[[profiles.NAME.models]]``. They override the same tables in ``task.toml``, where
-only published anchors belong.
+Authors write ``task.toml``, a ``cheat.toml`` in each cheat's folder, a ``strategy.toml`` in each strategy's folder, and
+``records.toml``, which contains published anchors. ``re-bench calibrate`` writes ``anchors.toml`` with the tables
+``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]`` and ``[[profiles.NAME.models]]``. They override the same
+tables in ``task.toml``, where only published anchors belong. Measured anchors in the wrong order, for example after a
+change of ``direction``, are ignored.
 """
 
 import os
@@ -16,9 +17,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from re_bench.data.files import replace_file
 from re_bench.errors import ReBenchError
-from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, StrictModel
+from re_bench.task.manifest import CHEAT, RECORDS, STRATEGY, Anchors, Cheat, Manifest, Records, Strategy, StrictModel
 
-_ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "published": RECORDS}
+_ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "strategies": f"strategies/NAME/{STRATEGY}", "published": RECORDS}
 """Keys of the manifest that do not belong in ``task.toml``, each with the file that contains it."""
 
 AnyTable = TypeVar("AnyTable", bound=BaseModel)
@@ -78,7 +79,7 @@ def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
 
 
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
-    """Replace a profile's anchors in the `anchors.toml` next to the `task.toml` at ``path``, atomically.
+    """Replace a profile's anchors in the `anchors.toml` next to the `task.toml` at ``path``, atomically, with a digest.
 
     If the anchors name a chat model, this only replaces or adds the model's entry in ``models``. If the profile
     measures its anchors in every run, this only replaces or adds the device's entry in ``devices``.
@@ -92,7 +93,11 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
     entry = _validate(path, data, measured).profiles.get(profile)
     if entry is None:
         raise ManifestError([f"{path}: profiles.{profile}: Field required, a table for the anchors"])
-    by_profile = measured.get("profiles", {})
+    if _is_reversed(_dump(anchors), data.get("direction")):
+        side = "below" if data["direction"] == "lower" else "above"
+        text = f"reference {anchors.reference} should be {side} starting {anchors.starting}"
+        raise ManifestError([f"{path}: direction: is {data['direction']}, so profile {profile}'s {text}"])
+    anchors, by_profile = anchors.with_digest(), measured.get("profiles", {})
     if anchors.source.model is not None:
         models = {other.source.model: other for other in (*entry.models, anchors)}
         table = by_profile.get(profile, {}) | {"models": [_dump(other) for other in models.values()]}
@@ -103,15 +108,45 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
         table = by_profile.get(profile, {}) | {"anchors": _dump(anchors)}
     measured = {"profiles": by_profile | {profile: table}}
     _validate(path, data, measured)
-    replace_file(target, anchors_text(measured).encode())
+    import tomli_w  # noqa: PLC0415 - only needed for writing
+
+    replace_file(target, f"{_COMMENT}\n{tomli_w.dumps(measured)}".encode())
     target.chmod(0o644)
 
 
-def anchors_text(measured: Mapping[str, Any]) -> str:
-    """Return the text of an `anchors.toml` with the content ``measured``."""
-    import tomli_w  # noqa: PLC0415 - only needed for writing
+def reversed_anchors(path: Path) -> list[tuple[str, str]]:
+    """Return profile and key of the ignored anchors in the `anchors.toml` next to the `task.toml` at ``path``.
 
-    return f"{_COMMENT}\n{tomli_w.dumps(measured)}"
+    Raises:
+        ManifestError: if a file cannot be read or is not TOML.
+    """
+    direction, target = _read_toml(path).get("direction"), anchors_file(path)
+    profiles = _read_toml(target).get("profiles", {}) if target.is_file() else {}
+    return [
+        (name, key)
+        for name, table in profiles.items()
+        for key, value in table.items()
+        if any(_is_reversed(entry, direction) for entry in (value if isinstance(value, list) else [value]))
+    ]
+
+
+def _is_reversed(entry: Any, direction: Any) -> bool:
+    """Return whether the order of an entry's anchors contradicts ``direction``; False if the entry is malformed."""
+    try:
+        span = entry["reference"] - entry["starting"]
+    except (TypeError, KeyError):  # the schema reports this
+        return False
+    return bool(span > 0 if direction == "lower" else span < 0)
+
+
+def _without_reversed(table: Mapping[str, Any], direction: Any) -> dict[str, Any]:
+    """Return a profile's table in `anchors.toml` without anchors in the wrong order."""
+    lists = {
+        key: [entry for entry in value if not _is_reversed(entry, direction)]
+        for key, value in table.items()
+        if isinstance(value, list)
+    }
+    return {key: lists.get(key, value) for key, value in table.items() if not _is_reversed(value, direction)}
 
 
 def _dump(anchors: Anchors) -> dict[str, Any]:
@@ -142,12 +177,14 @@ def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) 
     """
     anchors_path, profiles = anchors_file(path), data.get("profiles")
     problems = [f"{path}: {key}: belongs in {file}" for key, file in _ELSEWHERE.items() if key in data]
-    others: dict[str, Any] = {"cheats": {}}
+    others: dict[str, Any] = {"cheats": {}, "strategies": {}}
     try:
         if path.with_name(RECORDS).is_file():
             others["published"] = read_table(path.with_name(RECORDS), Records).published
         for file in sorted(path.parent.glob(f"cheats/*/{CHEAT}")):
             others["cheats"][file.parent.name] = read_table(file, Cheat)
+        for file in sorted(path.parent.glob(f"strategies/*/{STRATEGY}")):
+            others["strategies"][file.parent.name] = read_table(file, Strategy)
     except ManifestError as error:
         problems += error.problems
     data = {key: value for key, value in data.items() if key not in _ELSEWHERE} | others
@@ -155,6 +192,7 @@ def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) 
         entries = _AnchorsFile.model_validate(measured).model_dump(exclude_none=True)["profiles"]
     except ValidationError as error:
         problems, entries = problems + _describe(error, lambda _loc: anchors_path), {}
+    entries = {name: _without_reversed(table, data.get("direction")) for name, table in entries.items()}
     if isinstance(profiles, Mapping):
         unknown = [name for name in entries if name not in profiles]
         problems += [f"{anchors_path}: profiles.{name}: {path.name} has no such profile" for name in unknown]

@@ -21,7 +21,7 @@ from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.task.hidden_paths import hidden_directories
-from re_bench.task.manifest import CHEAT
+from re_bench.task.manifest import CHEAT, STRATEGY
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import BuildSpec
 
-_IGNORED = shutil.ignore_patterns("__pycache__", CHEAT)
+_IGNORED = shutil.ignore_patterns("__pycache__", CHEAT, STRATEGY)
 _READABLE = 0o644
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TAIL = 2000
 
 
 def variants(task: TaskFolder) -> list[str]:
-    """Return the names of a task's solutions: baseline, reference, and every cheat."""
-    return ["baseline", "reference", *(f"cheats/{name}" for name in task.cheats)]
+    """Return the names of a task's solutions: baseline, reference, every cheat and every strategy."""
+    others = (("cheats", task.cheats), ("strategies", task.manifest.strategies))
+    return ["baseline", "reference", *(f"{kind}/{name}" for kind, names in others for name in names)]
 
 
 def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], object]) -> None:
@@ -115,7 +116,7 @@ def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tup
     """Yield the files that a solution adds to the baseline's workspace, each with its path in the workspace."""
     for layer, name in _layers(task, variant, profile):
         for path in sorted(layer.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts and path.name != CHEAT:
+            if path.is_file() and "__pycache__" not in path.parts and path.name not in {CHEAT, STRATEGY}:
                 yield path, str(Path(name) / path.relative_to(layer))
 
 
@@ -192,6 +193,8 @@ def build_spec_of(task: TaskFolder, variant: str) -> BuildSpec | None:
     if variant == "reference":
         return task.manifest.reference
     kind, _slash, name = variant.partition("/")
+    if kind == "strategies":
+        return task.manifest.strategies[name].make
     cheat = task.manifest.cheats.get(name) if kind == "cheats" else None
     return cheat.make if cheat is not None else None
 

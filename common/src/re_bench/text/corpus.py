@@ -76,7 +76,8 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
         if done.returncode != 0:
             names = ", ".join(wheel.file for wheel in wheels)
             raise UsageError(
-                f"pip cannot download {names} ({_reason(done.stderr)}); give a directory with them: --wheels DIR"
+                f"pip cannot download {names} ({_reason(done.stderr)}); copy them into a directory DIR, and run: "
+                "python -m re_bench.text prepare --wheels DIR"
             )
         for path in Path(incoming).glob("*.whl"):
             shutil.move(path, store / path.name)

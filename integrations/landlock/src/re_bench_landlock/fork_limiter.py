@@ -1,6 +1,7 @@
-"""Limit the number of processes and threads of programs that run as root; the kernel limits only those of other users.
+"""Limit the number of processes and threads of a program.
 
-A seccomp filter makes the kernel ask :class:`ForkLimiter` before each ``fork``, ``vfork`` and ``clone``
+The kernel's own limit does not apply to root, and for other users it also counts all other processes of the user. A
+seccomp filter makes the kernel ask :class:`ForkLimiter` before each ``fork``, ``vfork`` and ``clone``
 (seccomp_unotify(2), Linux 5.5). Each call starts one process, regardless of its arguments, so a program that changes
 the arguments after the check gains nothing.
 """

@@ -58,10 +58,7 @@ class OtherUser(Unprotected):
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
-        path = {"PATH": os.environ.get("PATH", os.defpath)}  # only PATH, because the program can read all variables
-        return replace(
-            plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path, user=user
-        )
+        return replace(plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), user=user)
 
 
 def need_readable(path: Path, backend: str) -> None:

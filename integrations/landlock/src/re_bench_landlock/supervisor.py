@@ -75,12 +75,11 @@ def main() -> NoReturn:
     if first == 0:
         _become(plan, rules, others, program_end)
     program_end.close()
-    if others is None:
-        _limit_forks(supervisor_end, plan.processes)
+    _limit_forks(supervisor_end, plan.processes)
     for path, _kind in kernel.process_rules(first):  # a rule for a file in /proc applies only while the file is open
         with suppress(FileNotFoundError):
             os.open(path, os.O_PATH)
-    status = _wait(first, plan.processes if others is None else None)
+    status = _wait(first, plan.processes)
     _end_all(plan.user, scoped=scoped)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
@@ -138,10 +137,9 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
         _limit(getattr(resource, f"RLIMIT_{name}"), most)
     kernel.restrict(rules, plan.abi)
     os.close(rules)
-    if others is None:
-        filter_, call = plan.fork_filter
-        with suppress(OSError):  # without kernel support, processes are only counted
-            fork_limiter.install(channel, bytes.fromhex(filter_), call)
+    filter_, call = plan.fork_filter
+    with suppress(OSError):  # without kernel support, processes are only counted
+        fork_limiter.install(channel, bytes.fromhex(filter_), call)
     channel.close()
     for program in plan.filters:
         kernel.install_filter(bytes.fromhex(program))
@@ -187,21 +185,17 @@ def _can_fork(limit: int, hard: int) -> bool:
     return True
 
 
-def _wait(first: int, processes: int | None) -> int:
+def _wait(first: int, processes: int) -> int:
     """Wait until the program exits, SIGTERM arrives, or there are more than ``processes`` processes and threads.
 
     Return a status like :func:`os.waitpid`; if the program has not exited, the status of a program killed by SIGKILL.
     """
     while True:
-        if processes is None:
-            number = signal.sigwait({signal.SIGTERM, signal.SIGCHLD})
-        else:
-            info = signal.sigtimedwait({signal.SIGTERM, signal.SIGCHLD}, _POLL_S)
-            number = signal.Signals(info.si_signo) if info else signal.SIGALRM
-            if _tasks() > processes:
-                os.write(2, f"landlock: more than {processes} processes and threads\n".encode())
-                return signal.SIGKILL
-        if number == signal.SIGTERM:
+        info = signal.sigtimedwait({signal.SIGTERM, signal.SIGCHLD}, _POLL_S)
+        if _tasks() > processes:
+            os.write(2, f"landlock: more than {processes} processes and threads\n".encode())
+            return signal.SIGKILL
+        if info is not None and info.si_signo == signal.SIGTERM:
             return signal.SIGKILL
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
